@@ -1,0 +1,1 @@
+"""Reports: one file a format; each takes a finished answer and returns text."""

@@ -1,0 +1,278 @@
+"""Run, Series, Histogram: the one shape that every source produces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Series:
+    """One scalar over steps. It grows at its end; steps are strictly increasing, NaN and infinities are kept.
+
+    Attributes:
+        tag: the name as the tracker wrote it.
+        revision: counts the changes that were not a growth at the end (a rewind, a late point).
+    """
+
+    __slots__ = ("_size", "_steps", "_times", "_values", "revision", "tag")
+
+    def __init__(self, tag: str, steps: Sequence[int] | Ints = (), values: Sequence[float] | Floats = (), times: Sequence[float] | Floats | None = None) -> None:
+        self.tag = tag
+        self.revision = 0
+        self._size = 0
+        self._steps: Ints = np.empty(0, np.int64)
+        self._values: Floats = np.empty(0, np.float64)
+        self._times: Floats = np.empty(0, np.float64)
+        if len(steps):
+            self.extend(steps, values, times)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"Series({self.tag!r}, {self._size} points)"
+
+    @property
+    def steps(self) -> Ints:
+        """Steps, shape (n,), strictly increasing."""
+        return self._steps[: self._size]
+
+    @property
+    def values(self) -> Floats:
+        """Values, shape (n,), in the unit in which they were logged."""
+        return self._values[: self._size]
+
+    @property
+    def times(self) -> Floats:
+        """Wall times, shape (n,), seconds since 1970; NaN where the tracker kept none."""
+        return self._times[: self._size]
+
+    def extend(self, steps: Sequence[int] | Ints, values: Sequence[float] | Floats, times: Sequence[float] | Floats | None = None) -> None:
+        """Adds points, each of shape (k,). Points may come unordered or twice: the later one wins at its step."""
+        new_steps = np.asarray(steps, np.int64)
+        new_values = np.asarray(values, np.float64)
+        new_times = np.full(len(new_steps), np.nan) if times is None else np.asarray(times, np.float64)
+        if not len(new_steps):
+            return
+        grows = (not self._size or new_steps[0] > self._steps[self._size - 1]) and bool(np.all(new_steps[1:] > new_steps[:-1]))
+        if not grows:
+            new_steps = np.concatenate([self.steps, new_steps])
+            new_values = np.concatenate([self.values, new_values])
+            new_times = np.concatenate([self.times, new_times])
+            order = np.argsort(new_steps, kind="stable")
+            ordered = new_steps[order]
+            keep = order[np.append(ordered[1:] != ordered[:-1], True)]
+            if self._size:
+                self.revision += 1
+            self._size = 0
+            new_steps, new_values, new_times = new_steps[keep], new_values[keep], new_times[keep]
+        self._reserve(self._size + len(new_steps))
+        end = self._size + len(new_steps)
+        self._steps[self._size : end] = new_steps
+        self._values[self._size : end] = new_values
+        self._times[self._size : end] = new_times
+        self._size = end
+
+    def rewind(self, step: int) -> None:
+        """Drops every point at `step` or later: the run was resumed from before it."""
+        keep = int(np.searchsorted(self.steps, step, side="left"))
+        if keep < self._size:
+            self._size = keep
+            self.revision += 1
+
+    def until(self, step: int) -> Series:
+        """The points up to and including `step`, as a view."""
+        end = int(np.searchsorted(self.steps, step, side="right"))
+        cut = Series(self.tag)
+        cut._steps, cut._values, cut._times, cut._size = self._steps[:end], self._values[:end], self._times[:end], end
+        return cut
+
+    def _reserve(self, size: int) -> None:
+        if size <= len(self._steps):
+            return
+        room = max(size, 2 * len(self._steps)) if self._size else size
+        for name in ("_steps", "_values", "_times"):
+            old = getattr(self, name)
+            grown = np.empty(room, old.dtype)
+            grown[: self._size] = old[: self._size]
+            setattr(self, name, grown)
+
+
+class Histogram:
+    """One distribution over steps: at each step, bin edges of shape (b+1,) and counts of shape (b,)."""
+
+    __slots__ = ("counts", "edges", "revision", "steps", "tag", "times")
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.revision = 0
+        self.steps: list[int] = []
+        self.times: list[float] = []
+        self.edges: list[Floats] = []
+        self.counts: list[Floats] = []
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(self, step: int, edges: Sequence[float] | Floats, counts: Sequence[float] | Floats, time: float = float("nan")) -> None:
+        """Adds the distribution at `step`; one already there, or later, is dropped (the later writer wins).
+
+        Raises:
+            ValueError: if there is not one edge more than counts.
+        """
+        if len(edges) != len(counts) + 1:
+            raise ValueError(f"{self.tag}: {len(edges)} edges for {len(counts)} counts")
+        if self.steps and step <= self.steps[-1]:
+            self.rewind(step)
+        self.steps.append(int(step))
+        self.times.append(float(time))
+        self.edges.append(np.asarray(edges, np.float64))
+        self.counts.append(np.asarray(counts, np.float64))
+
+    def rewind(self, step: int) -> None:
+        """Drops every distribution at `step` or later."""
+        keep = int(np.searchsorted(self.steps, step, side="left"))
+        if keep < len(self.steps):
+            for kept in (self.steps, self.times, self.edges, self.counts):
+                del kept[keep:]
+            self.revision += 1
+
+    def until(self, step: int) -> Histogram:
+        """The distributions up to and including `step`."""
+        end = int(np.searchsorted(self.steps, step, side="right"))
+        cut = Histogram(self.tag)
+        cut.steps, cut.times, cut.edges, cut.counts = self.steps[:end], self.times[:end], self.edges[:end], self.counts[:end]
+        return cut
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run was read from: the kind of tracker and a path or address."""
+
+    kind: str
+    location: str
+
+
+@dataclass
+class Run:
+    """One training run, whichever tracker wrote it.
+
+    Attributes:
+        name: what reports call it.
+        place: the tracker and the location.
+        series: scalars by raw tag.
+        histograms: distributions by raw tag.
+        config: the trainer's arguments, flat; nested keys are joined with a dot.
+        versions: library versions that a file tells, such as {"trl": "1.16.0"}.
+        exit_code: how the process ended, where the tracker recorded it.
+        planned_steps: the number of steps that the tracker itself says were planned (not the config).
+        step_axis: what the steps count, in a word ("global_step", "row").
+        resumed_at: the first step of each continuation after the first start.
+        problems: what was damaged or lost in reading, one sentence each.
+        notes: what was assumed or chosen in reading, one sentence each.
+        modified: when the files were last written, seconds since 1970.
+        clean: False where the file shows that its writer died (a torn end); None where it shows nothing.
+    """
+
+    name: str
+    place: Place
+    series: dict[str, Series] = field(default_factory=dict)
+    histograms: dict[str, Histogram] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    exit_code: int | None = None
+    planned_steps: int | None = None
+    step_axis: str = "global_step"
+    resumed_at: list[int] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    modified: float = float("nan")
+    clean: bool | None = None
+
+    def add(self, tag: str, steps: Sequence[int] | Ints, values: Sequence[float] | Floats, times: Sequence[float] | Floats | None = None) -> None:
+        """Adds points of one scalar, each of shape (k,)."""
+        series = self.series.get(tag)
+        if series is None:
+            series = self.series[tag] = Series(tag)
+        series.extend(steps, values, times)
+
+    def histogram(self, tag: str) -> Histogram:
+        """The distribution of that tag, made on first use."""
+        found = self.histograms.get(tag)
+        if found is None:
+            found = self.histograms[tag] = Histogram(tag)
+        return found
+
+    def rewind(self, step: int) -> None:
+        """Notes that the run was resumed at `step`: what was logged from there on is replaced."""
+        if any(len(one) and one.steps[-1] >= step for one in self.series.values()):
+            for one in self.series.values():
+                one.rewind(step)
+            for other in self.histograms.values():
+                other.rewind(step)
+        self.resumed_at.append(int(step))
+
+    def until(self, step: int) -> Run:
+        """The run as it stood when `step` had been written: the prefix that a watcher would have seen."""
+        return Run(
+            self.name, self.place, {tag: one.until(step) for tag, one in self.series.items()},
+            {tag: one.until(step) for tag, one in self.histograms.items()}, self.config, self.versions, None, self.planned_steps,
+            self.step_axis, [s for s in self.resumed_at if s <= step], list(self.problems), list(self.notes), self.modified, None,
+        )  # fmt: skip
+
+    @property
+    def first_step(self) -> int | None:
+        """The first step of any scalar, or None where there is none."""
+        return min((int(one.steps[0]) for one in self.series.values() if len(one)), default=None)
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step of any scalar, or None where there is none."""
+        return max((int(one.steps[-1]) for one in self.series.values() if len(one)), default=None)
+
+    @property
+    def last_time(self) -> float:
+        """Wall time of the newest point, seconds since 1970; NaN where none is known."""
+        newest = [float(one.times[-1]) for one in self.series.values() if len(one)]
+        known = [time for time in newest if np.isfinite(time)]
+        return max(known, default=float("nan"))
+
+    def frame(self) -> pd.DataFrame:
+        """The scalars as one long table: run, tag, step, time (seconds since 1970), value."""
+        import pandas as pd  # late: half a second, and only tables need it
+
+        parts = [pd.DataFrame({"run": self.name, "tag": tag, "step": one.steps, "time": one.times, "value": one.values}) for tag, one in self.series.items()]
+        columns = ["run", "tag", "step", "time", "value"]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as one level, keys joined with a dot: {"a": {"b": 1}} gives {"a.b": 1}."""
+    found: dict[str, Any] = {}
+    for key, value in nested.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found.update(flat(value, f"{name}."))
+        else:
+            found[name] = value
+    return found
+
+
+def unique_name(name: str, taken: Iterable[str]) -> str:
+    """`name`, or `name (2)`, `name (3)` … where it is taken."""
+    used = set(taken)
+    candidate, count = name, 1
+    while candidate in used:
+        count += 1
+        candidate = f"{name} ({count})"
+    return candidate

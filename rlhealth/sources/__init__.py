@@ -1,0 +1,1 @@
+"""Sources: every place where a run is written, found and read into `Run`."""
