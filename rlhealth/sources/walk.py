@@ -1,0 +1,146 @@
+"""Walks a folder once and says which files could hold a run, by their names; it opens nothing but regular files and never loops."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+
+#: Deeper folders than this are not looked into.
+DEEPEST = 32
+#: After so many entries the walk ends and says so: somebody pointed it at a whole disk.
+MOST_ENTRIES = 1_000_000
+#: Folders in which no trainer leaves a log.
+PASSED_BY = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "site-packages", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache"})
+
+#: Kind of file -> its name. The first that fits wins; what only may be a log is looked into by its own reader.
+NAMES: dict[str, re.Pattern[str]] = {
+    "tensorboard": re.compile(r"tfevents"),
+    "wandb": re.compile(r"\.wandb$"),
+    "trackio": re.compile(r"\.(db|sqlite3?)$"),
+    "trainer_state": re.compile(r"^trainer_state.*\.json$"),
+    "jsonl": re.compile(r"\.(jsonl|ndjson)$"),
+    "json": re.compile(r"\.json$"),
+    "csv": re.compile(r"\.(csv|tsv)$"),
+    "console": re.compile(r"\.(log|out|txt)$|^(stdout|stderr|std\.out|nohup)$"),
+}
+
+
+@dataclass
+class Found:
+    """What a walk came across.
+
+    Attributes:
+        files: paths by kind, each file once (by device and inode), in the order of their names.
+        errors: folders that could not be read.
+        entries: how many entries were looked at.
+    """
+
+    files: dict[str, list[Path]] = field(default_factory=dict)
+    errors: list[RlhealthError] = field(default_factory=list)
+    entries: int = 0
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of log that a file of that name may be, or None."""
+    return next((kind for kind, pattern in NAMES.items() if pattern.search(name)), None)
+
+
+def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
+    """Looks at every file below `root`.
+
+    Symbolic links are followed, each folder once, real folders before linked ones, so that `wandb/latest-run` is no second run. FIFOs,
+    sockets and devices are left alone. `tick` is called with the number of entries so far, now and then.
+    """
+    found = Found()
+    seen: set[tuple[int, int]] = set()
+    waiting: list[tuple[Path, int]] = [(root, 0)]
+    linked: list[tuple[Path, int]] = []
+    while waiting or linked:
+        folder, depth = waiting.pop() if waiting else linked.pop(0)
+        if not _is_new(folder, seen):
+            continue
+        for entry in _entries(folder, found):
+            found.entries += 1
+            if tick and found.entries % 1000 == 0:
+                tick(found.entries)
+            _sort(entry, depth, found, seen, waiting, linked)
+        if found.entries >= MOST_ENTRIES:
+            hint = "name the folder of the runs themselves"
+            found.errors.append(RlhealthError(f"{root}: more than {MOST_ENTRIES:,} files; the rest was not looked at", hint=hint, location=str(root)))
+            break
+    for paths in found.files.values():
+        paths.sort(key=lambda path: natural(str(path)))
+    return found
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """A sort key that puts checkpoint-20 before checkpoint-100."""
+    return [(0, int(part)) if part.isdecimal() and len(part) < 20 else (1, part) for part in re.split(r"(\d+)", text)]
+
+
+def regular(path: Path) -> os.stat_result:
+    """The stat of a regular file.
+
+    Raises:
+        RlhealthError: where there is none, or it is a pipe, a socket or a device, which must not be opened.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise RlhealthError(f"{path}: {reason(error)}", hint="check the spelling and the permissions", location=str(path)) from error
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
+        hint = "name a file" if stat.S_ISDIR(found.st_mode) else "pipe it in and name -: … | rlhealth check -"
+        raise RlhealthError(f"{path}: is {what}, not a file", hint=hint, location=str(path))
+    return found
+
+
+def reason(error: OSError) -> str:
+    """What the system says, in lower case and without the path: "permission denied"."""
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
+    try:
+        here = folder.stat()
+    except OSError:
+        return True  # listing it will say why
+    key = (here.st_dev, here.st_ino)
+    new = key not in seen
+    seen.add(key)
+    return new
+
+
+def _entries(folder: Path, found: Found) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError as error:
+        hint = "its runs, if there are any, were not judged"
+        found.errors.append(RlhealthError(f"{folder}: {reason(error)}", hint=hint, location=str(folder)))
+
+
+def _sort(
+    entry: os.DirEntry[str], depth: int, found: Found, seen: set[tuple[int, int]], waiting: list[tuple[Path, int]], linked: list[tuple[Path, int]]
+) -> None:
+    try:
+        if entry.is_dir():
+            if depth < DEEPEST and entry.name not in PASSED_BY:
+                (linked if entry.is_symlink() else waiting).append((Path(entry.path), depth + 1))
+            return
+        kind = kind_of(entry.name)
+        if kind is None or not entry.is_file():
+            return
+        here = entry.stat()
+    except OSError:  # a link to nothing, or gone since it was listed
+        return
+    key = (here.st_dev, here.st_ino)
+    if key not in seen:
+        seen.add(key)
+        found.files.setdefault(kind, []).append(Path(entry.path))
