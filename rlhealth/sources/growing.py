@@ -1,0 +1,165 @@
+"""A text file that may still grow: each byte is read once, whole lines are handed out, a line that is half written is waited for."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.walk import reason, regular
+
+BLOCK = 1 << 20
+#: A longer line is passed over and counted.
+LONGEST_LINE = 16 << 20
+_HEAD = 256  # bytes by which a file is known again
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Opens a regular file, and nothing else: a pipe would make us wait for ever, a device might do anything.
+
+    Raises:
+        RlhealthError: where it is not one or cannot be opened.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        file = os.fdopen(os.open(path, flags), "rb")
+    except OSError as error:
+        regular(path)  # says better what it is, where it is no file
+        raise RlhealthError(f"{path}: {reason(error)}", hint="check the permissions", location=str(path)) from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        regular(path)
+        raise RlhealthError(f"{path}: is not a regular file", hint="name a file", location=str(path))
+    return file
+
+
+class NoHoles:
+    """A file whose holes (a sparse file of 100 GB has nothing else) are jumped over, so that they cost no time."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; where they are all zero, the system is asked where the next bytes that were written are."""
+        while True:
+            block = self.file.read(size)
+            if not block or block[0] or block[-1] or block.count(0) < len(block):
+                return block
+            if not self._jump():
+                return block
+
+    def _jump(self) -> bool:
+        here = self.file.tell()
+        try:
+            there = os.lseek(self.file.fileno(), here, os.SEEK_DATA)
+        except (AttributeError, OSError, ValueError):  # no such thing on this system, or nothing but a hole up to the end
+            try:
+                there = os.fstat(self.file.fileno()).st_size if hasattr(os, "SEEK_DATA") else here
+            except (OSError, ValueError):
+                return False
+        self.file.seek(there)
+        return there > here
+
+
+class Growing:
+    """Reads what is new in a file, as whole lines.
+
+    Attributes:
+        offset: bytes read so far.
+        line: lines handed out so far.
+        rest: the last line, as long as nothing ends it.
+        too_long: lines that were passed over for their length.
+        modified: when the file was last written, seconds since 1970.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        self.path = path
+        self._file = file
+        self.modified = float("nan")
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forgets what was read: the next read begins at the first byte."""
+        self.offset = 0
+        self.line = 0
+        self.rest = b""
+        self.too_long = 0
+        self._skipping = False
+        self._head = b""
+        self._inode: tuple[int, int] | None = None
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def was_rewritten(self) -> bool:
+        """Whether the file is another one than was read, or shorter, or begins otherwise."""
+        if self._file is not None or self._inode is None:
+            return False
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            return (here.st_dev, here.st_ino) != self._inode or here.st_size < self.offset or file.read(len(self._head)) != self._head
+
+    def blocks(self) -> Iterator[bytes]:
+        """What is new, in pieces that end with a line; `rest` keeps what does not."""
+        if self._file is not None:
+            yield from self._blocks(self._file)
+            return
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            self.modified, self._inode = here.st_mtime, (here.st_dev, here.st_ino)
+            if here.st_size > self.offset:
+                file.seek(self.offset)
+                yield from self._blocks(file)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """What is new, line by line, each with its number, from 1."""
+        for block in self.blocks():
+            for line in block.split(b"\n")[:-1]:
+                self.line += 1
+                yield self.line, line
+
+    def take_rest(self) -> bytes:
+        """The line that nothing ends yet, as if it were whole."""
+        rest, self.rest = self.rest, b""
+        return rest
+
+    def _blocks(self, file: IO[bytes]) -> Iterator[bytes]:
+        source = NoHoles(file)
+        while block := source.read(BLOCK):
+            if not self.offset:
+                self._begin(block)
+            self.offset = file.tell() if self._file is None else self.offset + len(block)
+            if self._decoder is not None:
+                block = self._decoder.decode(block).encode("utf-8", "replace")
+            end = block.rfind(b"\n") + 1
+            if not end:
+                self._wait(block)
+                continue
+            whole, rest = block[:end], block[end:]
+            if self._skipping:
+                whole = whole[whole.index(b"\n") + 1 :]
+                self._skipping = False
+            elif self.rest:
+                whole = self.rest + whole
+            self.rest = rest
+            if whole:
+                yield whole.replace(b"\0", b"") if b"\0" in whole else whole
+
+    def _begin(self, block: bytes) -> None:
+        self._head = block[:_HEAD]
+        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # PowerShell writes it for `>`
+            self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        elif block.startswith(codecs.BOM_UTF8):
+            self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+
+    def _wait(self, block: bytes) -> None:
+        if self._skipping:
+            return
+        self.rest += block
+        if len(self.rest) > LONGEST_LINE:
+            self.rest = b""
+            self._skipping = True
+            self.too_long += 1
+            self.line += 1

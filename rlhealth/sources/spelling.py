@@ -1,0 +1,107 @@
+"""Numbers and steps as people's files spell them: `No Log`, `1,568,987.96`, `np.float64(1e-06)`, `2/4389`, `nan`, `0.05%`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+#: Columns that count the steps of training, the first that is there wins. `episode` and `iteration` stand late: a trainer that has steps names them.
+AXES = (
+    "train/global_step", "global_step", "training/global_step", "trainer/global_step", "global_step/max_steps", "step", "Step", "current_steps", "_step",
+    "time/total_timesteps", "total_timesteps", "timesteps_total", "num_env_steps_sampled_lifetime", "serial_timesteps", "timestep", "timesteps",
+    "training_iteration", "iteration", "Iteration", "iter", "update", "nupdates", "n_updates", "time/iterations", "steps", "episode", "Episode",
+)  # fmt: skip
+#: Columns that hold the wall time of a row.
+CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
+#: Columns that are about the logging, not the training.
+BOOKKEEPING = frozenset(
+    {"_runtime", "_wandb", "index", "level", "elapsed_time", "remaining_time", "percentage", "train_speed(iter/s)", "total_steps", "Unnamed: 0", ""}
+)
+#: Words that stand where nothing was logged.
+BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missing"})
+FURTHEST = 2**62
+
+_PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
+_WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "infty": math.inf, "∞": math.inf, "true": 1.0, "false": 0.0}
+_WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,80})*\)")
+LONGEST = 80  # characters of a number in any of these spellings
+
+
+def number(value: object) -> float | None:
+    """The number that `value` is, in any spelling; None where it is no number, or stands for nothing logged."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int):  # bool too: transformers logs flags
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return _spelt(value.strip()) if isinstance(value, str) and len(value) <= LONGEST else None
+
+
+def _spelt(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    if text[-1:] == "%":
+        share = _spelt(text[:-1].rstrip())
+        return None if share is None else share / 100
+    if _PLAIN.fullmatch(text):
+        return float(text.replace(",", ""))
+    bare = text.lstrip("+-").lower()
+    if bare in _WORDS and len(text) - len(bare) <= 1:
+        return -_WORDS[bare] if text[0] == "-" else _WORDS[bare]
+    wrapped = _WRAPPED.fullmatch(text)
+    return _spelt(wrapped[1]) if wrapped else None
+
+
+def whole(value: object) -> int | None:
+    """The step that `value` is: a whole number, or the first of "2/4389"; None where it is none."""
+    if isinstance(value, str) and "/" in value:
+        value = value.partition("/")[0]
+    found = number(value)
+    if found is None or not math.isfinite(found) or abs(found) >= FURTHEST or found != int(found):
+        return None
+    return int(found)
+
+
+def planned(row: Mapping[str, object]) -> int | None:
+    """The planned number of steps where a row tells it: `total_steps`, or the second of "2/4389"."""
+    pair = row.get("global_step/max_steps")
+    if isinstance(pair, str) and "/" in pair:
+        return whole(pair.partition("/")[2])
+    return whole(row.get("total_steps"))
+
+
+def clock(value: object) -> float:
+    """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN where it is neither (such as seconds since the start)."""
+    found = number(value)
+    if found is not None:
+        if found > 1e11:  # milliseconds
+            found /= 1000
+        return found if 1e8 < found < 1e11 else math.nan
+    if isinstance(value, str) and 10 <= len(value) <= 40:
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return math.nan
+    return math.nan
+
+
+def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
+    """The column that counts the steps of these rows, or None.
+
+    A column serves where every value it has is whole, where it moves (three rows and more), and where half of the rows have it.
+    """
+    seen = list(rows)
+    for name in AXES:
+        held = [row[name] for row in seen if row.get(name) is not None]
+        if not held or 2 * len(held) < len(seen):
+            continue
+        steps = [whole(value) for value in held]
+        if None not in steps and (len(steps) < 3 or len(set(steps)) > 1):
+            return name
+    return None
