@@ -1,0 +1,235 @@
+"""Which event files make up one run: a launch, what it was resumed as, and the hyper-parameters that lie beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlhealth.run import flat
+from rlhealth.sources.eventfile import EventFile
+from rlhealth.sources.eventrecord import Settings, Text
+
+_PEEK = 256 << 10
+_CLOCK_SLACK = 60.0  # seconds by which the clocks of two machines may differ
+_PROCESS = re.compile(r"tfevents\.\d+\.(.+\.\d+)\.\d+")
+_DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d|20\d\d-?\d\d-?\d\d[-_T ]?\d\d[-_:]?\d\d", re.IGNORECASE)
+_UNIX_TIME = re.compile(r"\d{9,10}\.\d+")
+_SETTINGS_TAGS = {"args", "training_args", "config", "hyperparameters", "hparams", "hyperparams", "model_config"}
+_FREE_TO_DIFFER = re.compile(
+    r"(?:resume_from_checkpoint|run_name|output_dir|overwrite_output_dir|max_steps|num_train_epochs|ignore_data_skip|report_to|disable_tqdm|local_rank|project"
+    r"|restore_callback_states_from_checkpoint|(?:logging|save|eval|hub|push_to|log|dataloader|ddp|trackio)_.*|model_config\.(?:_?name_or_path|transformers_version))"
+)
+_GENERIC = {"runs", "logs", "log", "tb", "tensorboard", "tensorboard_logs", "events", "tb_logs"}
+
+
+@dataclass
+class Extent:
+    """What a launch covers, told by the first and the last stretch of its file.
+
+    Attributes:
+        first_steps: the first step of each tag that was seen.
+        settings: the configuration that the file carries.
+    """
+
+    first_time: float = float("inf")
+    last_time: float = float("-inf")
+    last_step: int = -1
+    every: int = 1
+    first_steps: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, file: EventFile) -> None:
+        """Widens the extent to what the file still has to give."""
+        for batch in file.read(min(file.offset + _PEEK, file.path.stat().st_size)):
+            for tag, points in batch.points.items():
+                steps, _, times = points.arrays()
+                self.first_steps.setdefault(tag, int(steps[0]))
+                self.first_time = min(self.first_time, float(times.min()))
+                self.last_time = max(self.last_time, float(times.max()))
+                self.last_step = max(self.last_step, int(steps.max()))
+                if len(steps) > 1:
+                    self.every = max(self.every, int(steps[-1] - steps[-2]))
+            for step, _, item in batch.items:
+                if isinstance(item, Text):
+                    self.settings.update(settings_in(item, step))
+                elif isinstance(item, Settings):
+                    self.settings.update(flat(item.values))
+
+
+@dataclass
+class Launches:
+    """The files of one run, in order, and files that hold only its hyper-parameters."""
+
+    files: list[Path]
+    extent: Extent
+    besides: list[Path] = field(default_factory=list)
+    name: str = ""
+
+
+def extent(path: Path) -> Extent:
+    """The extent of one file, from at most half a megabyte of it.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    found = Extent()
+    head = EventFile(path)
+    found.take(head)
+    size = path.stat().st_size
+    if size > head.offset:
+        found.take(EventFile(path, offset=max(head.offset, size - _PEEK)))
+    return found
+
+
+def settings_in(item: Text, step: int) -> dict[str, Any]:
+    """The configuration in a text summary, flat, or nothing: JSON as transformers writes it, or CleanRL's table of two columns."""
+    tag = item.tag.removesuffix("/text_summary")
+    if tag.rsplit("/", 1)[-1] not in _SETTINGS_TAGS and step > 0:
+        return {}
+    nested = _json(item.text) or _table(item.text)
+    return flat(nested, "model_config." if tag.endswith("model_config") else "")
+
+
+def _json(text: str) -> Mapping[str, Any]:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        found = json.loads(text[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _table(text: str) -> dict[str, Any]:
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|", 1)] for line in text.splitlines() if line.lstrip().startswith("|")]
+    return {row[0]: _plain(row[1]) for row in rows[2:] if len(row) == 2} if rows[:1] == [["param", "value"]] else {}
+
+
+def _plain(text: str) -> Any:
+    words = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def process(path: Path) -> str:
+    """Host and process that wrote the file, by its name; empty where that does not tell."""
+    found = _PROCESS.search(path.name)
+    return found[1] if found else ""
+
+
+def is_dated(folder: Path) -> bool:
+    """Whether the folder is named after the time of a launch."""
+    return bool(_DATED.match(folder.name))
+
+
+def holds_settings_only(folder: Path) -> bool:
+    """Whether a sub-folder is what torch's `add_hparams` leaves behind: named after a time in seconds."""
+    return bool(_UNIX_TIME.fullmatch(folder.name))
+
+
+def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are logged or saved."""
+    return all(one.get(key) == other.get(key) for key in one.keys() | other.keys() if not _FREE_TO_DIFFER.fullmatch(key))
+
+
+def continues(run: Launches, path: Path, new: Extent) -> bool:
+    """Whether a later file goes on with the run. In another folder it must start within the run's range or right after it, under the same arguments."""
+    old, last = run.extent, run.files[-1]
+    here = path.parent == last.parent
+    shared = old.first_steps.keys() & new.first_steps.keys()
+    if here and (not shared or not old.first_steps):
+        return True
+    if not shared:
+        return False
+    start, began = min(new.first_steps[tag] for tag in shared), min(old.first_steps[tag] for tag in shared)
+    if start <= began or (new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)):
+        return False
+    reach = old.last_step + max(2 * old.every, (old.last_step - began) // 10)
+    return here or (start <= reach and same_settings(old.settings, new.settings))
+
+
+def join(run: Launches, path: Path, new: Extent) -> None:
+    """Adds a later file to the run."""
+    old = run.extent
+    run.files.append(path)
+    run.extent = Extent(
+        min(old.first_time, new.first_time), max(old.last_time, new.last_time), new.last_step if new.first_steps else old.last_step,
+        max(old.every, new.every), {**new.first_steps, **old.first_steps}, {**old.settings, **new.settings},
+    )  # fmt: skip
+
+
+def launches(files: Iterable[Path], root: Path) -> list[Launches]:
+    """The runs that these event files are, named after their folders as seen from `root`."""
+    folders: dict[Path, list[Path]] = {}
+    for path in files:
+        folders.setdefault(path.parent, []).append(path)
+    besides = {folder: paths for folder, paths in folders.items() if holds_settings_only(folder) and folder.parent in folders}
+    places: dict[Path, list[Path]] = {}
+    for folder, paths in folders.items():
+        if folder not in besides:
+            places.setdefault(folder.parent if is_dated(folder) else folder, []).extend(paths)
+    found = [run for paths in places.values() for run in _runs_in(paths)]
+    for folder, paths in besides.items():
+        for run in found:
+            if run.files[-1].parent == folder.parent:
+                run.besides += paths
+    _name(found, root)
+    return sorted(found, key=lambda run: run.name)
+
+
+def _runs_in(paths: list[Path]) -> list[Launches]:
+    """The runs among files that lie in one folder or in dated folders beside each other."""
+    if len(paths) == 1:
+        return [Launches(paths, Extent())]  # nothing to tell apart: the file is not opened yet
+    looked = sorted(((path, _extent_or_none(path)) for path in paths), key=lambda pair: (pair[1].first_time, str(pair[0])))
+    runs: list[Launches] = []
+    for path, new in looked:
+        if not new.first_steps and any(run.files[-1].parent == path.parent for run in runs):
+            continue  # a launch that died before it logged anything; it is taken up when it does
+        fits = [run for run in runs if continues(run, path, new)]
+        if fits:
+            join(max(fits, key=lambda run: run.extent.last_time), path, new)
+        else:
+            runs.append(Launches([path], new))
+    return runs
+
+
+def _extent_or_none(path: Path) -> Extent:
+    try:
+        return extent(path)
+    except OSError:
+        return Extent()  # its reader will say why
+
+
+def home(folder: Path) -> Path:
+    """The folder that a person would name: without the dated folder and the `runs` that transformers puts below it."""
+    if is_dated(folder) and folder.parent.name in _GENERIC:
+        folder = folder.parent
+    return folder.parent if folder.name in _GENERIC else folder
+
+
+def _name(found: list[Launches], root: Path) -> None:
+    short = [_seen_from(root, home(run.files[-1].parent), len(found)) for run in found]
+    for run, name in zip(found, short, strict=True):
+        if short.count(name) > 1:
+            folder = run.files[-1].parent
+            name = _seen_from(root, folder, len(found))
+            if sum(other.files[-1].parent == folder for other in found) > 1:
+                name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
+        run.name = name
+
+
+def _seen_from(root: Path, folder: Path, count: int) -> str:
+    if root == folder or root.is_relative_to(folder) or not folder.is_relative_to(root):
+        return folder.name
+    below = folder.relative_to(root).as_posix()
+    return f"{root.name}/{below}" if count == 1 and root.name not in _GENERIC else below
