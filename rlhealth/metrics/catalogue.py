@@ -1,0 +1,238 @@
+"""Reads the YAML of names: what each metric means, and what every framework calls it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parent
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One canonical metric.
+
+    Attributes:
+        name: what rules call it.
+        title: what reports call it.
+        unit: in which a framework gives it, unless that framework's file says otherwise.
+        low, high: the values that are possible at all; None where there is no bound.
+        better: "up", "down" or "none": where a healthy run moves it.
+        log: whether its sparkline is drawn on a logarithmic scale.
+    """
+
+    name: str
+    title: str
+    unit: str
+    group: str
+    better: str = "none"
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Alias:
+    """One line of a framework's file: what a raw name (of a metric or of a setting) stands for.
+
+    Attributes:
+        raw: the name as the framework writes it, without a tracker's prefix; may hold `{f}` and `*`.
+        name: the canonical name; empty where the alias is there to take the name out.
+        rank: its place in the file; where two feed one metric, the lower one wins.
+        since, until: versions of the framework, both inclusive; None is open.
+        unsure: the sentence for the user, where the version had to be guessed to choose this one.
+    """
+
+    raw: str
+    name: str
+    rank: int = 0
+    drop: str = ""
+    since: Version | None = None
+    until: Version | None = None
+    transform: str = ""
+    estimator: str = ""
+    unit: str = ""
+    note: str = ""
+    unsure: str = ""
+    keep_unscaled: bool = False
+    excepted: frozenset[str] = frozenset()
+
+    def fits(self, low: Version | None, high: Version | None) -> bool:
+        """Whether it holds for some version from `low` to `high`, both inclusive."""
+        return (self.since is None or high is None or self.since <= high) and (self.until is None or low is None or self.until >= low)
+
+
+@dataclass
+class Names:
+    """All that one framework's file, and those that it builds on, say."""
+
+    library: str = ""
+    exact: dict[str, list[Alias]] = field(default_factory=dict)
+    patterns: list[tuple[re.Pattern[str], list[Alias]]] = field(default_factory=list)
+    histograms: dict[str, list[Alias]] = field(default_factory=dict)
+    settings: list[Alias] = field(default_factory=list)
+    settings_under: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    derived: dict[str, Any] = field(default_factory=dict)
+    eras: list[dict[str, str]] = field(default_factory=list)
+    ignore: list[re.Pattern[str]] = field(default_factory=list)
+    planned: dict[str, Any] | None = None
+
+    def find(self, name: str) -> tuple[list[Alias], dict[str, str]]:
+        """The aliases for a raw name without prefix, and what its placeholders stand for."""
+        found = self.exact.get(name)
+        if found:
+            return found, {}
+        for pattern, aliases in self.patterns:
+            match = pattern.fullmatch(name)
+            if match and not any(part in aliases[0].excepted for part in match.groupdict().values()):
+                return aliases, match.groupdict()
+        return [], {}
+
+    def ignores(self, name: str) -> bool:
+        """Whether the name is known and measures nothing that a rule could use."""
+        return any(pattern.fullmatch(name) for pattern in self.ignore)
+
+
+def read_yaml(path: Path) -> Any:
+    """A file of the catalogue with every scalar as text, so that the version 0.10 is not the number 0.1."""
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  a base loader makes text only
+
+
+@lru_cache(maxsize=1)
+def meanings() -> dict[str, Meaning]:
+    """Every canonical metric by name; those of reward functions stand under a name with `{f}`."""
+    return {name: _meaning(name, entry) for name, entry in read_yaml(FOLDER / "canonical.yaml").items()}
+
+
+@lru_cache(maxsize=512)
+def meaning(name: str) -> Meaning | None:
+    """What a canonical name means, with `{f}` filled in and `eval/` before any name; None where nothing is known."""
+    known = meanings()
+    if name in known:
+        return known[name]
+    for template, one in known.items():
+        if "{f}" in template:
+            match = pattern_of(template).fullmatch(name)
+            if match:
+                return Meaning(name, one.title.replace("{f}", match["f"]), one.unit, one.group, one.better, one.low, one.high, one.log)
+    if name.startswith("eval/"):
+        inner = meaning(name.removeprefix("eval/"))
+        return inner and Meaning(name, f"{inner.title} in evaluation", inner.unit, inner.group, inner.better, inner.low, inner.high, inner.log)
+    return None
+
+
+@lru_cache(maxsize=1)
+def frameworks() -> list[dict[str, Any]]:
+    """The entries of frameworks.yaml, in the order in which they are tried."""
+    entries: list[dict[str, Any]] = read_yaml(FOLDER / "frameworks.yaml")
+    return entries
+
+
+@lru_cache(maxsize=64)
+def names(file: str) -> Names:
+    """What that file in this folder says, with the files that it builds on after it."""
+    found = Names()
+    for rank, (part, is_own) in enumerate(_parts(file)):
+        _add(found, part, rank * 1000, is_own)
+    return found
+
+
+def version_of(text: str | None) -> Version | None:
+    """A version as numbers: "0.16.1.dev0" gives (0, 16, 1); None for None and for what is no version."""
+    numbers = re.match(r"v?(\d+(?:\.\d+)*)", text or "")
+    if not numbers:
+        return None
+    parts = [int(part) for part in numbers[1].split(".")]
+    return tuple(parts + [0] * (3 - len(parts)))
+
+
+@lru_cache(maxsize=1024)
+def pattern_of(template: str) -> re.Pattern[str]:
+    """A regular expression for a name with `{f}` (one part of it) and `*` (anything); `_` may stand for what tensorboardX rewrites."""
+    pieces = []
+    for piece in re.split(r"(\{\w+\}|\*)", template):
+        if piece == "*":
+            pieces.append(".*")
+        elif piece.startswith("{"):
+            pieces.append(f"(?P<{piece[1:-1]}>[^/]+)")
+        else:
+            pieces.append("".join(letter if re.match(r"[-/\w.]", letter) and letter != "." else f"[{re.escape(letter)}_]" for letter in piece))
+    return re.compile("".join(pieces).replace("[\\._]", "\\."))
+
+
+def rewritten(name: str) -> str:
+    """The name as tensorboardX writes it: an underscore for every other character."""
+    return re.sub(r"[^-/\w.]", "_", name)
+
+
+def _meaning(name: str, entry: Mapping[str, str]) -> Meaning:
+    low, high = (float(entry[key]) if key in entry else None for key in ("min", "max"))
+    return Meaning(name, entry["title"], entry["unit"], entry["group"], entry.get("better", "none"), low, high, entry.get("scale") == "log")
+
+
+def _parts(file: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    own = read_yaml(FOLDER / file)
+    yield own, True
+    for base in own.get("base", []):
+        for part, _ in _parts(base):
+            yield part, False
+
+
+def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None:
+    for raw, entry in part.get("metrics", {}).items():
+        aliases = [_alias(raw, one, rank) for one in _listed(entry)]
+        rank += 1
+        if "{" in raw or "*" in raw:
+            found.patterns.append((pattern_of(raw), aliases))
+        else:
+            for spelling in (raw, rewritten(raw)):
+                found.exact.setdefault(spelling, aliases)
+    for raw, entry in part.get("histograms", {}).items():
+        found.histograms.setdefault(raw, [_alias(raw, one, 500) for one in _listed(entry)])
+    for raw, entry in part.get("settings", {}).items():
+        rank += 1
+        found.settings += [_alias(raw, one, rank) for one in _listed(entry)]
+    found.ignore += [pattern_of(template) for template in part.get("ignore", [])]
+    found.derived.update(part.get("derived", {}))
+    found.eras += part.get("eras", [])
+    found.settings_under += part.get("settings_under", [])
+    if is_own:
+        found.library = part.get("library", "")
+        found.options = dict(part.get("options", {}))
+    found.planned = found.planned or part.get("planned")
+
+
+def _listed(entry: Any) -> Iterable[Any]:
+    return entry if isinstance(entry, list) else [entry]
+
+
+def _alias(raw: str, entry: str | Mapping[str, Any], rank: int) -> Alias:
+    if isinstance(entry, str):
+        return Alias(raw, entry, rank)
+    return Alias(
+        raw,
+        entry.get("as", ""),
+        rank,
+        drop=entry.get("drop", ""),
+        since=version_of(entry.get("since")),
+        until=_to_the_end(version_of(entry.get("until"))),
+        transform=entry.get("transform", ""),
+        estimator=entry.get("estimator", ""),
+        unit=entry.get("unit", ""),
+        note=entry.get("note", ""),
+        unsure=entry.get("unsure", ""),
+        keep_unscaled=entry.get("if_unknown") == "keep",
+        excepted=frozenset(entry.get("except", ())),
+    )
+
+
+def _to_the_end(version: Version | None) -> Version | None:
+    return version and (*version, 10**6)  # 0.16.1 includes 0.16.1.post1

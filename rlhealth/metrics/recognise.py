@@ -1,0 +1,152 @@
+"""Tells which framework wrote a run, and which versions of it are possible, from names, settings and the versions that a file tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rlhealth.metrics.catalogue import Names, Version, frameworks, names, pattern_of, version_of
+from rlhealth.run import Run
+
+_UNKNOWN: dict[str, Any] = {"id": "unknown", "title": "an unknown trainer", "names": "generic.yaml", "library": "", "prefix": ["train/"]}
+_PROFILED = re.compile(r"(?:train/)?profiling/Time.taken.+?(\w+)\.")
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The framework of one run.
+
+    Attributes:
+        entry: its entry in frameworks.yaml.
+        names: what its file says.
+        version: as a file tells it; None where none does.
+        low, high: the versions that are possible, both inclusive; None is open.
+        assumed: one sentence for each thing that the logs leave open.
+    """
+
+    entry: dict[str, Any]
+    names: Names
+    version: str | None
+    low: Version | None
+    high: Version | None
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def prefixes(self) -> list[str]:
+        """What trackers put before its names."""
+        return list(self.entry.get("prefix", []))
+
+    @property
+    def is_hugging_face(self) -> bool:
+        """Whether its logs go through the Hugging Face Trainer, which tells evaluation apart by `eval_` and `eval/`."""
+        return "train/" in self.prefixes
+
+
+def spaced(tag: str) -> str:
+    """The tag without the spaces that notebooks put round its slashes."""
+    return re.sub(r"\s*/\s*", "/", tag).strip() if "/" in tag else tag.strip()
+
+
+def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
+    """The tag without the prefix of a tracker, taken off at most `times` times."""
+    for _ in range(times):
+        for prefix in prefixes:
+            if tag.startswith(prefix) and len(tag) > len(prefix):
+                tag = tag[len(prefix) :]
+                break
+        else:
+            break
+    return tag
+
+
+def recognise(run: Run) -> Recognised:
+    """The framework that wrote the run; `unknown` where no entry fits."""
+    tags = [spaced(tag) for tag, one in run.series.items() if len(one)] + [spaced(tag) for tag, one in run.histograms.items() if len(one)]
+    trainer = next((match[1] for match in map(_PROFILED.match, tags) if match), "")
+    known = next((entry["class"] for entry in frameworks() if entry.get("class") and trainer.endswith(entry["class"])), "")
+    views: dict[tuple[tuple[str, ...], int], set[str]] = {}
+    for entry in frameworks():
+        seen = _seen(entry, tags, views)
+        if _fits(entry, seen, run, known):
+            return _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
+    return _recognised(_UNKNOWN, _seen(_UNKNOWN, tags, views), run, sure=True)
+
+
+def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int], set[str]]) -> set[str]:
+    key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1))
+    if key not in views:
+        views[key] = {*tags, *(bare(tag, *key) for tag in tags)}
+    return views[key]
+
+
+def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool:
+    if trainer and entry.get("class") and entry["class"] != trainer:
+        return False
+    is_named = bool(trainer) and entry.get("class") == trainer
+    if not is_named and "needs_setting" in entry and not any(_has_setting(run, key) for key in entry["needs_setting"]):
+        return False
+    if not all(_logged(name, seen) for name in entry.get("all", [])) or any(_logged(name, seen) for name in entry.get("none", [])):
+        return False
+    if "any" in entry and not any(_logged(name, seen) for name in entry["any"]):
+        return False
+    return all(_starts_at_zero(run, name) for name in entry.get("zero", []))
+
+
+def _logged(name: str, seen: set[str]) -> bool:
+    if "*" not in name:
+        return name in seen
+    pattern = pattern_of(name)
+    return any(pattern.fullmatch(one) for one in seen)
+
+
+def _has_setting(run: Run, key: str) -> bool:
+    return key in run.config or any(one.endswith(f".{key}") for one in run.config)
+
+
+def _starts_at_zero(run: Run, name: str) -> bool:
+    """The first value alone decides, so that a prefix of a run is recognised as the whole is."""
+    series = run.series.get(f"train/{name}") or run.series.get(name)
+    return series is not None and len(series) > 0 and bool(series.values[0] == 0)
+
+
+def _recognised(entry: dict[str, Any], seen: set[str], run: Run, sure: bool) -> Recognised:
+    vocabulary = names(entry["names"])
+    version = run.versions.get(entry.get("library", ""))
+    exact = version_of(version)
+    low, high = (exact, exact) if exact else _bounds(vocabulary, seen, run)
+    assumed: tuple[str, ...] = ()
+    told = any(_logged(name, seen) for name in entry.get("sure_names", [])) or any(_has_setting(run, key) for key in entry.get("sure_settings", []))
+    if entry.get("assume") and not sure and not told:
+        assumed = (entry["assume"],)
+    return Recognised(entry, vocabulary, version if exact else None, low, high, assumed)
+
+
+def _bounds(vocabulary: Names, seen: set[str], run: Run) -> tuple[Version | None, Version | None]:
+    """The versions that the `eras` of the file leave; what is absent counts less than what is there."""
+    low: Version | None = None
+    high: Version | None = None
+    for era in sorted(vocabulary.eras, key=lambda one: "without" in one):
+        if not _in_era(era, seen, run):
+            continue
+        since, until = version_of(era.get("since")), version_of(era.get("until"))
+        if since and (low is None or since > low):
+            low = since
+        if until and (high is None or until < high) and ("without" not in era or low is None or until >= low):
+            high = until
+    return low, high
+
+
+def _in_era(era: dict[str, str], seen: set[str], run: Run) -> bool:
+    """Whether all conditions of one line of `eras` hold."""
+    checks = {
+        "name": lambda value: _logged(value, seen),
+        "given": lambda value: _logged(value, seen),
+        "unless": lambda value: not _logged(value, seen),
+        "without": lambda value: not _logged(value, seen),
+        "setting": lambda value: _has_setting(run, value),
+        "given_setting": lambda value: _has_setting(run, value),
+        "without_setting": lambda value: not _has_setting(run, value),
+    }
+    return all(checks[key](value) for key, value in era.items() if key in checks)

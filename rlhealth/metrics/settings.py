@@ -1,0 +1,87 @@
+"""Translates a run's configuration into canonical settings, and tells what this trainer calls each of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rlhealth.metrics.catalogue import Alias
+from rlhealth.metrics.recognise import Recognised
+from rlhealth.run import Run
+
+_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None, "null": None}
+
+
+def settings_of(run: Run, known: Recognised) -> dict[str, Any]:
+    """The canonical settings of the run; a setting that is not configured is absent."""
+    found: dict[str, Any] = {}
+    for alias in known.names.settings:
+        key = _key(run, alias, known)
+        if key is not None and found.get(alias.name) is None:
+            found[alias.name] = plain(run.config[key])
+    for name, rule in known.names.derived.items():
+        value = _derived(rule, found)
+        if value is not None and found.get(name) is None:
+            found[name] = value
+    return found
+
+
+def options_of(run: Run, known: Recognised) -> dict[str, str]:
+    """What the trainer calls each setting, in its own era: for the advice that a finding gives."""
+    found: dict[str, str] = {}
+    configured: set[str] = set()
+    for alias in known.names.settings:
+        if not alias.fits(known.low, known.high):
+            continue
+        is_set = _key(run, alias, known) is not None
+        if alias.name not in found or (is_set and alias.name not in configured):
+            found[alias.name] = alias.raw
+        if is_set:
+            configured.add(alias.name)
+    return found | known.names.options
+
+
+def planned_steps_of(run: Run, known: Recognised, settings: dict[str, Any]) -> int | None:
+    """How many steps were planned, where this framework's files can be trusted to tell; else None."""
+    planned = known.names.planned or {}
+    for name in planned.get("settings", []):
+        value = settings.get(name)
+        if isinstance(value, int | float) and math.isfinite(value) and value > 0:
+            return int(value)
+    return run.planned_steps if planned.get("tracker") != "no" else None
+
+
+def plain(value: Any) -> Any:
+    """A value as Python has it: trackers that keep text only write "0.2", "True" and "None"."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return value
+
+
+def _key(run: Run, alias: Alias, known: Recognised) -> str | None:
+    if not alias.fits(known.low, known.high):
+        return None
+    candidates = [alias.raw, *(under + alias.raw for under in known.names.settings_under)]
+    return next((key for key in candidates if key in run.config), None)
+
+
+def _derived(rule: dict[str, Any], found: dict[str, Any]) -> Any:
+    if "like" in rule:
+        return found.get(rule["like"])
+    product = 1.0
+    for key, sign in [(key, 1) for key in rule.get("multiply", [])] + [(key, -1) for key in rule.get("divide", [])]:
+        value = found.get(key)
+        if not isinstance(value, int | float) or value <= 0:
+            return None
+        product *= value**sign
+    return product

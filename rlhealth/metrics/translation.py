@@ -1,0 +1,171 @@
+"""Translates a run: which framework wrote it, and which canonical metric each of its tags is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlhealth.metrics.aliases import check_aliases
+from rlhealth.metrics.catalogue import Alias, meaning
+from rlhealth.metrics.metric import Metric, changed, reduced
+from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
+from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
+from rlhealth.run import Run
+
+_DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One run in canonical names.
+
+    Attributes:
+        framework: its id, such as "trl-grpo"; "generic" for a trainer not in the catalogue, "unknown" where no name is known.
+        title: the framework as a person calls it.
+        version: as a file tells it; None where none does.
+        is_rl: False for supervised fine-tuning, reward models and offline preference training.
+        assumed: one sentence for each thing that the logs leave open.
+        metrics: by canonical name; live views that grow with the run. A metric may have no points yet.
+        config: canonical settings, as far as configured.
+        options: what this trainer calls each setting.
+        unrecognised: tags that no alias knows.
+        dropped: tags that are known and not used, each with the reason.
+        planned_steps: how many steps were planned; None where that cannot be told.
+    """
+
+    framework: str
+    title: str
+    version: str | None
+    is_rl: bool
+    assumed: tuple[str, ...]
+    metrics: dict[str, Metric]
+    config: dict[str, Any]
+    options: dict[str, str]
+    unrecognised: tuple[str, ...]
+    dropped: dict[str, str] = field(default_factory=dict)
+    planned_steps: int | None = None
+    _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+
+@dataclass
+class _Sorting:
+    """The tags of one run while they are sorted; the best alias for each canonical name so far."""
+
+    known: Recognised
+    chosen: dict[str, tuple[tuple[int, ...], Alias, str]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    unrecognised: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+
+    def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
+        """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
+        if name not in self.chosen or worth < self.chosen[name][0]:
+            self.chosen[name] = (worth, alias, tag)
+
+
+def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Translation | None = None) -> Translation:
+    """Translates a run into canonical names.
+
+    Args:
+        aliases: raw tag to canonical name, as the user gave them; they go before the catalogue.
+        previous: the translation of the same run before it grew: it is returned as it is where no new name, setting or version came.
+
+    Raises:
+        RlhealthError: if an alias names a metric that there is none of.
+    """
+    wanted = dict(aliases or {})
+    origin = _origin(run, wanted)
+    if previous is not None and previous._origin[1:] == origin[1:] and previous._origin[0] is run:
+        return previous
+    check_aliases(wanted)
+    known = recognise(run)
+    settings = settings_of(run, known)
+    sorting = _Sorting(known)
+    for tag, series in run.series.items():
+        if len(series):
+            _sort(sorting, tag, wanted)
+    metrics = _metrics(run, sorting, settings)
+    _add_distributions(run, known, metrics, settings)
+    absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in run.series)
+    found_nothing = not metrics and known.entry["id"] == "generic"
+    return Translation(
+        framework="unknown" if found_nothing else known.entry["id"],
+        title=known.entry["title"],
+        version=known.version,
+        is_rl=known.entry.get("is_rl") != "no",
+        assumed=known.assumed + tuple(dict.fromkeys(sorting.assumed)) + absent,
+        metrics=metrics,
+        config=settings,
+        options=options_of(run, known),
+        unrecognised=tuple(sorting.unrecognised),
+        dropped=sorting.dropped,
+        planned_steps=planned_steps_of(run, known, settings),
+        _origin=origin,
+    )
+
+
+def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
+    """What a translation depends on; a run's tags and settings are only ever added, so counting them is enough."""
+    held = sum(1 for one in run.series.values() if len(one)), sum(1 for one in run.histograms.values() if len(one))
+    return run, held, len(run.config), tuple(run.versions.items()), run.planned_steps, tuple(aliases.items())
+
+
+def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
+    if tag in wanted:
+        sorting.offer(wanted[tag], tag, Alias(tag, wanted[tag], note="named by --alias"), (-1, 0))
+        return
+    known = sorting.known
+    literal = spaced(tag)
+    name = bare(literal, known.prefixes, int(known.entry.get("strip", 1)))
+    split = ""
+    if known.is_hugging_face and name.startswith(("eval/", "eval_")):
+        split, name = "eval/", name[5:]
+    found, parts = known.names.find(name)
+    if not found:
+        if not known.names.ignores(name):
+            sorting.unrecognised.append(tag)
+        return
+    fitting = [alias for alias in found if alias.fits(known.low, known.high)]
+    if not fitting:
+        fitting = found[:1]
+    alias = fitting[0]
+    if alias.drop:
+        sorting.dropped[tag] = alias.drop
+        return
+    if alias.unsure and (len(fitting) > 1 or len(found) == 1) and known.version is None and not split:
+        sorting.assumed.append(alias.unsure)
+    canonical = alias.name
+    for key, value in parts.items():
+        canonical = canonical.replace(f"{{{key}}}", value)
+    if split and not canonical.startswith("eval/"):
+        canonical = split + canonical
+    sorting.offer(canonical, tag, alias, (alias.rank, int(name == literal)))
+
+
+def _metrics(run: Run, sorting: _Sorting, settings: dict[str, Any]) -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {}
+    for name, (_, alias, tag) in sorting.chosen.items():
+        points = changed(run.series[tag], alias.transform, settings, alias.keep_unscaled)
+        if isinstance(points, str):
+            sorting.dropped[tag] = points
+            continue
+        metrics[name] = Metric(name, tag, _unit(name, alias), alias.estimator, alias.transform, alias.note, points)
+    return metrics
+
+
+def _add_distributions(run: Run, known: Recognised, metrics: dict[str, Metric], settings: dict[str, Any]) -> None:
+    clip_range = settings.get("clip_range")
+    width = float(clip_range) if isinstance(clip_range, int | float) and clip_range > 0 else _DEFAULT_CLIP_RANGE
+    for tag, histogram in run.histograms.items():
+        if not len(histogram):
+            continue
+        for alias in known.names.histograms.get(bare(spaced(tag), known.prefixes), []):
+            if alias.name not in metrics:
+                points = reduced(histogram, alias.transform, width)
+                metrics[alias.name] = Metric(alias.name, tag, _unit(alias.name, alias), alias.estimator, alias.transform, alias.note, points)
+
+
+def _unit(name: str, alias: Alias) -> str:
+    known = meaning(name)
+    return alias.unit or (known.unit if known else "")
