@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,17 +60,18 @@ def unmasked(stored: Words) -> Words:
     return rotated >> np.uint32(17) | rotated << np.uint32(15)
 
 
-@cache
+_CONTRIBUTIONS = [np.asarray(_TABLE, np.uint32)]
+
+
 def contribution(behind: int) -> Words:
     """What a byte adds to the CRC when `behind` bytes follow it, shape (256,).
 
     CRC is linear: where a record differs from another of its length, the checksums differ by the exclusive or of the contributions of the differing bits.
     """
-    table = np.asarray(_TABLE, np.uint32)
-    if not behind:
-        return table
-    before = contribution(behind - 1)
-    return before >> np.uint32(8) ^ table[before & np.uint32(0xFF)]
+    while len(_CONTRIBUTIONS) <= behind:
+        before = _CONTRIBUTIONS[-1]
+        _CONTRIBUTIONS.append(before >> np.uint32(8) ^ _CONTRIBUTIONS[0][before & np.uint32(0xFF)])
+    return _CONTRIBUTIONS[behind]
 
 
 def masked_of_lengths(window: NDArray[np.uint8]) -> Words:
@@ -79,4 +79,5 @@ def masked_of_lengths(window: NDArray[np.uint8]) -> Words:
     value = np.full(len(window), crc32c(bytes(8)), np.uint32)
     for column in range(8):
         value ^= contribution(7 - column)[window[:, column]]
-    return (value >> np.uint32(15) | value << np.uint32(17)) + np.uint32(MASK_DELTA)
+    found: Words = (value >> np.uint32(15) | value << np.uint32(17)) + np.uint32(MASK_DELTA)
+    return found

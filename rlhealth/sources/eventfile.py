@@ -4,73 +4,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from rlhealth.run import Floats, Ints
 from rlhealth.sources.crc32c import intact, masked, masked_of_lengths
-from rlhealth.sources.eventrecord import Item, Scalar, event
+from rlhealth.sources.eventbatch import Batch, Decoder
+from rlhealth.sources.eventblock import FEWEST_ROUNDS, FOOTER, HEADER, Pattern, Rhythm
 
 BLOCK = 4 << 20
-_HEADER = 12  # length, eight bytes, and its checksum, four
-_FOOTER = 4  # checksum of the payload
 _LARGEST = 1 << 31  # protobuf's own limit: a longer length is damage
 _LARGEST_READ = 64 << 20  # no scalar is that long: images, models
 _SCAN = 1 << 16
-
-
-class Points:
-    """The points of one tag in the order of the file, collected one by one or as arrays."""
-
-    __slots__ = ("_chunks", "_steps", "_times", "_values")
-
-    def __init__(self) -> None:
-        self._chunks: list[tuple[Ints, Floats, Floats]] = []
-        self._steps: list[int] = []
-        self._values: list[float] = []
-        self._times: list[float] = []
-
-    def add(self, step: int, value: float, time: float) -> None:
-        """Adds one point."""
-        self._steps.append(step)
-        self._values.append(value)
-        self._times.append(time)
-
-    def extend(self, steps: Ints, values: Floats, times: Floats) -> None:
-        """Adds points as arrays, each of shape (k,)."""
-        self._close()
-        self._chunks.append((steps, values, times))
-
-    def arrays(self) -> tuple[Ints, Floats, Floats]:
-        """Steps, values and times, each of shape (n,)."""
-        self._close()
-        if len(self._chunks) == 1:
-            return self._chunks[0]
-        steps, values, times = zip(*self._chunks, strict=True)
-        return np.concatenate(steps), np.concatenate(values), np.concatenate(times)
-
-    def _close(self) -> None:
-        if self._steps:
-            self._chunks.append((np.asarray(self._steps, np.int64), np.asarray(self._values, np.float64), np.asarray(self._times, np.float64)))
-            self._steps, self._values, self._times = [], [], []
-
-
-@dataclass(slots=True)
-class Batch:
-    """What one stretch of the file holds. Where `restart` is a step, the writer started again there: what was logged from that step on is void."""
-
-    points: dict[str, Points] = field(default_factory=dict)
-    items: list[tuple[int, float, Item]] = field(default_factory=list)
-    restart: int | None = None
-
-    def of(self, tag: str) -> Points:
-        """The points of that tag, made on first use."""
-        found = self.points.get(tag)
-        if found is None:
-            found = self.points[tag] = Points()
-        return found
+_PATIENCE = 3  # tries of remembered patterns in vain before they are forgotten
 
 
 class EventFile:
@@ -83,7 +30,7 @@ class EventFile:
         torn: whether the file, as read, ends inside a record.
     """
 
-    def __init__(self, path: Path, *, offset: int = 0, block: int = BLOCK) -> None:
+    def __init__(self, path: Path, *, offset: int = 0, block: int = BLOCK, vectorised: bool = True) -> None:
         self.path = path
         self.offset = offset
         self.lost: list[int] = []
@@ -93,10 +40,12 @@ class EventFile:
         self._held = b""
         self._searching = offset > 0
         self._lengths: dict[bytes, int] = {}
-        self._known: dict[bytes, str] = {}
-        self._plugins: dict[str, str] = {}
-        self._batch = Batch()
-        self._full: list[Batch] = []
+        self._decoder = Decoder()
+        self._rhythm = Rhythm()
+        self._vectorised = vectorised
+        self._pattern: Pattern | None = None
+        self._patterns: dict[int, Pattern] = {}
+        self._misses = 0
 
     def read(self, until: int | None = None) -> Iterator[Batch]:
         """What is new, block by block, up to byte `until` (default: the end as it is now).
@@ -117,13 +66,13 @@ class EventFile:
                 if filled == len(self._held):
                     break
                 self.offset += filled - len(self._held)
-                used = self._walk(buffer, filled, self.offset - filled)
+                used = self._walk(buffer, filled, self.offset - filled, more=self.offset < until)
                 self._held = bytes(memoryview(buffer)[used:filled])
                 self._pass_over_giant(stream, until)
-                yield from self._batches()
+                yield from self._decoder.taken()
         self.torn = bool(self._held)
 
-    def _fill(self, stream: object, until: int) -> tuple[bytearray, int]:
+    def _fill(self, stream: BinaryIO, until: int) -> tuple[bytearray, int]:
         held = len(self._held)
         room = min(max(self._block, self._wanted() - held), until - self.offset)
         buffer = bytearray(held + room)
@@ -132,23 +81,16 @@ class EventFile:
 
     def _wanted(self) -> int:
         """Bytes that the record at hand needs in all."""
-        if len(self._held) < _HEADER or self._searching:
+        if len(self._held) < HEADER or self._searching:
             return 0
-        return _HEADER + max(self._length(self._held[:_HEADER]), 0) + _FOOTER
+        return HEADER + max(self._length(self._held[:HEADER]), 0) + FOOTER
 
-    def _pass_over_giant(self, stream: object, until: int) -> None:
+    def _pass_over_giant(self, stream: BinaryIO, until: int) -> None:
         wanted = self._wanted()
         if wanted > _LARGEST_READ and self.offset - len(self._held) + wanted <= until:
             self.offset += wanted - len(self._held)
             self._held = b""
-            stream.seek(self.offset)  # type: ignore[attr-defined]
-
-    def _batches(self) -> Iterator[Batch]:
-        ready, self._full = [*self._full, self._batch], []
-        self._batch = Batch()
-        for batch in ready:
-            if batch.points or batch.items or batch.restart is not None:
-                yield batch
+            stream.seek(self.offset)
 
     def _length(self, header: bytes) -> int:
         """The length that a header tells, or -1 where it is damaged."""
@@ -161,77 +103,87 @@ class EventFile:
                 self._lengths[header] = length
         return length
 
-    def _walk(self, buffer: bytearray, size: int, base: int) -> int:
+    def _walk(self, buffer: bytearray, size: int, base: int, *, more: bool) -> int:
         """Takes every whole record of buffer[:size], which begins at byte `base` of the file; returns where the rest begins."""
         raw, at = memoryview(buffer), 0
-        while size - at >= _HEADER:
+        self._rhythm.forget()
+        while size - at >= HEADER:
             if self._searching:
                 at, found = _next_header(buffer, at, size)
                 if not found:
                     return at
                 self._searching = False
-            length = self._length(bytes(raw[at : at + _HEADER]))
-            end = at + _HEADER + length + _FOOTER
+            if self._pattern is not None:
+                at = self._rounds(buffer, at, size)
+                if more and size - at < self._pattern.stride:
+                    return at  # the rest of this round comes with the next block
+                self._pattern = None
+                continue
+            length = self._length(bytes(raw[at : at + HEADER]))
+            end = at + HEADER + length + FOOTER
             if length >= 0 and end > size:
                 return at
-            if length < 0 and not any(raw[at:size]) and base + size >= self.path.stat().st_size:
-                return at  # zeros up to the end: room that was allotted and never written
-            if length < 0 or not self._take(bytes(raw[at + _HEADER : end - _FOOTER]), struct.unpack_from("<I", buffer, end - _FOOTER)[0]):
+            if length < 0 and not more and not any(raw[at:size]):
+                return at  # zeros up to the end: room that was allotted and is not yet written
+            if length < 0 or not self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0], buffer, end):
                 self.lost.append(base + at)
                 self._searching = True
+                self._rhythm.forget()
                 at += 1
                 continue
             self.records += 1
             at = end
         return at
 
-    def _take(self, payload: bytes, checksum: int) -> bool:
-        """Adds one record to the batch; False where it is damaged."""
+    def _take(self, payload: bytes, checksum: int, buffer: bytearray, end: int) -> bool:
+        """Takes one record, which ends at buffer[end]; False where it is damaged. Where a round of records has come again, what follows is tried as rounds."""
         if not intact(payload, checksum):
             return False
-        if len(payload) > 15 and payload[0] == 9 and payload[9] == 16:  # a time, then a step: the form of nearly every record
-            at, step, shift = 10, 0, 0
-            while at < 19 and payload[at] >= 0x80:
-                step |= (payload[at] & 0x7F) << shift
-                shift += 7
-                at += 1
-            step |= payload[at] << shift
-            tag = self._known.get(payload[at + 1 : -4])
-            if tag is not None and at < 19:
-                self._batch.of(tag).add(step, struct.unpack_from("<f", payload, len(payload) - 4)[0], struct.unpack_from("<d", payload, 1)[0])
-                return True
-        return self._take_unusual(payload)
-
-    def _take_unusual(self, payload: bytes) -> bool:
         try:
-            found = event(payload, self._plugins)
+            number = self._decoder.take(payload)
         except ValueError:
             return False
-        if found.restart and found.step > 0:
-            self._full.append(self._batch)
-            self._batch = Batch(restart=found.step)
-        for item in found.items:
-            if isinstance(item, Scalar):
-                self._batch.of(item.tag).add(found.step, item.value, found.time)
-            else:
-                self._batch.items.append((found.step, found.time, item))
-        if len(found.items) == 1 and found.time_at == 1 and found.step_at == 10 and len(self._known) < 100_000:
-            only = found.items[0]
-            if isinstance(only, Scalar) and only.at == len(payload) - 4 and only.kind == "<f4":
-                self._known[payload[10 + found.step_bytes : -4]] = only.tag
+        if not number:
+            self._rhythm.forget()
+            return True
+        period = self._rhythm.note(number, end)
+        if not self._vectorised:
+            return True
+        self._pattern = self._patterns.get(number)
+        if self._pattern is None and period:
+            numbers, start = self._rhythm.round(period)
+            self._pattern = Pattern(bytes(memoryview(buffer)[start:end]), [self._decoder.layouts[one] for one in numbers], number)
         return True
+
+    def _rounds(self, buffer: bytearray, at: int, size: int) -> int:
+        """Takes as many rounds of the pattern as stand at buffer[at:size]; returns where they end."""
+        pattern = self._pattern
+        assert pattern is not None
+        rounds = pattern.take(buffer, at, size, self._decoder.batch)
+        if rounds:
+            self._rhythm.held()
+            self._rhythm.forget()
+            self._patterns[pattern.number] = pattern
+            self._misses = 0
+            self.records += rounds * pattern.period
+        elif size - at >= FEWEST_ROUNDS * pattern.stride:
+            self._rhythm.failed()
+            self._misses += 1
+            if self._misses > _PATIENCE:
+                self._patterns.clear()
+        return at + rounds * pattern.stride
 
 
 def _next_header(buffer: bytearray, start: int, size: int) -> tuple[int, bool]:
     """Where the next record begins at or after `start`: its length fits its checksum. Where none does, the last place that is still to be searched."""
     raw = np.frombuffer(buffer, np.uint8, size)
-    while size - start >= _HEADER:
-        stop = min(start + _SCAN, size - _HEADER + 1)
+    while size - start >= HEADER:
+        stop = min(start + _SCAN, size - HEADER + 1)
         zero = raw[start : stop + 8] == 0
         high = zero[4:-4] & zero[5:-3] & zero[6:-2] & zero[7:-1]  # lengths below 2^32: four bytes of zeros
         places = np.flatnonzero(high[: stop - start]) + start
         if len(places):
-            window = raw[places[:, None] + np.arange(_HEADER)]
+            window = raw[places[:, None] + np.arange(HEADER)]
             fits = places[masked_of_lengths(window[:, :8]) == window[:, 8:].copy().view("<u4")[:, 0]]
             if len(fits):
                 return int(fits[0]), True

@@ -11,7 +11,8 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources import eventruns
-from rlhealth.sources.eventfile import Batch, EventFile
+from rlhealth.sources.eventbatch import Batch
+from rlhealth.sources.eventfile import EventFile
 from rlhealth.sources.eventrecord import Bins, Settings, Text
 from rlhealth.sources.walk import NAMES, reason, regular, walk
 
@@ -34,9 +35,9 @@ def find(path: Path, *, reader: str = "fast") -> list[TensorboardReader]:
 
 def readers(files: Iterable[Path], root: Path, *, reader: str = "fast") -> list[TensorboardReader]:
     """A reader for every run that these event files are; names are as seen from `root`."""
-    files = [path.absolute() for path in files]
+    files = [Path(os.path.abspath(path)) for path in files]  # noqa: PTH100 (resolve would follow links and change the names)
     known = set(files)
-    return [TensorboardReader(run, known=known, reader=reader) for run in eventruns.launches(files, Path(os.path.abspath(root)))]
+    return [TensorboardReader(run, known=known, reader=reader) for run in eventruns.launches(files, Path(os.path.abspath(root)))]  # noqa: PTH100
 
 
 class TensorboardReader:

@@ -1,0 +1,164 @@
+"""The vectorised path: records that come round again in the same order are one array of bytes, a row a round, read and checked column by column."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlhealth.run import Floats, Ints
+from rlhealth.sources.crc32c import contribution, unmasked
+from rlhealth.sources.eventbatch import Batch, Layout
+
+Bytes = NDArray[np.uint8]
+
+HEADER = 12  # length, eight bytes, and its checksum, four
+FOOTER = 4  # checksum of the payload
+_LONGEST_PERIOD = 8192
+FEWEST_ROUNDS = 3  # below that the columns cost more than the records
+
+
+class Rhythm:
+    """Notices when records come round again in the same order, by their numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: list[int] = []
+        self._ends: list[int] = []
+        self._seen: dict[int, int] = {}
+        self._period = 0
+        self._matched = 0
+        self._wanted = 1
+
+    def forget(self) -> None:
+        """Begins anew: the buffer has changed, or something else came between."""
+        self._numbers, self._ends, self._seen = [], [], {}
+        self._period = self._matched = 0
+
+    def note(self, number: int, end: int) -> int:
+        """Notes a record that ends there; the number of records in a round once a whole round has come again, else 0."""
+        numbers, index = self._numbers, len(self._numbers)
+        numbers.append(number)
+        self._ends.append(end)
+        if self._period and numbers[index - self._period] == number:
+            self._matched += 1
+        else:
+            self._period = index - self._seen.get(number, index)
+            self._matched = int(self._period > 0)
+        self._seen[number] = index
+        return self._period if self._period and self._matched >= self._period * self._wanted and self._period <= _LONGEST_PERIOD else 0
+
+    def round(self, period: int) -> tuple[list[int], int]:
+        """The numbers of the last round, and where in the buffer it begins; only when a record before it was noted as well."""
+        return self._numbers[-period:], self._ends[-period - 1]
+
+    def failed(self) -> None:
+        """It did not go on like that: ask for more before the next try, so that a file without rhythm is not slowed down."""
+        self._wanted = min(self._wanted * 2, 1024)
+        self._matched = 0
+
+    def held(self) -> None:
+        """It did."""
+        self._wanted = 1
+
+
+class Pattern:
+    """One round of records, as bytes, and what may vary in it.
+
+    Attributes:
+        stride: bytes of a round.
+        period: records of a round.
+        number: the number of its last record.
+    """
+
+    def __init__(self, row: bytes, layouts: list[Layout], number: int) -> None:
+        self.stride = len(row)
+        self.period = len(layouts)
+        self.number = number
+        self._row = np.frombuffer(row, np.uint8)
+        ends = accumulate(HEADER + layout.length + FOOTER for layout in layouts)
+        self._starts = [end - layout.length - FOOTER for end, layout in zip(ends, layouts, strict=True)]
+        self._layouts = layouts
+        free = np.zeros(self.stride, np.uint8)
+        for start, layout in zip(self._starts, layouts, strict=True):
+            free[start + layout.time_at : start + layout.time_at + 8] = 0xFF
+            free[start + layout.step_at : start + layout.step_at + layout.step_bytes] = 0x7F  # the bit that says whether the number goes on is fixed
+            free[start + layout.length : start + layout.length + FOOTER] = 0xFF
+            for _, at, kind in layout.values:
+                free[start + at : start + at + int(kind[2])] = 0xFF
+        self._fixed = ~free
+        self._checks = [unmasked(_column(self._row[None], start + layout.length, "<u4"))[0] for start, layout in zip(self._starts, layouts, strict=True)]
+
+    def take(self, buffer: bytearray, at: int, size: int, batch: Batch) -> int:
+        """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums; returns how many."""
+        rounds = (size - at) // self.stride
+        if rounds < FEWEST_ROUNDS or not self._fits(np.frombuffer(buffer, np.uint8, self.stride, at)):
+            return 0
+        rows = np.frombuffer(buffer, np.uint8, rounds * self.stride, at).reshape(rounds, self.stride)
+        differs = rows ^ self._row
+        varied = np.bitwise_or.reduce(differs, axis=0)
+        if np.any(varied & self._fixed):
+            broken = np.flatnonzero(varied & self._fixed)
+            rounds = int(np.argmax(np.any(differs[:, broken] & self._fixed[broken], axis=1)))
+            rows, differs = rows[:rounds], differs[:rounds]
+        rounds = self._intact(rows, differs, varied)
+        if rounds:
+            self._add(rows[:rounds], batch)
+        return rounds
+
+    def _fits(self, row: Bytes) -> bool:
+        return not np.any((row ^ self._row) & self._fixed)
+
+    def _intact(self, rows: Bytes, differs: Bytes, varied: Bytes) -> int:
+        """How many rows come before the first with a wrong checksum. Only the columns that vary can change a checksum, each by its own contribution."""
+        rounds = len(rows)
+        for start, layout, check in zip(self._starts, self._layouts, self._checks, strict=True):
+            end = start + layout.length
+            found = unmasked(_column(rows, end, "<u4")) ^ check
+            for column in (np.flatnonzero(varied[start:end]) + start).tolist():
+                found ^= contribution(end - column - 1)[differs[:, column]]
+            if found[:rounds].any():
+                rounds = int(np.argmax(found != 0))
+        return rounds
+
+    def _add(self, rows: Bytes, batch: Batch) -> None:
+        found: dict[str, list[tuple[Ints, Floats, Floats]]] = {}
+        first: tuple[NDArray[np.uint64], Ints] | None = None
+        for start, layout in zip(self._starts, self._layouts, strict=True):
+            times = _column(rows, start + layout.time_at, "<f8")
+            raw = _step_bytes(rows, start + layout.step_at, layout.step_bytes)
+            if first is None or not np.array_equal(raw, first[0]):
+                first = raw, _steps(raw, layout.step_bytes)
+            for tag, at, kind in layout.values:
+                found.setdefault(tag, []).append((first[1], _numbers(rows, start + at, kind), times))
+        for tag, parts in found.items():
+            if len(parts) == 1:
+                batch.of(tag).extend(*parts[0])
+            else:  # several times a round: in the order of the file
+                steps, values, times = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+                batch.of(tag).extend(steps, values, times)
+
+
+def _column(rows: Bytes, at: int, kind: str) -> NDArray[Any]:
+    """The numbers that begin at byte `at` of each row, copied, shape (n,)."""
+    return np.ndarray((len(rows),), kind, rows.data, at, (rows.shape[1],)).copy()
+
+
+def _step_bytes(rows: Bytes, at: int, count: int) -> NDArray[np.uint64]:
+    """The bytes of the step's varint in each row, as one number."""
+    kind = "u1" if count < 2 else "<u2" if count == 2 else "<u4" if count <= 4 else "<u8"
+    return _column(rows, at, kind).astype(np.uint64) & np.uint64((1 << 8 * count) - 1)
+
+
+def _steps(raw: NDArray[np.uint64], count: int) -> Ints:
+    """The steps that these varints of `count` bytes mean."""
+    steps = np.zeros(len(raw), np.uint64)
+    for index in range(count):
+        steps |= (raw >> np.uint64(8 * index) & np.uint64(0x7F)) << np.uint64(7 * index)
+    return steps.astype(np.int64)
+
+
+def _numbers(rows: Bytes, at: int, kind: str) -> Floats:
+    with np.errstate(invalid="ignore"):  # a NaN that signals is a NaN
+        return _column(rows, at, kind).astype(np.float64)
