@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
 
-from rlhealth.run import Run
-from rlhealth.sources.spelling import AXES, BOOKKEEPING, CLOCKS, axis, clock, number, planned, whole
+import numpy as np
+
+from rlhealth.run import Ints, Run
+from rlhealth.sources.spelling import AXES, BOOKKEEPING, CLOCKS, FURTHEST, axis, clock, number, planned, whole
 
 #: More metrics than this in one run are dropped, with a problem that counts them.
 MOST_TAGS = 100_000
@@ -20,6 +22,7 @@ FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
 #: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
+Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
 Column = tuple[list[int], list[float], list[float]]
 
 
@@ -71,6 +74,52 @@ class Rows:
         for row in coming:
             self._take(row)
 
+    def take_columns(self, table: Mapping[str, Cells]) -> None:
+        """Takes rows that come as columns: masked arrays, each of shape (rows,), what was not logged masked."""
+        count = max((len(cells) for cells in table.values()), default=0)
+        if not self.chosen:
+            self._waiting += dicts(table, min(count, FIRST_LOOK))
+            self._choose(take=False)
+        steps = self._steps_of(table, count)
+        if steps is None:
+            for start in range(0, count, FIRST_LOOK):
+                self.take(dicts(table, start + FIRST_LOOK, start))
+            return
+        self._move()
+        times = next((np.ma.filled(table[name], np.nan) for name in CLOCKS if name in table), np.full(count, np.nan))
+        for tag, cells in table.items():
+            there = ~np.ma.getmaskarray(cells)
+            if self._is_metric(tag) and there.any() and (tag in self.run.series or self._is_room_for(tag)):
+                self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
+
+    def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
+        """The steps of a table whose steps only rise, shape (rows,); None where every row must be looked at."""
+        cells = table.get("epoch") if self.axis is None else table.get(self.axis)
+        if not count or (cells is None and self.axis is not None):
+            return None
+        if cells is not None:
+            there = np.ma.getdata(cells)
+            if np.ma.getmaskarray(cells).any() or not np.isfinite(there).all() or np.any(there[1:] < there[:-1]) or np.any(np.abs(there) >= FURTHEST):
+                return None
+        if self.axis is None:
+            if self._waiting or self._said:
+                return None
+            steps = np.arange(self._row + 1, self._row + count + 1)
+            self._row += count
+            if cells is not None:
+                if float(cells[0]) < self._epoch:
+                    self._row -= count
+                    return None
+                self._epoch = float(cells[-1])
+            return steps
+        assert cells is not None
+        steps = np.ma.getdata(cells).astype(np.int64)
+        if np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
+            return None
+        self._first = int(steps[0]) if self._first is None else self._first
+        self._step = int(steps[-1])
+        return steps
+
     def flush(self) -> bool:
         """Moves what was taken into the runs; True where there was anything."""
         if not self.chosen and self._waiting:
@@ -79,7 +128,7 @@ class Rows:
         self._move()
         return moved
 
-    def _choose(self) -> None:
+    def _choose(self, take: bool = True) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
         telling = [row for row in waiting if self._tags(row)]
         if not telling:
@@ -87,7 +136,7 @@ class Rows:
         self.chosen = True
         self.axis = axis(telling)
         self._name_axis()
-        for row in waiting:
+        for row in waiting if take else ():
             self._take(row)
 
     def _name_axis(self) -> None:
@@ -264,12 +313,23 @@ def _flattened(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tupl
             yield f"{prefix}{key}", value
 
 
+def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[str, float]]:
+    """The rows from `start` up to `stop` of a table of columns, each without what was not logged."""
+    found: list[dict[str, float]] = [{} for _ in range(start, min(stop, max((len(cells) for cells in table.values()), default=0)))]
+    for tag, cells in table.items():
+        for row, value, absent in zip(found, np.ma.getdata(cells)[start:stop].tolist(), np.ma.getmaskarray(cells)[start:stop].tolist(), strict=True):
+            if not absent:
+                row[tag] = value
+    return found
+
+
 def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these are log rows and not, say, a data set: most of them hold two numbers or a step and a number, and no long text."""
+    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else, and no long text."""
     fits = 0
     for row in rows:
         flat = flatten(row)
         numbers = sum(number(value) is not None for value in flat.values())
-        texts = any(isinstance(value, str) and len(value) > 200 for value in flat.values())
-        fits += not texts and numbers >= 2 and (any(name in flat for name in AXES) or numbers >= 3)
+        texts = sum(isinstance(value, str) and number(value) is None for value in flat.values())
+        long = any(isinstance(value, str) and len(value) > 200 for value in flat.values())
+        fits += not long and numbers >= 2 and (numbers >= 3 or not texts or any(name in flat for name in AXES))
     return bool(rows) and 2 * fits > len(rows)

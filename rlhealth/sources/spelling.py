@@ -25,8 +25,8 @@ FURTHEST = 2**62
 
 _PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "infty": math.inf, "∞": math.inf, "true": 1.0, "false": 0.0}
-_WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,80})*\)")
-LONGEST = 80  # characters of a number in any of these spellings
+_WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,120})*\)")
+LONGEST = 200  # characters of a number in any of these spellings
 
 
 def number(value: object) -> float | None:

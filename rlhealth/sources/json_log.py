@@ -1,0 +1,123 @@
+"""JSONL logs, one row a line, and JSON files that hold rows or columns under whatever name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.growing import NoHoles, open_regular
+from rlhealth.sources.json_rows import JsonRows
+from rlhealth.sources.printed import dict_in
+from rlhealth.sources.spelling import number
+from rlhealth.sources.textlog import TextLog
+
+#: A list of objects: bare, or the first one under a name.
+OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
+LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
+
+
+class JsonLines(TextLog):
+    """One JSON object a line: trainers' log rows, verl's file logger, wandb-history.jsonl; a printed Python dict will do."""
+
+    kind = "jsonl"
+
+    def read(self) -> bool:
+        """Takes the new lines; the last one too, if it is a whole object."""
+        before = self.text.offset
+        for line, text in self.text.lines():
+            self._take(line, text)
+        if self.text.rest.rstrip().endswith(b"}"):
+            row = self._row(self.text.rest)
+            if row is not None:
+                self.text.take_rest()
+                self.rows.take((row,))
+        return self.text.offset > before
+
+    def _take(self, line: int, text: bytes) -> None:
+        if not text or text.isspace():
+            return
+        row = self._row(text)
+        if row is None:
+            self.is_bad(line)
+        else:
+            self.rows.take((row,))
+
+    def _row(self, text: bytes) -> dict[str, Any] | None:
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = dict_in(text.decode("utf-8", "replace"))
+        return row if isinstance(row, dict) else None
+
+
+class JsonDocument(TextLog):
+    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole whenever it changes."""
+
+    kind = "json"
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        super().__init__(path, file)
+        self._file = file
+        self._stamp: object = None
+        self._lost = 0
+        self._cut = False
+
+    def poll(self) -> bool:
+        """Reads the file if it was written since."""
+        if self._file is not None:
+            if self._stamp is not None:
+                return False
+            self._stamp = True
+            return self._poll(self._file)
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            if stamp == self._stamp:
+                return False
+            if self._stamp is not None:
+                self.start_again()
+            self._stamp, self.text.modified = stamp, here.st_mtime
+            return self._poll(file)
+
+    def _poll(self, file: IO[bytes]) -> bool:
+        self._document = file
+        return super().poll()
+
+    def read(self) -> bool:
+        """Takes every row."""
+        rows = JsonRows(NoHoles(self._document), OPENING)
+        for row in rows:
+            self.rows.take((row,))
+        self._lost, self._cut = rows.lost, rows.cut
+        if OPENING.search(rows.head) is None:
+            self._document.seek(0)
+            self.rows.take(self._columns())
+        self.text.offset = self._document.tell()
+        return True
+
+    def problems(self) -> list[str]:
+        """What was lost in reading, as sentences."""
+        found = [f"{self.path.name}: {self._lost} damaged rows passed over"] if self._lost else []
+        return [*found, f"{self.path.name}: the file ends inside its list of rows"] if self._cut else found
+
+    def _columns(self) -> Iterator[dict[str, Any]]:
+        text = self._document.read(LARGEST_DOCUMENT + 1)
+        if len(text) > LARGEST_DOCUMENT:
+            raise RlhealthError(f"{self.path}: a JSON file of more than 64 MiB without a list of rows", hint="write rows, one a line", location=str(self.path))
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            hint = "is it whole? jsonl is read line by line and may end anywhere"
+            raise RlhealthError(f"{self.path}: not JSON: {str(error)[:100]}", hint=hint, location=str(self.path)) from error
+        columns = {key: value for key, value in found.items() if _is_column(value)} if isinstance(found, dict) else {}
+        for index in range(max((len(value) for value in columns.values()), default=0)):
+            yield {key: value[index] for key, value in columns.items() if index < len(value)}
+
+
+def _is_column(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1 and sum(number(one) is not None for one in value[:100]) * 2 > min(len(value), 100)
