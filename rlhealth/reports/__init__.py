@@ -1,1 +1,51 @@
 """Reports: one file a format; each takes a finished answer and returns text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from rlhealth.findings import Verdict
+
+# Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy are not free.
+REPORTS = {
+    "terminal": "rlhealth.reports.terminal",
+    "json": "rlhealth.reports.json_report",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a report is shown. Only the terminal report has a width and colour; the others ignore what they cannot use.
+
+    Attributes:
+        width: columns of the terminal.
+        color: whether escape sequences may be written.
+        ascii: only ASCII characters may be written.
+        piped: nobody is looking: one finding a line, never wrapped or cut.
+        show_all: nothing is folded away.
+        quiet: only the closing line.
+    """
+
+    width: int = 80
+    color: bool = False
+    ascii: bool = False
+    piped: bool = False
+    show_all: bool = False
+    quiet: bool = False
+
+
+def write(verdict: Verdict, format: str, look: Look | None = None) -> str:
+    """The report of `verdict` in that format, ending in a newline.
+
+    Raises:
+        RlhealthError: for a format that there is not.
+    """
+    if format not in REPORTS:
+        raise RlhealthError(f"there is no report format {format!r}", hint=f"the formats are {', '.join(REPORTS)}")
+    text: str = import_module(REPORTS[format]).render(verdict, look or Look())
+    return text if text.endswith("\n") else text + "\n"

@@ -1,0 +1,34 @@
+"""The signs that the terminal report draws with, in Unicode and in ASCII; each stands beside a word, never alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """One set of signs."""
+
+    healthy: str
+    warning: str
+    critical: str
+    unknown: str
+    onset: str
+    dot: str
+    bullet: str
+    ellipsis: str
+    arrow: str
+    times: str
+    line: str
+    branch: str
+    last_branch: str
+
+    def of(self, verdict: str) -> str:
+        """The sign of a verdict."""
+        return {"healthy": self.healthy, "warning": self.warning, "critical": self.critical, "info": self.bullet}.get(verdict, self.unknown)
+
+
+UNICODE = Glyphs("✓", "▲", "✗", "?", "▲", "·", "·", "…", "→", "×", "─", "├", "└")
+ASCII = Glyphs("ok", "!", "!!", "??", "^", "-", "-", "...", "->", "x", "-", "|", "`")
+
+STYLES = {"healthy": "green", "warning": "yellow", "critical": "bold red", "unknown": "magenta", "info": "cyan"}

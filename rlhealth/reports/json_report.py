@@ -1,0 +1,99 @@
+"""The JSON report, schema rlhealth.report/1: strictly valid, for programs; report.schema.json beside this file describes it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+from rlhealth import __version__
+from rlhealth.findings import Finding, RunVerdict, Verdict, counts, strict
+from rlhealth.reports import Look
+from rlhealth.reports.stories import stories
+
+SCHEMA = "rlhealth.report/1"
+
+
+def render(verdict: Verdict, look: Look) -> str:
+    """The whole answer as one JSON object. A non-finite number is the string "NaN", "Infinity" or "-Infinity"."""
+    text = json.dumps(strict(report(verdict)), indent=1, ensure_ascii=look.ascii, allow_nan=False, default=_plain)
+    return "".join(one if one == "\n" or one.isprintable() else _escape(one) for one in text)
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy, or anything else that settings may hold, as JSON knows it."""
+    return strict(value.item()) if hasattr(value, "item") else str(value)
+
+
+def _escape(character: str) -> str:
+    """JSON leaves C1 controls and bidi overrides as they are; a terminal or an editor may act on them."""
+    return "".join(f"\\u{unit:04x}" for unit in struct.unpack(">" + "H" * (1 + (ord(character) > 0xFFFF)), character.encode("utf-16-be", "surrogatepass")))
+
+
+def report(verdict: Verdict) -> dict[str, Any]:
+    """The answer as plain dictionaries and lists; numbers may still be non-finite."""
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "verdict": verdict.verdict,
+        "exit_code": verdict.exit_code,
+        "gate": {"fail_on": str(verdict.gate), "exit_zero": verdict.gate.exit_zero, "require": list(verdict.gate.require)},
+        "counts": counts(verdict),
+        "runs": [one_run(run) for run in verdict.runs],
+        "errors": [{"location": error.location, "error": error.message, "hint": error.hint} for error in verdict.errors],
+        "unmet": [{"run": run.name, "require": name} for run, name in verdict.unmet],
+        "seconds": verdict.seconds,
+    }
+
+
+def one_run(run: RunVerdict) -> dict[str, Any]:
+    """One run of the report."""
+    translation = run.translation
+    return {
+        "run": run.name,
+        "source": {"kind": run.run.place.kind, "location": run.run.place.location},
+        "framework": translation.framework,
+        "framework_version": translation.version,
+        "framework_assumed": list(translation.assumed),
+        "state": run.state,
+        "verdict": run.verdict,
+        "steps": {"first": run.run.first_step, "last": run.run.last_step, "points": max((len(one) for one in run.run.series.values()), default=0)},
+        "findings": [one_finding(one) for cause, following in stories(run) for one in (cause, *following)],
+        "skipped": [{"rule": one.rule, "family": one.family, "reason": one.reason} for one in run.skipped],
+        "quiet": list(run.quiet),
+        "ignored": [{"rule": one.finding.rule, "reason": one.reason, "finding": one_finding(one.finding)} for one in run.ignored],
+        "metrics": [{"metric": name, "tag": one.tag, "unit": one.unit, "points": len(one)} for name, one in translation.metrics.items()],
+        "unrecognised": list(translation.unrecognised),
+        "problems": list(run.run.problems),
+        "notes": list(run.run.notes),
+        "resumed_at": list(run.run.resumed_at),
+        "seconds": run.seconds,
+    }
+
+
+def one_finding(one: Finding) -> dict[str, Any]:
+    """One finding of the report; the advice is under `try`."""
+    return {
+        "rule": one.rule,
+        "family": one.family,
+        "severity": str(one.severity),
+        "title": one.title,
+        "metric": one.metric,
+        "tag": one.tag,
+        "unit": one.unit,
+        "first_step": one.first_step,
+        "raised_step": one.raised_step,
+        "last_step": one.last_step,
+        "active": one.active,
+        "worst_step": one.worst_step,
+        "worst_value": one.worst_value,
+        "limit": one.limit,
+        "message": one.message,
+        "why": one.why,
+        "try": list(one.advice),
+        "source": one.source,
+        "explained_by": one.explained_by,
+        "episodes": [
+            {"first_step": part.first_step, "raised_step": part.raised_step, "last_step": part.last_step, "active": part.active} for part in one.episodes
+        ],
+    }

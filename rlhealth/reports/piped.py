@@ -1,0 +1,55 @@
+"""The terminal report where nobody is looking: one finding a line, never wrapped or cut, no escape sequences, so that grep and wc work."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rlhealth.findings import Finding, RunVerdict, Verdict, counts
+from rlhealth.reports import Look, words
+from rlhealth.reports.stories import stories, worst_first
+
+
+def render(verdict: Verdict, look: Look) -> str:
+    """The answer as lines; the last one counts."""
+    lines: list[str] = []
+    if not look.quiet:
+        places = Counter(run.run.place.location for run in verdict.runs)
+        for run in worst_first(verdict.runs):
+            place = run.run.place.location or run.name
+            where = place if places[place] <= 1 else f"{place}:{run.name}"
+            lines += _run(run, where, full=look.show_all or len(verdict.runs) == 1)
+        for error in verdict.errors:
+            hint = f" ({error.hint})" if error.hint else ""
+            lines.append(
+                f"{error.location or 'error'}: error: {error.message}{hint}" if error.location not in error.message else f"error: {error.message}{hint}"
+            )
+        lines += [f"{run.name}: required rule could not look: {name}" for run, name in verdict.unmet]
+    lines.append(closing(verdict))
+    return "\n".join(words.clean(line, ascii=look.ascii) for line in lines)
+
+
+def _run(run: RunVerdict, where: str, *, full: bool) -> list[str]:
+    lines = [_finding(one, where) for cause, following in stories(run) for one in (cause, *following)]
+    if run.verdict == "unknown":
+        lines.append(f"{where}: unknown: no rule could look")
+    elif not run.findings and full:
+        lines.append(f"{where}: healthy")
+    lines += [f"{where}: problem: {one}" for one in run.run.problems]
+    if full and run.skipped:
+        lines.append(f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: " + ", ".join(f"{one.rule} ({one.reason})" for one in run.skipped))
+    return lines
+
+
+def _finding(one: Finding, where: str) -> str:
+    limit = "" if one.limit is None else f" limit={one.limit:.6g}"
+    ended = "" if one.active else f" until={one.last_step}"
+    cause = f" cause={one.explained_by}" if one.explained_by else ""
+    return f"{where}: {one.severity}[{one.rule}] step={one.first_step}{ended} value={one.worst_value:.6g}{limit}{cause}: {one.message}"
+
+
+def closing(verdict: Verdict) -> str:
+    """The last line: how many runs came out how, what was hidden, the gate, the exit code."""
+    found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
+    hidden = words.hidden(verdict)
+    total = words.plural(len(verdict.runs) + len(verdict.errors), "run").replace(words.THIN, "")
+    return f"{total}: {found or 'nothing found'}; " + (f"{hidden}; " if hidden else "") + f"fail-on {verdict.gate}; exit {verdict.exit_code}"

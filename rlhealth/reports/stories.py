@@ -1,0 +1,97 @@
+"""The order in which reports tell things: causes with what follows from them, runs from worst to best, the metrics that matter most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import yaml
+
+from rlhealth.findings import Finding, RunVerdict, Severity, Verdict
+
+if TYPE_CHECKING:
+    from rlhealth.metrics import Metric
+
+_RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
+
+
+def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
+    """Each finding of the run exactly once: a cause with its consequences, and theirs, in time order; causes of others first, then the worst and earliest."""
+    told: list[Finding] = []
+    result: list[tuple[Finding, list[Finding]]] = []
+
+    def new(ones: list[Finding]) -> list[Finding]:
+        fresh = [one for one in ones if not any(one is before for before in told)]
+        told.extend(fresh)
+        return fresh
+
+    for cause in new(run.causes):
+        following = new(run.consequences(cause))
+        for one in following:
+            following += new(run.consequences(one))
+        result.append((cause, sorted(following, key=lambda one: (one.first_step, one.rule))))
+    # what is left is explained by a finding that is not shown (ignored): it stands for itself
+    orphans = sorted(new(run.findings), key=lambda one: (-one.severity, one.first_step))
+    return result + [(one, []) for one in orphans]
+
+
+def worst(run: RunVerdict) -> Finding | None:
+    """The finding to name when there is room for one: the first cause of the worst severity there is."""
+    told = stories(run)
+    return next((cause for cause, _ in told if cause.severity == max(one.severity for one, _ in told)), None)
+
+
+def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
+    """Runs by verdict, then by how many criticals and warnings, then by the earliest onset; healthy runs by name."""
+
+    def key(run: RunVerdict) -> tuple[int, int, int, int, str]:
+        criticals = sum(one.severity == Severity.CRITICAL for one in run.findings)
+        warnings = sum(one.severity == Severity.WARNING for one in run.findings)
+        return _RANK[run.verdict], -criticals, -warnings, min((one.first_step for one in run.findings), default=0), run.name
+
+    return sorted(runs, key=key)
+
+
+def shared(verdict: Verdict) -> list[tuple[str, int]]:
+    """Rules that speak of more than one run on their own account, with the number of runs, commonest first."""
+    seen = Counter(rule for run in verdict.runs for rule in {cause.rule for cause, _ in stories(run)})
+    return sorted(((rule, count) for rule, count in seen.items() if count > 1), key=lambda one: (-one[1], one[0]))
+
+
+def skips(runs: list[RunVerdict]) -> list[tuple[str, str, int]]:
+    """Skipped rules over all runs: rule, its commonest reason, in how many runs; the most widely skipped first."""
+    reasons: dict[str, Counter[str]] = {}
+    for run in runs:
+        for one in run.skipped:
+            reasons.setdefault(one.rule, Counter())[one.reason] += 1
+    return sorted(((rule, found.most_common(1)[0][0], found.total()) for rule, found in reasons.items()), key=lambda one: (-one[2], one[1], one[0]))
+
+
+def notes(run: RunVerdict) -> list[str]:
+    """What the reader should know before believing the verdict: continuations, what was assumed, what was chosen in reading."""
+    resumed = [f"resumed at step {step}" for step in run.run.resumed_at]
+    return [*resumed, *run.translation.assumed, *run.run.notes]
+
+
+@cache
+def _slots() -> tuple[tuple[str, ...], ...]:
+    read = yaml.safe_load((files("rlhealth.reports") / "shown.yaml").read_text("utf-8"))
+    return tuple(tuple(slot) for slot in read["slots"])
+
+
+def telling(run: RunVerdict, limit: int = 6) -> list[Metric]:
+    """The few metrics that a reader looks at first, at most one of each slot of shown.yaml; raw order where none of those was logged."""
+    known = {name: one for name, one in run.translation.metrics.items() if len(one)}
+    picked = [next((known[name] for name in slot if name in known), None) for slot in _slots()]
+    found = [one for one in picked if one is not None]
+    return (found or list(known.values()))[:limit]
+
+
+def logarithmic(metric: Metric) -> bool:
+    """Whether the metric is drawn on a log scale, as its canonical definition says."""
+    from rlhealth.metrics import meaning  # late: reading the catalogue is not free, and the piped report draws nothing
+
+    known = meaning(metric.name)
+    return known is not None and known.log

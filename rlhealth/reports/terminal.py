@@ -1,0 +1,74 @@
+"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last how many, what was skipped and the exit code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlhealth.findings import Verdict, counts
+from rlhealth.reports import Look, piped, words
+
+if TYPE_CHECKING:
+    from rlhealth.reports.page import Page
+
+_ERRORS = 5
+_STORIES = 2  # this many sick runs among several are told in full below the table
+
+
+def render(verdict: Verdict, look: Look) -> str:
+    """The answer for a person at a terminal; lines for a program where the output is piped."""
+    if look.piped:
+        return piped.render(verdict, look)
+    from rlhealth.reports.page import Page  # late: rich is only needed here
+
+    page = Page(look)
+    if not look.quiet:
+        _body(page, verdict)
+    _closing(page, verdict)
+    return page.text()
+
+
+def _body(page: Page, verdict: Verdict) -> None:
+    from rlhealth.reports import terminal_run, terminal_table
+    from rlhealth.reports.stories import worst_first
+
+    page.gap()
+    runs = worst_first(verdict.runs)
+    several = len(runs) + len(verdict.errors) > 1
+    if several:
+        terminal_table.write(page, verdict, runs)
+    sick = [run for run in runs if run.verdict != "healthy"]
+    if not several or page.look.show_all or len(sick) <= _STORIES:
+        for run in sick if several else runs:
+            page.gap()
+            terminal_run.write(page, run, skips=not several)
+    if several and any(run.skipped for run in runs):
+        page.gap()
+        terminal_run.skipped(page, runs)
+    told = verdict.errors if page.look.show_all else verdict.errors[:_ERRORS]
+    for error in told:
+        page.gap()
+        where = f"{error.location}: " if error.location and error.location not in error.message else ""
+        page.prose(page.glyphs.unknown, f"{where}{error.message}", indent=1, hang=2)
+        if error.hint:
+            page.prose("try", error.hint, indent=3, hang=6)
+    if len(verdict.errors) > len(told):
+        page.line(f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more that could not be read (--all shows them)")
+    for run, name in verdict.unmet:
+        page.line(" ", (page.glyphs.critical, "bold red"), f" {run.name}: required rule could not look: {name}")
+    page.gap()
+
+
+def _closing(page: Page, verdict: Verdict) -> None:
+    total = len(verdict.runs) + len(verdict.errors)
+    found = [] if not verdict.runs else [f"{count} {word}" for word, count in counts(verdict).items() if count]
+    if not found:
+        said = ["no run could be read"]
+    elif total == 1:
+        said = [f"1 run {found[0].split(' ', 1)[1]}"]
+    else:
+        said = [f"{words.plural(total, 'run')}: {found[0]}", *found[1:]]
+    hidden = words.hidden(verdict)
+    gate = f"fail-on {verdict.gate}" + (", exit zero" if verdict.gate.exit_zero else "")
+    code = verdict.exit_code
+    style = {0: "bold green", 1: "bold red"}.get(code, "bold magenta")
+    page.flow([part for part in (*said, hidden, gate) if part], end=f"exit {code}", end_style=style)

@@ -1,0 +1,199 @@
+"""One run in the terminal: its header, its findings with their evidence, or the few metrics that show that it is well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from rlhealth.findings import Finding, RunVerdict, Severity
+from rlhealth.reports import words
+from rlhealth.reports.glyphs import STYLES
+from rlhealth.reports.sparkline import cell_of, cells, draw
+from rlhealth.reports.stories import logarithmic, notes, skips, stories, telling
+
+if TYPE_CHECKING:
+    from rlhealth.metrics import Metric
+    from rlhealth.reports.page import Page
+
+_SPARK = 26  # columns at 80; narrower pages take a third of their width
+_SKIP_LINES = 4
+
+
+def write(page: Page, run: RunVerdict, *, skips: bool = True) -> None:
+    """The whole story of one run."""
+    _header(page, run)
+    for problem in run.run.problems:
+        page.prose("!", problem, indent=3, hang=2, style="yellow")
+    for note in notes(run) if page.look.show_all else notes(run)[:3]:
+        page.prose(page.glyphs.dot, note, indent=3, hang=2, style="dim")
+    told = stories(run)
+    for cause, following in told:
+        page.gap()
+        _story(page, run, cause, following)
+    if not told:
+        page.gap()
+        _vitals(page, run)
+    page.gap()
+    _rules(page, run)
+    if skips:
+        skipped(page, [run])
+
+
+def _header(page: Page, run: RunVerdict) -> None:
+    said = words.tally(run)
+    sign = page.glyphs.of(run.verdict)
+    span = words.span_of(run)
+    title = run.translation.title or run.translation.framework
+    framework = f"{title} {run.translation.version or ''}".strip() if run.translation.framework != "unknown" else ""
+    steps = "" if span is None else words.plural(span[1], "step")
+    planned = f" of {words.grouped(run.run.planned_steps)}" if run.run.planned_steps and span and run.run.planned_steps > span[1] else ""
+    facts = (framework, words.tracker(run.run.place.kind), steps + planned, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else "")
+    room = min(page.width, 100) - len(sign) - len(said) - 6
+    name = page.safe(run.name)
+    page.line(
+        " ", (sign, STYLES[run.verdict]), " ", (page.fit(name, room).rstrip() if cell_len(name) > room else name, "bold"), "   ", (said, STYLES[run.verdict]),
+        right=f" {page.glyphs.dot} ".join(one for one in facts if one),
+    )  # fmt: skip
+    if run.verdict == "unknown":
+        page.prose("", "No rule could look at this run, so nothing is known about its health.", indent=3)
+
+
+def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
+    brief = cause.severity == Severity.INFO and not page.look.show_all
+    named = f"{cause.severity}[{cause.rule}]"
+    if cell_len(named) + cell_len(page.safe(cause.title)) + 3 <= page.width:
+        page.line(" ", (named, STYLES[str(cause.severity)]), "  ", (cause.title, "bold"))
+    else:
+        page.line(" ", (named, STYLES[str(cause.severity)]))
+        page.prose("", cause.title, style="bold")
+    page.prose("", cause.message)
+    metric = run.translation.metrics.get(cause.metric)
+    if metric is not None and len(metric) and not (following and any(one.metric == cause.metric for one in following)):
+        _evidence(page, run, cause, metric)
+    elif not following:
+        page.line("   ", (page.glyphs.onset, STYLES[str(cause.severity)]), f" {_said(cause)}")
+    if following:
+        page.gap()
+        _consequences(page, run, cause, following)
+        page.gap()
+    if brief:
+        return
+    if cause.why:
+        page.prose("why", " ".join(cause.why.split()))
+    for number, advice in enumerate(cause.advice):
+        page.prose("try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} ")
+    page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
+
+
+def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None:
+    span = words.span_of(run)
+    if span is None:
+        return
+    value = words.measured(one.worst_value, one.unit)
+    limit = "" if one.limit is None else f" (limit {words.number(one.limit, one.unit)})"
+    at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.first_step else ""
+    width = _spark_width(page)
+    room = page.width - width - 7 - len(value) - len(limit)
+    name = page.fit(metric.name, max(8, min(cell_len(page.safe(metric.name)), room, 40)))
+    left = page.width - 7 - cell_len(name) - width - len(value)
+    limit = limit if len(limit) <= left else ""
+    page.line("   ", name, "  ", *_spark(page, one, metric, width, span), "  ", (value, "bold"), limit, (at if len(limit + at) <= left else "", "dim"))
+    _mark(page, 5 + cell_len(name), cell_of(one.first_step, span, width), _said(one), STYLES[str(one.severity)])
+
+
+def _said(one: Finding) -> str:
+    return words.since(one.first_step, active=one.active, last_step=one.last_step)
+
+
+def _mark(page: Page, left: int, cell: int, said: str, style: str) -> None:
+    sign = page.glyphs.onset
+    if left + cell + len(said) + 2 <= page.width:
+        page.line(" " * (left + cell), (sign, style), f" {said}")
+    else:
+        page.line(" " * max(0, left + cell - len(said) - 1), f"{said} ", (sign, style))
+
+
+def _spark(page: Page, one: Finding, metric: Metric, width: int, span: tuple[int, int]) -> list[tuple[str, str]]:
+    """The metric's blocks in two styles: quiet, and the finding's own where its condition held."""
+    drawn = draw(cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric))
+    stretches = [(part.first_step, part.last_step) for part in one.episodes] or [(one.first_step, one.last_step)]
+    marked = {cell for first, last in stretches for cell in range(cell_of(first, span, width), cell_of(last, span, width) + 1)}
+    parts: list[tuple[str, str]] = []
+    for place, block in enumerate(drawn):
+        style = STYLES[str(one.severity)] if place in marked else "blue"
+        if parts and parts[-1][1] == style:
+            parts[-1] = (parts[-1][0] + block, style)
+        else:
+            parts.append((block, style))
+    return parts
+
+
+def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
+    span = words.span_of(run) or (0, 1)
+    steps = [f"step {words.grouped(one.first_step)}" for one in following]
+    wide = max(map(len, steps))
+    values = [words.number(one.worst_value, one.unit) for one in following]
+    limits = ["" if one.limit is None else f"limit {words.number(one.limit, one.unit)}" for one in following]
+    right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
+    width = min(_spark_width(page), max(6, page.width - 9 - wide - right - 12))
+    named = min(max(cell_len(page.safe(one.rule)) for one in following), max(8, page.width - 10 - wide - width - right))
+    for number, one in enumerate(following):
+        metric = run.translation.metrics.get(one.metric)
+        spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]
+        branch = page.glyphs.last_branch if number == len(following) - 1 else page.glyphs.branch
+        page.line(
+            "   ", (branch, "dim"), " ", f"{steps[number]:<{wide}}  ", (page.fit(one.rule, named), STYLES[str(one.severity)]), "  ", *spark, "  ",
+            (values[number].rjust(max(map(len, values))), "bold"), (f"  {limits[number]}" if page.width >= 64 else "", "dim"),
+        )  # fmt: skip
+    _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
+
+
+def _vitals(page: Page, run: RunVerdict) -> None:
+    shown = telling(run, 40 if page.look.show_all else 6)
+    span = words.span_of(run)
+    if not shown or span is None:
+        return
+    width = _spark_width(page)
+    named = min(max(cell_len(page.safe(one.name)) for one in shown), max(8, page.width - width - 7 - 12))
+    for metric in shown:
+        drawn = draw(cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric))
+        page.line("   ", page.fit(metric.name, named), "  ", (drawn, "blue"), "  ", _first_to_last(page, metric, page.width - 7 - named - width))
+
+
+def _first_to_last(page: Page, metric: Metric, room: int) -> str:
+    """`−12 → 3 410 tokens`, or the one value where it did not move; without its unit where there is no room for it."""
+    first, last = words.number(float(metric.values[0]), metric.unit), words.number(float(metric.values[-1]), metric.unit)
+    moved = "" if first == last else f"{first} {page.glyphs.arrow} "
+    spelled = moved + words.measured(float(metric.values[-1]), metric.unit)
+    return spelled if cell_len(spelled) <= room else moved + last
+
+
+def _spark_width(page: Page) -> int:
+    return max(8, min(_SPARK, page.width // 3)) if page.width <= 100 else 40
+
+
+def _rules(page: Page, run: RunVerdict) -> None:
+    told = len({one.rule for one in run.findings})
+    parts = [
+        f"{len(run.quiet)} quiet", f"{told} found something" if told else "", f"{len(run.skipped)} skipped" if run.skipped else "",
+        f"{len(run.ignored)} ignored" if run.ignored else "",
+    ]  # fmt: skip
+    rules = len({*run.quiet, *(one.rule for one in run.findings), *(one.rule for one in run.skipped), *(one.finding.rule for one in run.ignored)})
+    first, *others = [part for part in parts if part]
+    page.flow([f"{words.plural(rules, 'rule')}: {first}", *others])
+
+
+def skipped(page: Page, runs: list[RunVerdict]) -> None:
+    """Which rules could not look and why: silence is never health."""
+    reasons: dict[str, list[str]] = {}
+    for rule, reason, count in skips(runs):
+        reasons.setdefault(reason, []).append(rule if count == len(runs) else f"{rule} {page.glyphs.times}{count}")
+    if reasons:
+        said = "; ".join(f"{', '.join(rules)} ({_short(reason)})" for reason, rules in reasons.items())
+        page.prose("skipped", said, indent=1, hang=9, style="dim", most=0 if page.look.show_all else _SKIP_LINES)
+
+
+def _short(reason: str) -> str:
+    """`no val/ratio` for `val/ratio was not logged`: the commonest reason, many times over."""
+    return f"no {reason.removesuffix(' was not logged')}" if reason.endswith(" was not logged") else reason

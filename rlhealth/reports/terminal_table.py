@@ -1,0 +1,92 @@
+"""Several runs in the terminal: one line each, worst first, the healthy ones folded into one line, and what they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.cells import cell_len
+
+from rlhealth.findings import RunVerdict, Verdict
+from rlhealth.reports import words
+from rlhealth.reports.glyphs import STYLES
+from rlhealth.reports.sparkline import sparkline
+from rlhealth.reports.stories import logarithmic, shared, telling, worst
+
+if TYPE_CHECKING:
+    from rlhealth.errors import RlhealthError
+    from rlhealth.metrics import Metric
+    from rlhealth.reports.page import Page
+
+Row = tuple[str, list[str]]  # verdict, then run, verdict in words, worst finding, since, sparkline, last value
+
+
+def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
+    """The table, the healthy line and the findings that several runs share."""
+    healthy = [run for run in runs if run.verdict == "healthy"]
+    folded = [] if page.look.show_all or len(healthy) == 1 or len(healthy) == len(runs) <= 12 else healthy
+    drawn = 8 if page.width < 100 else 16
+    rows = [_row(page, run, drawn) for run in runs if run.verdict != "healthy"]
+    rows += [_unreadable(error) for error in verdict.errors]
+    rows += [_row(page, run, drawn) for run in healthy if run not in folded]
+    heads = ["run", "verdict", "worst finding", "since", _vital_name(runs), ""]
+    widths = _widths(page, [heads, *(cols for _, cols in rows)])
+    _line(page, "", heads, widths, "dim")
+    page.line((" " + page.glyphs.line * (min(page.width, sum(widths) + 2 * sum(width > 0 for width in widths) + 2) - 1), "dim"))
+    for word, cols in rows:
+        _line(page, word, cols, widths, "")
+    if folded:
+        page.line(" ", (page.glyphs.healthy, STYLES["healthy"]), f" {words.plural(len(folded), 'healthy run')} (--all shows them)")
+    common = shared(verdict)
+    if common:
+        page.gap()
+        first, *others = [f"{rule} {page.glyphs.times}{count}" for rule, count in common[:8]]
+        page.flow([f"Shared by several runs: {first}", *others])
+
+
+def _row(page: Page, run: RunVerdict, width: int) -> Row:
+    metric = _vital(run)
+    spark = sparkline(metric.steps, metric.values, width, span=words.span_of(run), ascii=page.look.ascii, log=logarithmic(metric)) if metric else ""
+    last = words.number(float(metric.values[-1]), metric.unit) if metric else "–"
+    found = worst(run)
+    rule, since = ("", "") if found is None else (found.rule, words.grouped(found.first_step))
+    since = since or "–"
+    said = words.tally(run).split(",")[0]
+    return run.verdict, [run.name, said, rule or ("no rule could look" if run.verdict == "unknown" else ""), since, spark, last]
+
+
+def _unreadable(error: RlhealthError) -> Row:
+    return "unknown", [error.location or "?", "unreadable", error.message.replace(f"{error.location}: ", "") if error.location else error.message, "–", "", "–"]
+
+
+def _vital(run: RunVerdict) -> Metric | None:
+    return next(iter(telling(run, 1)), None)
+
+
+def _vital_name(runs: list[RunVerdict]) -> str:
+    names = [metric.name for metric in map(_vital, runs) if metric is not None]
+    return max(set(names), key=names.count) if names else ""
+
+
+def _widths(page: Page, table: list[list[str]]) -> list[int]:
+    """Columns that fit the page: numbers and verdicts whole, then the rule, then the name; on a narrow page the sparkline and the onset give way."""
+    wanted = [max(cell_len(page.safe(cols[place])) for cols in table) for place in range(6)]
+    wanted[4] = max(wanted[4], 8) if wanted[4] else 0
+    for place, least in ((4, 78), (3, 60), (5, 46)):
+        if page.width < least:
+            wanted[place] = 0
+    room = page.width - 4 - 2 * sum(width > 0 for width in wanted[1:])
+    flexible = room - sum(wanted[1:2] + wanted[3:])
+    rule = min(wanted[2], max(10, flexible // 2, flexible - wanted[0]))
+    name = max(6, min(wanted[0], flexible - rule))
+    return [name, wanted[1], rule, *wanted[3:]]
+
+
+def _line(page: Page, word: str, cols: list[str], widths: list[int], style: str) -> None:
+    sign = page.glyphs.of(word) if word else ""
+    parts: list[tuple[str, str]] = [(f" {sign:<2}", STYLES.get(word, "")), (page.fit(cols[0], widths[0]), style or "bold")]
+    tones = ("", STYLES.get(word, ""), "", "", "blue", "")
+    for place in np.flatnonzero(widths)[1:]:
+        shown = page.fit(cols[place], widths[place], right=place in (3, 5) and bool(word or place == 3))
+        parts += [("  ", ""), (shown, style or tones[place])]
+    page.line(*parts)

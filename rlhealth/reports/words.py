@@ -1,0 +1,149 @@
+"""Words and numbers as reports show them: log text made harmless, values to three digits, steps and times for people."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlhealth.findings import RunVerdict, Verdict
+
+NBSP = "\u00a0"
+THIN = "\u202f"  # narrow no-break space: groups thousands and never breaks a line
+_JOINERS = "\u200c\u200d"  # part of spelling in Persian and Indic scripts and of emoji; they cannot reorder or hide text
+_PLAIN = str.maketrans(
+    {
+        THIN: ",",
+        NBSP: " ",
+        "·": "-",
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "…": "...",
+        "→": "->",
+        "≥": ">=",
+        "≤": "<=",
+        "×": "x",
+        "“": '"',
+        "”": '"',
+        "’": "'",
+        "∞": "inf",
+    }
+)
+
+
+def clean(text: object, *, ascii: bool = False) -> str:
+    r"""Text from a log with everything that could steer a terminal or a reader's eye written out: ESC as \x1b, a newline as \n, bidi overrides as \u202e."""
+    shown = "".join(_shown(one) for one in str(text))
+    return plain(shown) if ascii else shown
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character in _JOINERS or character in (THIN, NBSP):
+        return character
+    if character in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
+    if unicodedata.category(character) == "Zs":
+        return " "
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plain(text: str) -> str:
+    """The text in ASCII alone: dashes and dots by their nearest sign, anything else by its escape."""
+    return text.translate(_PLAIN).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """A value to three significant digits with its unit: 0.0123, 1 234, 1.2e-05, 51 % for a fraction; a dash for None."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "NaN" if value != value else "∞" if value > 0 else "−∞"
+    if unit == "fraction":
+        return f"{_digits(100 * value)}{NBSP}%"
+    return _digits(value)
+
+
+def measured(value: float | None, unit: str = "") -> str:
+    """A value with its unit written out, where the unit says something: `0.21 nats/token`, `51 %`, `3.2 s`."""
+    spelled = "" if unit in ("", "1", "fraction", "loss", "reward", "count") else f" {unit}"
+    return number(value, unit) + (spelled if value is not None and math.isfinite(value) else "")
+
+
+def _digits(value: float) -> str:
+    size = abs(value)
+    if size >= 1e7 or 0 < size < 1e-3:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    elif size >= 100 or value == int(value):
+        text = grouped(round(value))
+    else:
+        text = f"{value:.{2 - math.floor(math.log10(size))}f}".rstrip("0").rstrip(".")
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def grouped(count: int) -> str:
+    """A whole number with its thousands apart: 12 345."""
+    return f"{count:,}".replace(",", THIN)
+
+
+def plural(count: int, word: str, many: str = "") -> str:
+    """`1 run`, `30 runs`."""
+    return f"{grouped(count)} {word if count == 1 else many or word + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """How long, as said aloud: 45 s, 14 min, 6.1 h, 2.3 d; nothing for an unknown time."""
+    if not math.isfinite(seconds) or seconds < 0:
+        return ""
+    for size, word in ((86400, "d"), (3600, "h")):
+        if seconds >= size:
+            return f"{_digits(seconds / size)} {word}"
+    return f"{round(seconds / 60)} min" if seconds >= 60 else f"{_digits(seconds)} s"
+
+
+_TRACKERS = {
+    "tensorboard": "TensorBoard", "wandb": "wandb", "wandb-file": "wandb offline", "wandb_file": "wandb offline", "wandb-api": "wandb", "wandb_api": "wandb",
+    "trackio": "Trackio", "trainer_state": "trainer_state.json", "trainer-state": "trainer_state.json", "table": "table", "csv": "CSV", "jsonl": "JSONL",
+}  # fmt: skip
+
+
+def tracker(kind: str) -> str:
+    """A tracker's own spelling."""
+    return _TRACKERS.get(kind, kind)
+
+
+def span_of(run: RunVerdict) -> tuple[int, int] | None:
+    """The first and last step of the run, or None where nothing was logged."""
+    first, last = run.run.first_step, run.run.last_step
+    return None if first is None or last is None else (first, last)
+
+
+def wall_time(run: RunVerdict) -> float:
+    """Seconds between the run's first and last point; NaN where the tracker kept no times."""
+    starts = [float(one.times[0]) for one in run.run.series.values() if len(one) and math.isfinite(float(one.times[0]))]
+    return run.run.last_time - min(starts) if starts else float("nan")
+
+
+def since(first_step: int, *, active: bool, last_step: int) -> str:
+    """Where a finding lies: `since step 41`, or `steps 41–90, recovered`."""
+    if active:
+        return f"since step {grouped(first_step)}"
+    where = f"steps {grouped(first_step)}–{grouped(last_step)}" if last_step != first_step else f"step {grouped(first_step)}"
+    return f"{where}, recovered"
+
+
+def tally(run: RunVerdict) -> str:
+    """How many findings of each severity: `2 critical, 1 warning`; the bare verdict where there is none."""
+    parts = [(sum(str(one.severity) == word for one in run.findings), word) for word in ("critical", "warning", "info")]
+    return ", ".join(f"{count} {word}" for count, word in parts if count) if run.verdict in ("warning", "critical") else run.verdict
+
+
+def hidden(verdict: Verdict) -> str:
+    """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty where all was."""
+    ignored = sum(len(run.ignored) for run in verdict.runs)
+    skipped = len({one.rule for run in verdict.runs for one in run.skipped})
+    parts = ([f"{ignored} ignored"] if ignored else []) + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
+    return ", ".join(parts)

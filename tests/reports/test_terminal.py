@@ -1,0 +1,166 @@
+"""The terminal report: verdict first, cause before consequence, nothing lost at any width, harmless whatever a log holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from rlhealth.findings import Verdict
+from rlhealth.reports import REPORTS, Look, write
+
+ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
+SICK = """\
+ ✗ polite-lr-jump   2 critical, 3 warning, 1 info
+   TRL GRPOTrainer 1.16.0 · trainer_state.json · 140 steps · 14 min · finished
+   · resumed at step 70
+   · taken for GRPO, not RLOO: the names are the same and no setting tells them
+     apart
+
+ critical[step-size-too-big]  Each update moves the policy too far
+   3 findings share one cause: from step 81 each update moved the policy too far
+
+"""
+
+
+def shown(verdict: Verdict, **look: object) -> str:
+    return write(verdict, "terminal", Look(**look))  # type: ignore[arg-type]
+
+
+def test_a_sick_run_shows_its_verdict_then_its_cause_then_what_followed_then_what_to_do(sick: Verdict) -> None:
+    text = shown(sick)
+    assert text.startswith(SICK)
+    order = [
+        "step-size-too-big]",
+        "├ step 81  grad-norm-spike",
+        "├ step 82  kl-high",
+        "└ step 86  entropy-collapse",
+        "▲ since step 81",
+        "why   ",
+        "try   · Lower",
+        "rlhealth explain step-size",
+    ]
+    places = [text.index(one) for one in order]
+    assert places == sorted(places)
+    assert text.rstrip().endswith("exit 1")
+    assert "1 run critical · 1 ignored, 4 rules skipped · fail-on critical" in text
+
+
+def test_the_onset_stands_below_its_own_cell(sick: Verdict) -> None:
+    lines = shown(sick).splitlines()
+    row = next(number for number, line in enumerate(lines) if line.startswith("   frac_reward_zero_std  "))
+    blocks = re.search("[▁▂▃▄▅▆▇█]+", lines[row])
+    assert blocks is not None
+    cell = (90 - 1) * len(blocks.group()) // 140
+    assert lines[row + 1] == " " * (blocks.start() + cell) + "▲ since step 90"
+    assert "100 % (limit 80 %)" in lines[row], "a fraction is shown in per cent"
+
+
+def test_a_healthy_run_shows_the_metrics_that_matter_from_first_to_last(healthy: Verdict) -> None:
+    lines = [line.split() for line in shown(healthy).splitlines()]
+    vitals = {line[0]: line[2:] for line in lines if len(line) > 2 and re.fullmatch("[▁▂▃▄▅▆▇█]{26}", line[1])}
+    assert list(vitals) == ["reward", "kl", "entropy", "completions/clipped_ratio", "completions/mean_length", "grad_norm"]
+    assert vitals["entropy"] == ["0.992", "→", "0.323"]
+    assert vitals["completions/mean_length"] == ["5.56", "→", "4.89", "tokens"]
+
+
+def test_rules_that_could_not_look_are_counted_and_named_with_their_reason(healthy: Verdict) -> None:
+    text = " ".join(shown(healthy).split())
+    assert "11 rules: 7 quiet · 4 skipped" in text
+    assert "value-loss-spike (no loss/value_avg)" in text
+    assert "kl-coef-rising (no objective/kl_coef)" in text
+
+
+def test_thirty_runs_are_a_table_worst_first_with_the_healthy_folded(many: Verdict) -> None:
+    lines = shown(many, width=100).splitlines()
+    names = [line.split()[1] for line in lines if line[:2] in (" ✗", " ▲", " ?", " ✓")]
+    assert names[:7] == ["lr3e-3_s0", "lr3e-3_s1", "lr3e-3_s2", "lr1e-3_s1", "no-rl-here", "runs/lr1e-4_s2", "24"]
+    assert " Shared by several runs: no-group-signal ×4 · lengths-drop ×3 · step-size-too-big ×3" in lines
+    assert lines[-2].startswith(" 30 runs: 24 healthy · 1 warning · 3 critical · 1 unknown · 1 unreadable")
+    assert lines[-1].endswith("exit 2")
+    assert all(f"lr3e-4_s{number} " in shown(many, show_all=True) for number in range(24))
+
+
+def test_an_error_comes_with_the_next_thing_to_try(nothing: Verdict) -> None:
+    assert shown(nothing).splitlines() == [
+        " ? no runs found in ./logs",
+        "   try   looked for event files, *.wandb and trainer_state.json",
+        "",
+        f"{' no run could be read · fail-on critical':<74}exit 2",
+    ]
+
+
+def test_a_run_that_nothing_could_judge_is_unknown_and_says_why(unknown: Verdict) -> None:
+    text = shown(unknown)
+    assert text.startswith(" ? no-rl-here   unknown")
+    assert "No rule could look at this run" in text
+    assert "! 3 damaged lines skipped, the first at line 12" in text
+    assert text.rstrip().endswith("exit 2")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_quiet_is_the_closing_line_alone(name: str, request: pytest.FixtureRequest) -> None:
+    verdict = request.getfixturevalue(name)
+    full, quiet = shown(verdict, width=150), shown(verdict, width=150, quiet=True)
+    assert full.endswith(quiet)
+    assert quiet.count("\n") <= 2
+
+
+@pytest.mark.parametrize("width", [40, 46, 59, 80, 101, 200])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_line_is_wider_than_the_terminal_and_no_finding_is_lost(name: str, width: int, request: pytest.FixtureRequest) -> None:
+    verdict: Verdict = request.getfixturevalue(name)
+    text = shown(verdict, width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    if len(verdict.runs) == 1:
+        assert all(one.rule[:4] in text for one in verdict.runs[0].findings)
+    assert f"exit {verdict.exit_code}" in text
+
+
+@pytest.mark.parametrize("look", [{"width": 80}, {"width": 80, "color": True}, {"width": 80, "ascii": True}, {"piped": True}, {"show_all": True, "width": 120}])
+def test_nothing_from_a_log_can_steer_the_terminal(hostile: Verdict, look: dict[str, object]) -> None:
+    text = shown(hostile, **look)
+    ours = re.sub("\x1b\\[[0-9;]*m", "", text) if look.get("color") else text
+    assert all(one.isprintable() or one in "\n\u202f\u00a0\u200d" for one in ours)
+    assert "\u202e" not in ours
+    assert "[bold red]markup[/]" in ours, "markup is shown as it is, never obeyed"
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_colour_adds_no_word_and_takes_none_away(name: str, request: pytest.FixtureRequest) -> None:
+    verdict = request.getfixturevalue(name)
+    assert re.sub("\x1b\\[[0-9;]*m", "", shown(verdict, color=True)) == shown(verdict)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("piped", [False, True])
+def test_ascii_needs_no_other_alphabet(name: str, piped: bool, request: pytest.FixtureRequest) -> None:
+    assert shown(request.getfixturevalue(name), ascii=True, piped=piped).isascii()
+
+
+def test_piped_is_one_whole_finding_a_line(sick: Verdict) -> None:
+    lines = shown(sick, piped=True, width=40).splitlines()
+    assert lines[0] == (
+        "runs/polite-lr-jump: critical[step-size-too-big] step=81 value=9.4 limit=4: 3 findings share one cause: from step 81 each update moved the policy too far"
+    )
+    assert (
+        lines[1] == "runs/polite-lr-jump: warning[grad-norm-spike] step=81 until=90 value=9.4 limit=4 cause=step-size-too-big: grad_norm reached 9.4 (limit 4)"
+    )
+    assert sum("[" in line for line in lines) == len(sick.runs[0].findings)
+    assert lines[-1] == "1 run: 1 critical; 1 ignored, 4 rules skipped; fail-on critical; exit 1"
+
+
+def test_piped_names_the_unreadable_and_keeps_every_name_whole(many: Verdict, hostile: Verdict) -> None:
+    assert "error: runs/lr1e-4_s2: the event file is empty (delete it, or wait until the run writes)" in shown(many, piped=True).splitlines()
+    text = shown(hostile, piped=True)
+    assert "x" * 10_000 in text
+    findings = sum(len(run.findings) for run in hostile.runs)
+    assert len([line for line in text.splitlines() if " step=" in line]) == findings
+
+
+def test_each_format_has_its_module_and_an_unknown_one_is_an_error_with_a_hint(healthy: Verdict) -> None:
+    assert all(write(healthy, name).endswith("\n") for name in REPORTS)
+    with pytest.raises(Exception, match="no report format 'pdf'") as caught:
+        write(healthy, "pdf")
+    assert "terminal" in caught.value.hint  # type: ignore[attr-defined]
