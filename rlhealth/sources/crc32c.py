@@ -60,24 +60,27 @@ def unmasked(stored: Words) -> Words:
     return rotated >> np.uint32(17) | rotated << np.uint32(15)
 
 
-_CONTRIBUTIONS = [np.asarray(_TABLE, np.uint32)]
+_contributions = np.asarray(_TABLE, np.uint32)
 
 
-def contribution(behind: int) -> Words:
-    """What a byte adds to the CRC when `behind` bytes follow it, shape (256,).
+def contributions(count: int) -> Words:
+    """What a byte adds to the CRC, shape (count or more * 256,): at 256 * k + byte, where k bytes follow it, for k below `count`.
 
     CRC is linear: where a record differs from another of its length, the checksums differ by the exclusive or of the contributions of the differing bits.
     """
-    while len(_CONTRIBUTIONS) <= behind:
-        before = _CONTRIBUTIONS[-1]
-        _CONTRIBUTIONS.append(before >> np.uint32(8) ^ _CONTRIBUTIONS[0][before & np.uint32(0xFF)])
-    return _CONTRIBUTIONS[behind]
+    global _contributions  # grows to the longest record met, a kilobyte for each of its bytes
+    while len(_contributions) < 256 * count:
+        more = [_contributions[-256:]]
+        for _ in range(max(count, 64)):
+            more.append(more[-1] >> np.uint32(8) ^ _contributions[:256][more[-1] & np.uint32(0xFF)])
+        _contributions = np.concatenate([_contributions, *more[1:]])
+    return _contributions
 
 
 def masked_of_lengths(window: NDArray[np.uint8]) -> Words:
     """The masked checksum of eight bytes at each place, for bytes of shape (n, 8)."""
     value = np.full(len(window), crc32c(bytes(8)), np.uint32)
     for column in range(8):
-        value ^= contribution(7 - column)[window[:, column]]
+        value ^= contributions(8)[256 * (7 - column) : 256 * (8 - column)][window[:, column]]
     found: Words = (value >> np.uint32(15) | value << np.uint32(17)) + np.uint32(MASK_DELTA)
     return found

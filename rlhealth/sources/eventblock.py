@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints
-from rlhealth.sources.crc32c import contribution, unmasked
+from rlhealth.sources.crc32c import contributions, unmasked
 from rlhealth.sources.eventbatch import Batch, Layout
 
 Bytes = NDArray[np.uint8]
@@ -77,8 +76,9 @@ class Pattern:
         self.period = len(layouts)
         self.number = number
         self._row = np.frombuffer(row, np.uint8)
-        ends = accumulate(HEADER + layout.length + FOOTER for layout in layouts)
-        self._starts = [end - layout.length - FOOTER for end, layout in zip(ends, layouts, strict=True)]
+        lengths = np.asarray([layout.length for layout in layouts])
+        ends = np.cumsum(lengths + HEADER + FOOTER) - FOOTER
+        self._starts = (ends - lengths).tolist()
         self._layouts = layouts
         free = np.zeros(self.stride, np.uint8)
         for start, layout in zip(self._starts, layouts, strict=True):
@@ -88,7 +88,12 @@ class Pattern:
             for _, at, kind in layout.values:
                 free[start + at : start + at + int(kind[2])] = 0xFF
         self._fixed = ~free
-        self._checks = [unmasked(_column(self._row[None], start + layout.length, "<u4"))[0] for start, layout in zip(self._starts, layouts, strict=True)]
+        self._check_columns = (ends[:, None] + np.arange(FOOTER)).ravel()
+        self._checks = unmasked(self._row[self._check_columns].view("<u4"))
+        place = np.arange(self.stride)
+        record = np.searchsorted(ends + FOOTER, place, side="right")
+        self._record_of = np.where((place >= (ends - lengths)[record]) & (place < ends[record]), record, -1)
+        self._behind = ends[record] - 1 - place  # bytes of the payload that follow
 
     def take(self, buffer: bytearray, at: int, size: int, batch: Batch) -> int:
         """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums; returns how many."""
@@ -111,16 +116,21 @@ class Pattern:
         return not np.any((row ^ self._row) & self._fixed)
 
     def _intact(self, rows: Bytes, differs: Bytes, varied: Bytes) -> int:
-        """How many rows come before the first with a wrong checksum. Only the columns that vary can change a checksum, each by its own contribution."""
-        rounds = len(rows)
-        for start, layout, check in zip(self._starts, self._layouts, self._checks, strict=True):
-            end = start + layout.length
-            found = unmasked(_column(rows, end, "<u4")) ^ check
-            for column in (np.flatnonzero(varied[start:end]) + start).tolist():
-                found ^= contribution(end - column - 1)[differs[:, column]]
-            if found[:rounds].any():
-                rounds = int(np.argmax(found != 0))
-        return rounds
+        """How many rows come before the first with a wrong checksum. Only bytes that differ can change a checksum, each by its own contribution."""
+        columns = np.flatnonzero((varied != 0) & (self._record_of >= 0))
+        records = self._record_of[columns]
+        turn = np.arange(len(columns)) - np.searchsorted(records, records)  # the how-manieth of its record
+        wrong = unmasked(rows.take(self._check_columns, axis=1).view("<u4")) ^ self._checks
+        for index in range(int(turn.max(initial=-1)) + 1):
+            chosen = turn == index
+            which = columns[chosen]
+            found = contributions(self._behind[which].max() + 1).take(differs.take(which, axis=1) + 256 * self._behind[which])
+            if len(which) == self.period:
+                wrong ^= found
+            else:
+                wrong[:, records[chosen]] ^= found
+        bad = wrong.any(axis=1)
+        return int(np.argmax(bad)) if bad.any() else len(rows)
 
     def _add(self, rows: Bytes, batch: Batch) -> None:
         found: dict[str, list[tuple[Ints, Floats, Floats]]] = {}

@@ -13,7 +13,7 @@ from rlhealth.sources.crc32c import intact, masked, masked_of_lengths
 from rlhealth.sources.eventbatch import Batch, Decoder
 from rlhealth.sources.eventblock import FEWEST_ROUNDS, FOOTER, HEADER, Pattern, Rhythm
 
-BLOCK = 4 << 20
+BLOCK = 2 << 20
 _LARGEST = 1 << 31  # protobuf's own limit: a longer length is damage
 _LARGEST_READ = 64 << 20  # no scalar is that long: images, models
 _SCAN = 1 << 16
