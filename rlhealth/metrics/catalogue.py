@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -63,6 +63,7 @@ class Alias:
     unsure: str = ""
     keep_unscaled: bool = False
     excepted: frozenset[str] = frozenset()
+    steps_of: str = ""
 
     def fits(self, low: Version | None, high: Version | None) -> bool:
         """Whether it holds for some version from `low` to `high`, both inclusive."""
@@ -77,6 +78,7 @@ class Names:
     exact: dict[str, list[Alias]] = field(default_factory=dict)
     patterns: list[tuple[re.Pattern[str], list[Alias]]] = field(default_factory=list)
     histograms: dict[str, list[Alias]] = field(default_factory=dict)
+    sums: list[tuple[re.Pattern[str], Alias]] = field(default_factory=list)
     settings: list[Alias] = field(default_factory=list)
     settings_under: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
@@ -138,8 +140,8 @@ def frameworks() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=64)
 def names(file: str) -> Names:
-    """What that file in this folder says, with the files that it builds on after it."""
-    found = Names()
+    """What that file in this folder says, with the files that it builds on after it and the names of trackers."""
+    found = Names(ignore=[pattern_of(template) for template in read_yaml(FOLDER / "trackers.yaml")["ignore"]])
     for rank, (part, is_own) in enumerate(_parts(file)):
         _add(found, part, rank * 1000, is_own)
     return found
@@ -188,18 +190,19 @@ def _parts(file: str) -> Iterator[tuple[dict[str, Any], bool]]:
 
 def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None:
     for raw, entry in part.get("metrics", {}).items():
-        aliases = [_alias(raw, one, rank) for one in _listed(entry)]
         rank += 1
+        aliases = _aliases(raw, entry, rank)
         if "{" in raw or "*" in raw:
             found.patterns.append((pattern_of(raw), aliases))
         else:
             for spelling in (raw, rewritten(raw)):
                 found.exact.setdefault(spelling, aliases)
     for raw, entry in part.get("histograms", {}).items():
-        found.histograms.setdefault(raw, [_alias(raw, one, 500) for one in _listed(entry)])
+        found.histograms.setdefault(raw, _aliases(raw, entry, rank))
+    found.sums += [(pattern_of(raw), _aliases(raw, entry, rank)[0]) for raw, entry in part.get("sums", {}).items()]
     for raw, entry in part.get("settings", {}).items():
         rank += 1
-        found.settings += [_alias(raw, one, rank) for one in _listed(entry)]
+        found.settings += _aliases(raw, entry, rank)
     found.ignore += [pattern_of(template) for template in part.get("ignore", [])]
     found.derived.update(part.get("derived", {}))
     found.eras += part.get("eras", [])
@@ -210,16 +213,19 @@ def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None
     found.planned = found.planned or part.get("planned")
 
 
-def _listed(entry: Any) -> Iterable[Any]:
-    return entry if isinstance(entry, list) else [entry]
+def _aliases(raw: str, entry: Any, rank: int) -> list[Alias]:
+    made = []
+    for one in entry if isinstance(entry, list) else [entry]:
+        said = {"as": one} if isinstance(one, str) else one
+        target = said.get("as", "")
+        made += [_alias(raw, name, said, rank) for name in (target if isinstance(target, list) else [target])]
+    return made
 
 
-def _alias(raw: str, entry: str | Mapping[str, Any], rank: int) -> Alias:
-    if isinstance(entry, str):
-        return Alias(raw, entry, rank)
+def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
     return Alias(
         raw,
-        entry.get("as", ""),
+        name,
         rank,
         drop=entry.get("drop", ""),
         since=version_of(entry.get("since")),
@@ -231,6 +237,7 @@ def _alias(raw: str, entry: str | Mapping[str, Any], rank: int) -> Alias:
         unsure=entry.get("unsure", ""),
         keep_unscaled=entry.get("if_unknown") == "keep",
         excepted=frozenset(entry.get("except", ())),
+        steps_of=entry.get("steps_of", ""),
     )
 
 

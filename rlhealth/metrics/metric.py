@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rlhealth.metrics.transforms import Change, Reduce
 from rlhealth.run import Floats, Histogram, Ints, Series
-
-Step = Callable[[Floats], Floats]
-Reduce = Callable[[Floats, Floats, float], float]
 
 
 class Points(Protocol):
@@ -87,7 +84,7 @@ class Metric:
         return self.source.values[start:]
 
 
-class _Derived:
+class Derived:
     """A series made from another, point by point, as that one grows."""
 
     def __init__(self, tag: str) -> None:
@@ -102,19 +99,23 @@ class _Derived:
 
     @property
     def revision(self) -> int:
+        """Counts the changes that were not a growth at the end."""
         self._synced()
         return self._revision
 
     @property
     def steps(self) -> Ints:
+        """Steps, shape (n,)."""
         return self._synced().steps
 
     @property
     def values(self) -> Floats:
+        """Values, shape (n,)."""
         return self._synced().values
 
     @property
     def times(self) -> Floats:
+        """Wall times, shape (n,)."""
         return self._synced().times
 
     def _synced(self) -> Series:
@@ -135,8 +136,10 @@ class _Derived:
         raise NotImplementedError
 
 
-class _Changed(_Derived):
-    def __init__(self, series: Series, change: Callable[[Floats], tuple[NDArray[np.bool_], Floats]]) -> None:
+class Changed(Derived):
+    """A series in another unit, without the points that measured nothing."""
+
+    def __init__(self, series: Series, change: Change) -> None:
         super().__init__(series.tag)
         self._series, self._change = series, change
 
@@ -148,7 +151,9 @@ class _Changed(_Derived):
         self._made.extend(self._series.steps[start:][keep], values[keep], self._series.times[start:][keep])
 
 
-class _Reduced(_Derived):
+class Reduced(Derived):
+    """One number a step from a distribution."""
+
     def __init__(self, histogram: Histogram, reduce: Reduce, clip_range: float) -> None:
         super().__init__(histogram.tag)
         self._histogram, self._reduce, self._clip_range = histogram, reduce, clip_range
@@ -162,105 +167,22 @@ class _Reduced(_Derived):
         self._made.extend(one.steps[start:], values, one.times[start:])
 
 
-def changed(series: Series, transform: str, settings: Mapping[str, Any], keep_unscaled: bool = False) -> Points | str:
-    """The series in the canonical unit; where a setting that this takes is not known, the sentence that says so.
+class Summed(Derived):
+    """The sum of several series at the steps of another; one without a point there counts as 0."""
 
-    Args:
-        transform: words joined by commas: negate, one-minus, percent-to-fraction, scale:C, clamp:A:B, missing:X (a value that means
-            "not measured": its points are left out), over:SETTING (divided by that setting).
-        settings: canonical settings of the run.
-        keep_unscaled: whether the values are still of use where that setting is unknown.
-    """
-    steps: list[Step] = []
-    missing: list[float] = []
-    for word in filter(None, transform.split(",")):
-        kind, _, rest = word.partition(":")
-        if kind == "missing":
-            missing.append(float(rest))
-        elif kind == "over":
-            divisor = settings.get(rest)
-            if isinstance(divisor, int | float) and divisor > 0:
-                steps.append(_over(float(divisor)))
-            elif not keep_unscaled:
-                return f"its unit needs {rest.replace('_', ' ')}, which the configuration does not tell"
-        else:
-            steps.append(_word(kind, rest))
-    if not steps and not missing:
-        return series
+    def __init__(self, tag: str, parts: Sequence[Series], axis: Series, change: Change | None) -> None:
+        super().__init__(tag)
+        self._parts, self._axis, self._change = parts, axis, change
 
-    def change(values: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        keep = ~np.isin(values, missing) if missing else np.ones(len(values), np.bool_)
-        for step in steps:
-            values = step(values)
-        return keep, values
+    def _raw(self) -> tuple[int, int]:
+        return self._axis.revision + sum(one.revision for one in self._parts), len(self._axis)
 
-    return _Changed(series, change)
-
-
-def reduced(histogram: Histogram, transform: str, clip_range: float) -> Points:
-    """One number a step from a distribution of probability ratios; `clip_range` is half the width of the range around 1."""
-    return _Reduced(histogram, _REDUCTIONS[transform], clip_range)
-
-
-def _word(kind: str, rest: str) -> Step:
-    if kind == "negate":
-        return lambda values: -values
-    if kind == "one-minus":
-        return lambda values: 1.0 - values
-    if kind == "percent-to-fraction":
-        return lambda values: values / 100.0
-    if kind == "scale":
-        factor = float(rest)
-        return lambda values: values * factor
-    if kind == "clamp":
-        low, _, high = rest.partition(":")
-        floor, ceiling = float(low), float(high)
-        return lambda values: np.clip(values, floor, ceiling)
-    raise ValueError(f"unknown transform {kind!r}")
-
-
-def _over(divisor: float) -> Step:
-    return lambda values: values / divisor
-
-
-def _bins(edges: Floats, counts: Floats, clip_range: float) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Low edges, high edges and counts of the bins that hold ratios, and which of them are to be read as ratio 1.
-
-    Ratios are positive: a bin at or below 0 holds the filler -1 that TRL pads with. Prompt and padding positions are exactly 1, so a bin
-    around 1 that is wider than the clip range (a far outlier makes all of them wide) is read as 1: its centre would invent a drift.
-    """
-    holds = (counts > 0) & (edges[1:] > 0)
-    low, high = edges[:-1][holds], edges[1:][holds]
-    at_one = (low <= 1) & (high >= 1) & (high - low > 2 * clip_range) | (low < 0)
-    return low, high, counts[holds], at_one
-
-
-def _mean(edges: Floats, counts: Floats, clip_range: float) -> float:
-    low, high, held, at_one = _bins(edges, counts, clip_range)
-    if not len(held):
-        return float("nan")
-    return float(np.average(np.where(at_one, 1.0, (low + high) / 2), weights=held))
-
-
-def _max(edges: Floats, counts: Floats, clip_range: float) -> float:
-    _, high, held, _ = _bins(edges, counts, clip_range)
-    return float(high[-1]) if len(held) else float("nan")
-
-
-def _min(edges: Floats, counts: Floats, clip_range: float) -> float:
-    low, _, held, _ = _bins(edges, counts, clip_range)
-    if not len(held):
-        return float("nan")
-    return float(low[0]) if low[0] >= 0 else 1.0
-
-
-def _outside(edges: Floats, counts: Floats, clip_range: float) -> float:
-    low, high, held, at_one = _bins(edges, counts, clip_range)
-    if not len(held):
-        return float("nan")
-    inside = np.clip(np.minimum(high, 1 + clip_range) - np.maximum(low, 1 - clip_range), 0, None)
-    share = np.where(at_one, 1.0, np.divide(inside, high - low, out=((low >= 1 - clip_range) & (high <= 1 + clip_range)).astype(np.float64), where=high > low))
-    return float(1 - np.sum(held * share) / np.sum(held))
-
-
-_REDUCTIONS: dict[str, Reduce] = {"histogram-mean": _mean, "histogram-max": _max, "histogram-min": _min, "histogram-outside": _outside}
+    def _make(self, start: int) -> None:
+        steps = self._axis.steps[start:]
+        total = np.zeros(len(steps))
+        for part in self._parts:
+            where = np.searchsorted(part.steps, steps)
+            held = where < len(part)
+            held[held] = part.steps[where[held]] == steps[held]
+            total[held] += part.values[where[held]]
+        self._made.extend(steps, self._change(total)[1] if self._change else total, self._axis.times[start:])

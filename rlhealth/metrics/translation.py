@@ -8,9 +8,10 @@ from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
-from rlhealth.metrics.metric import Metric, changed, reduced
+from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
 from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
 from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
+from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Run
 
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
@@ -57,6 +58,8 @@ class _Sorting:
     dropped: dict[str, str] = field(default_factory=dict)
     unrecognised: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    sums: dict[Alias, list[str]] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
 
     def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
         """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
@@ -85,12 +88,11 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     for tag, series in run.series.items():
         if len(series):
             _sort(sorting, tag, wanted)
-    metrics = _metrics(run, sorting, settings)
-    _add_distributions(run, known, metrics, settings)
-    absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in run.series)
-    found_nothing = not metrics and known.entry["id"] == "generic"
+    metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
+    metrics = _distributed(run, known, settings) | metrics
+    absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in sorting.named)
     return Translation(
-        framework="unknown" if found_nothing else known.entry["id"],
+        framework=known.entry["id"] if metrics or known.entry["id"] != "generic" else "unknown",
         title=known.entry["title"],
         version=known.version,
         is_rl=known.entry.get("is_rl") != "no",
@@ -112,24 +114,24 @@ def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
 
 
 def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
-    if tag in wanted:
-        sorting.offer(wanted[tag], tag, Alias(tag, wanted[tag], note="named by --alias"), (-1, 0))
-        return
+    """Finds out which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
     name = bare(literal, known.prefixes, int(known.entry.get("strip", 1)))
+    own = next((one for one in (tag, literal, name) if one in wanted), None)
+    if own is not None:
+        sorting.named.add(own)
+        sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0))
+        return
     split = ""
     if known.is_hugging_face and name.startswith(("eval/", "eval_")):
         split, name = "eval/", name[5:]
     found, parts = known.names.find(name)
     if not found:
-        if not known.names.ignores(name):
-            sorting.unrecognised.append(tag)
+        _leave(sorting, tag, name)
         return
-    fitting = [alias for alias in found if alias.fits(known.low, known.high)]
-    if not fitting:
-        fitting = found[:1]
-    alias = fitting[0]
+    fitting = [one for one in found if one.fits(known.low, known.high)]
+    alias = fitting[0] if fitting else found[-1]
     if alias.drop:
         sorting.dropped[tag] = alias.drop
         return
@@ -143,29 +145,49 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
     sorting.offer(canonical, tag, alias, (alias.rank, int(name == literal)))
 
 
-def _metrics(run: Run, sorting: _Sorting, settings: dict[str, Any]) -> dict[str, Metric]:
-    metrics: dict[str, Metric] = {}
+def _leave(sorting: _Sorting, tag: str, name: str) -> None:
+    for pattern, alias in sorting.known.names.sums:
+        if pattern.fullmatch(name):
+            sorting.sums.setdefault(alias, []).append(tag)
+            return
+    if not sorting.known.names.ignores(name):
+        sorting.unrecognised.append(tag)
+
+
+def _plain(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str, Metric]:
+    metrics = {}
     for name, (_, alias, tag) in sorting.chosen.items():
-        points = changed(run.series[tag], alias.transform, settings, alias.keep_unscaled)
-        if isinstance(points, str):
-            sorting.dropped[tag] = points
-            continue
-        metrics[name] = Metric(name, tag, _unit(name, alias), alias.estimator, alias.transform, alias.note, points)
+        change = change_of(alias.transform, settings, alias.keep_unscaled)
+        if isinstance(change, str):
+            sorting.dropped[tag] = change
+        else:
+            metrics[name] = _metric(name, tag, alias, Changed(run.series[tag], change) if change else run.series[tag])
     return metrics
 
 
-def _add_distributions(run: Run, known: Recognised, metrics: dict[str, Metric], settings: dict[str, Any]) -> None:
-    clip_range = settings.get("clip_range")
-    width = float(clip_range) if isinstance(clip_range, int | float) and clip_range > 0 else _DEFAULT_CLIP_RANGE
+def _summed(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str, Metric]:
+    metrics = {}
+    for alias, tags in sorting.sums.items():
+        change = change_of(alias.transform, settings)
+        axis = run.series.get(alias.steps_of)
+        if isinstance(change, str) or axis is None:
+            sorting.dropped |= dict.fromkeys(tags, change if isinstance(change, str) else f"needs {alias.steps_of}")
+        else:
+            metrics[alias.name] = _metric(alias.name, alias.raw, alias, Summed(alias.raw, [run.series[tag] for tag in tags], axis, change))
+    return metrics
+
+
+def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> dict[str, Metric]:
+    said = settings.get("clip_range")
+    clip_range = float(said) if isinstance(said, int | float) and said > 0 else _DEFAULT_CLIP_RANGE
+    metrics: dict[str, Metric] = {}
     for tag, histogram in run.histograms.items():
-        if not len(histogram):
-            continue
-        for alias in known.names.histograms.get(bare(spaced(tag), known.prefixes), []):
-            if alias.name not in metrics:
-                points = reduced(histogram, alias.transform, width)
-                metrics[alias.name] = Metric(alias.name, tag, _unit(alias.name, alias), alias.estimator, alias.transform, alias.note, points)
+        if len(histogram):
+            for alias in known.names.histograms.get(bare(spaced(tag), known.prefixes), []):
+                metrics.setdefault(alias.name, _metric(alias.name, tag, alias, Reduced(histogram, reduction_of(alias.transform), clip_range)))
+    return metrics
 
 
-def _unit(name: str, alias: Alias) -> str:
+def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
     known = meaning(name)
-    return alias.unit or (known.unit if known else "")
+    return Metric(name, tag, alias.unit or (known.unit if known else ""), alias.estimator, alias.transform, alias.note, points)
