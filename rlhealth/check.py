@@ -1,0 +1,61 @@
+"""The main path: where -> runs -> metrics -> rules -> verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rlhealth.engine import Judge
+from rlhealth.errors import RlhealthError
+from rlhealth.findings import Gate, RunVerdict, Verdict
+from rlhealth.rules import Rule, load_rules
+from rlhealth.run import Run
+from rlhealth.sources import find_readers
+
+
+def check(
+    where: str | Path | Sequence[str | Path], *, source: str | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None
+) -> Verdict:  # fmt: skip
+    """Reads every run at and below each place, and judges it.
+
+    Args:
+        where: a file, a folder, or an address such as `trackio://project/run`; or several of them.
+        source: the tracker to read where a run was written by several (tensorboard, wandb, trackio, trainer_state, …).
+        rules: what to judge by; the shipped rules where not given.
+        gate: what makes the check fail; critical findings where not given.
+        aliases: your own metric names, raw tag to canonical name.
+
+    Returns:
+        the verdict, with an error for each place or run that could not be read: one never hides the others.
+
+    Raises:
+        RlhealthError: only for a rule that cannot be used.
+    """
+    begun = time.perf_counter()
+    rules = load_rules() if rules is None else rules
+    verdict = Verdict([], gate=gate or Gate())
+    for place in [where] if isinstance(where, str | Path) else where:
+        try:
+            readers = find_readers(str(place), source=source)
+        except RlhealthError as error:
+            verdict.errors.append(error)
+            continue
+        for reader in readers:
+            try:
+                reader.poll()
+                verdict.runs.append(judge(reader.run, rules, aliases))
+            except RlhealthError as error:
+                verdict.errors.append(error)
+    verdict.seconds = time.perf_counter() - begun
+    return verdict
+
+
+def judge(run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, now: float | None = None) -> RunVerdict:
+    """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given)."""
+    begun = time.perf_counter()
+    judging = Judge(run, rules, aliases)
+    judging.advance()
+    found = judging.verdict(now)
+    found.seconds = time.perf_counter() - begun
+    return found

@@ -1,0 +1,322 @@
+"""Rules: read from YAML, checked against their schema; errors name file, line and column."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from importlib.abc import Traversable
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+
+from rlhealth.errors import RlhealthError
+from rlhealth.measures import MEASURES
+
+Number = StrictInt | StrictFloat
+Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
+
+FAMILIES = (
+    "ratio", "approx-kl", "clip-fraction", "kl-high", "kl-negative", "kl-coef", "entropy", "value-loss", "reward-trend", "reward-signal",
+    "reward-hacking", "truncation", "length", "grad-norm", "loss", "numerics", "dead", "stalled", "mismatch", "throughput", "diagnosis",
+)  # fmt: skip
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and numbers written as text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Limit(Strict):
+    """A limit that follows one of the run's own settings: `times` x the setting, or `default` where the run does not tell it."""
+
+    config: str
+    times: Number = 1
+    plus: Number = 0
+    default: Number | None = None
+
+
+class Per(Strict):
+    """What a metric is divided by: another metric (at its last point so far) to a power, or a setting, times a factor."""
+
+    metric: str | None = None
+    power: Number = 1
+    signed: StrictBool = False
+    peak: StrictBool = False
+    config: str | None = None
+    default: Number | None = None
+    times: Number = 1
+
+
+class Against(Strict):
+    """What a measure is set against: the run's `first` points, or the points `before` its window."""
+
+    first: StrictInt | None = None
+    before: StrictInt | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Against:
+        if (self.first is None) == (self.before is None):
+            raise ValueError("needs either `first: N` or `before: N`")
+        return self
+
+
+class Where(Strict):
+    """The level that `measure: share` counts at."""
+
+    above: Number | None = None
+    below: Number | None = None
+    equals: Number | None = None
+
+
+class Condition(Strict):
+    """One measure of one metric, compared with a limit."""
+
+    metric: str
+    over: Annotated[StrictInt, Field(ge=1)] = 1
+    least: Annotated[StrictInt, Field(ge=1)] | None = None
+    measure: str = "value"
+    where: Where | None = None
+    absolute: StrictBool = False
+    per: Per | None = None
+    ratio_to: Against | None = None
+    minus: Against | None = None
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+    equals: Number | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Condition:
+        if self.measure not in MEASURES:
+            near = difflib.get_close_matches(self.measure, MEASURES, 1)
+            raise ValueError(f"no measure `{self.measure}`" + (f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(MEASURES)}"))
+        if sum(one is not None for one in (self.above, self.below, self.equals)) != 1:
+            raise ValueError("needs exactly one of `above`, `below` and `equals`")
+        if (self.measure == "share") != (self.where is not None):
+            raise ValueError("`where` goes with `measure: share`, and only with it")
+        if self.ratio_to is not None and self.minus is not None:
+            raise ValueError("`ratio_to` and `minus` exclude each other")
+        return self
+
+
+class Test(Strict):
+    """A test on the run's settings: equals, one of a list, above or below."""
+
+    is_: Setting = Field(default=None, alias="is")
+    above: Number | None = None
+    below: Number | None = None
+    among: tuple[Setting, ...] | None = None
+
+
+class When(Strict):
+    """When a rule fires: a condition, all or any of several, or the way in which the run ended.
+
+    Conditions other than the first are looked up at the first one's steps, at their last point so far.
+    """
+
+    all: tuple[Condition, ...] = ()
+    any: tuple[Condition, ...] = ()
+    ending: tuple[str, ...] = ()
+    vanished: str | None = None
+    for_: Annotated[StrictInt, Field(ge=1)] = Field(default=1, alias="for")
+    clear: Annotated[StrictInt, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> When:
+        if sum((bool(self.all), bool(self.any), bool(self.ending), self.vanished is not None)) != 1:
+            raise ValueError("needs exactly one of `all`, `any`, `ending` and `vanished` (or a single condition)")
+        return self
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, the first of which gives the steps at which the rule is judged."""
+        return self.all or self.any
+
+
+class Worse(Strict):
+    """When the same sickness is critical: other limits for the first condition, or more conditions on top."""
+
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+    and_: tuple[Condition, ...] = Field(default=(), alias="and")
+    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
+
+
+class Cause(Strict):
+    """What a diagnosis reads: which findings (rule ids or families) begin first, and which follow from them."""
+
+    first: tuple[str, ...]
+    then: tuple[str, ...]
+    none: tuple[str, ...] = ()
+    within: Number | None = None
+
+
+class Source(Strict):
+    """Where a limit comes from: published guidance, or a distribution over labelled runs."""
+
+    text: str
+    url: str | None = None
+
+
+class Rule(Strict):
+    """One rule, as its YAML file says it."""
+
+    id: str
+    family: str
+    title: str
+    severity: Literal["info", "warning", "critical"]
+    applies_to: tuple[str, ...] = ()
+    unless: dict[str, Setting | Test] = {}
+    only_if: dict[str, Setting | Test] = {}
+    needs: Annotated[StrictInt, Field(ge=1)] = 1
+    each: StrictBool = False
+    when: When | None = None
+    critical: Worse | None = None
+    cause: Cause | None = None
+    message: str
+    because: str
+    try_: tuple[str, ...] = Field(alias="try", min_length=1)
+    source: tuple[Source, ...] = Field(min_length=1)
+    covers: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Rule:
+        if self.family not in FAMILIES:
+            near = difflib.get_close_matches(self.family, FAMILIES, 1)
+            raise ValueError(f"no family `{self.family}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+        if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
+            raise ValueError("a diagnosis has `cause`, every other rule has `when`")
+        return self
+
+    @property
+    def cites(self) -> str:
+        """The sources in one line."""
+        return "; ".join(f"{one.text} ({one.url})" if one.url else one.text for one in self.source)
+
+
+def shipped_rules() -> Traversable:
+    """The rules that come with rlhealth: a copy inside the wheel, the folder itself in a checkout."""
+    packaged = files("rlhealth") / "_rules"
+    return packaged if packaged.is_dir() else Path(__file__).parents[1] / "rules"
+
+
+def rule_files(folder: Traversable) -> Iterator[Traversable]:
+    """Every rule file of a folder and its families, in order of name; tests (`*.test.yaml`) are left out."""
+    for one in sorted(folder.iterdir(), key=lambda one: one.name):
+        if one.is_dir():
+            yield from rule_files(one)
+        elif one.name.endswith((".yaml", ".yml")) and not one.name.endswith((".test.yaml", ".test.yml")):
+            yield one
+
+
+def load_rules(*folders: Traversable) -> list[Rule]:
+    """The shipped rules, with those of `folders` added; a rule with an id that is there already takes its place.
+
+    Raises:
+        RlhealthError: at the first rule that cannot be used, with file, line and column.
+    """
+    found: dict[str, Rule] = {}
+    for folder in (shipped_rules(), *folders):
+        if not folder.is_dir() and not folder.is_file():
+            raise RlhealthError(f"no rules at {folder}", hint="--rules takes a folder of rule files, or one rule file")
+        for file in [folder] if folder.is_file() else rule_files(folder):
+            rule = read_rule(file.read_text(encoding="utf-8"), str(file))
+            found[rule.id] = rule
+    return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
+
+
+def read_rule(text: str, location: str) -> Rule:
+    """One rule from its YAML text.
+
+    Raises:
+        RlhealthError: naming `location:line:column`, what is wrong and, for a misspelt key, what may have been meant.
+    """
+    raw, marks = read_yaml(text, location)
+    if not isinstance(raw, dict):
+        raise RlhealthError(f"{location}:1:1: a rule file holds one mapping", hint="see `rlhealth rules new`")
+    if isinstance(raw.get("when"), dict) and "metric" in raw["when"]:
+        single = {key: value for key, value in raw["when"].items() if key not in ("for", "clear")}
+        marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
+        raw = raw | {"when": {"all": [single]} | {key: raw["when"][key] for key in ("for", "clear") if key in raw["when"]}}
+    try:
+        return Rule.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        paths = (first["loc"][:end] for end in range(len(first["loc"]), -1, -1))
+        line, column = next((marks[path] for path in paths if path in marks), (1, 1))
+        raise RlhealthError(f"{location}:{line}:{column}: {_said(first)}", hint="`rlhealth rules schema` prints what a rule may hold") from None
+
+
+def _said(error: Any) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        known = {field.alias or name for model in (Rule, When, Condition, Worse, Cause) for name, field in model.model_fields.items()}
+        near = difflib.get_close_matches(str(error["loc"][-1]), known, 1)
+        message = "unknown key" + (f"; did you mean `{near[0]}`?" if near else "")
+    return f"{name}: {message}" if name else message
+
+
+Marks = dict[tuple[Any, ...], tuple[int, int]]
+
+
+def read_yaml(text: str, location: str) -> tuple[Any, Marks]:
+    """YAML as plain values, with the line and column of every key path.
+
+    Stricter than stock PyYAML, which reads `1e-3` as text and `no` as False, takes a key twice and follows aliases.
+
+    Raises:
+        RlhealthError: naming `location:line:column`.
+    """
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+                raise RlhealthError(f"{location}:{event.start_mark.line + 1}:{event.start_mark.column + 1}: anchors and aliases are not used here")
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
+        raise RlhealthError(f"{location}:{place}: {error.problem or 'not YAML'}", hint="the file must be YAML") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise RlhealthError(f"{location}:1:1: not YAML: {str(error).splitlines()[0]}", hint="the file must be YAML") from None
+    marks: Marks = {}
+    return (_plain(node, (), marks, location) if node is not None else None), marks
+
+
+class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
+    """The safe loader with YAML 1.2's numbers and booleans."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's own way)
+
+
+def _plain(node: yaml.Node, path: tuple[Any, ...], marks: Marks, location: str) -> Any:
+    marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if isinstance(node, yaml.MappingNode):
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.value in found:
+                raise RlhealthError(f"{location}:{key.start_mark.line + 1}:{key.start_mark.column + 1}: `{key.value}` stands here twice", hint="keep one of them")
+            found[key.value] = _plain(value, (*path, key.value), marks, location)
+            marks[(*path, key.value)] = (key.start_mark.line + 1, key.start_mark.column + 1)
+        return found
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(one, (*path, index), marks, location) for index, one in enumerate(node.value)]
+    return _scalar(node)
+
+
+def _scalar(node: yaml.Node) -> Any:
+    text = str(node.value)
+    if getattr(node, "style", None):  # quoted, or a block: text, whatever it looks like
+        return text
+    words = {"true": True, "false": False, "null": None, "~": None, "": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text.replace("_", "")) if text[:1] in "+-.0123456789" else text
+        except ValueError:
+            continue
+    return text
