@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.run import Place, Run
 
 if TYPE_CHECKING:
-    from rlhealth.run import Run
     from rlhealth.sources.reader import Reader
+    from rlhealth.sources.walk import Found
 
 #: Kind of place -> the module that reads it, in the order in which they are preferred where one run is in several.
 SOURCES: dict[str, str] = {
@@ -26,32 +29,60 @@ SOURCES: dict[str, str] = {
     "wandb-online": "rlhealth.sources.wandb_api",
 }
 #: What `--source` takes beside the kinds themselves.
-GROUPS: dict[str, tuple[str, ...]] = {"table": ("jsonl", "json", "csv", "console")}
+TABLES = ("jsonl", "json", "csv", "console")
+GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
+LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv and console logs, in it and below"
+_MAGIC = ((b":W&B", "wandb"), (b"SQLite format 3\0", "trackio"))
+Tick = Callable[[int, int], None]
 
-LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio *.db, trainer_state*.json, *.jsonl, *.csv, console logs"
+
+class Unreadable:
+    """What was found and cannot be read, so that it is not lost among the runs that can: its poll raises."""
+
+    def __init__(self, error: RlhealthError) -> None:
+        self.error = error
+        self.run = Run(error.location or "unreadable", Place("unreadable", error.location))
+
+    def poll(self) -> bool:
+        """Raises the error that was met."""
+        raise self.error
 
 
-def find_readers(where: str, *, source: str | None = None, errors: list[RlhealthError] | None = None) -> list[Reader]:
-    """A reader for every run at `where`, none of them read yet.
+def find_readers(where: str, *, source: str | None = None) -> list[Reader]:
+    """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
 
     Args:
         where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`; `-` for stdin.
         source: one kind of `SOURCES` (or "table"), where the runs were written to several.
-        errors: takes what could not be read (folders without permission, broken files) while the rest is found.
 
     Raises:
         RlhealthError: where no run is found, saying what was looked for.
     """
-    raise NotImplementedError
+    kinds = _kinds(source)
+    if where == "-":
+        from rlhealth.sources import table
+
+        return table.find_stdin(sys.stdin.buffer, _table_kind(kinds))
+    if where.startswith(("wandb://", "https://", "http://")):
+        return list(_module("wandb-online").find(where))
+    if where.startswith("trackio://"):
+        return list(_module("trackio").find(where))
+    if "://" in where:
+        hint = "copy the runs to a folder here, or name wandb://entity/project/run or trackio://project/run"
+        raise RlhealthError(f"{where}: this kind of address is not read", hint=hint, location=where)
+    path = Path(where).expanduser()
+    if not path.exists() and not path.is_symlink():
+        raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
+    return _in_folder(path, kinds) if path.is_dir() else _in_file(path, kinds)
 
 
-def open_all(where: str, source: str | None = None, tick: Callable[[int, int], None] | None = None) -> tuple[list[Run], list[RlhealthError]]:
+def open_all(where: str, source: str | None = None, tick: Tick | None = None) -> tuple[list[Run], list[RlhealthError]]:
     """Every run at `where`, read once, and what could not be read; one unreadable run never hides the others.
 
     `tick(done, total)` is called after each run. Raises RlhealthError where no run is found.
     """
+    readers = find_readers(where, source=source)
     errors: list[RlhealthError] = []
-    readers = find_readers(where, source=source, errors=errors)
     runs: list[Run] = []
     for done, reader in enumerate(readers, 1):
         try:
@@ -59,6 +90,9 @@ def open_all(where: str, source: str | None = None, tick: Callable[[int, int], N
             runs.append(reader.run)
         except RlhealthError as error:
             errors.append(error)
+        except (OSError, MemoryError) as error:
+            location = reader.run.place.location
+            errors.append(RlhealthError(f"{location}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=location))
         if tick:
             tick(done, len(readers))
     return runs, errors
@@ -76,9 +110,115 @@ def open_runs(where: str, *, source: str | None = None) -> list[Run]:
     return runs
 
 
+def _kinds(source: str | None) -> tuple[str, ...]:
+    if source is None:
+        return tuple(SOURCES)
+    kinds = GROUPS.get(source) or ((source,) if source in SOURCES else ())
+    if not kinds:
+        near = difflib.get_close_matches(source, [*SOURCES, *GROUPS], 1)
+        hint = f"did you mean {near[0]}?" if near else f"one of {', '.join([*SOURCES, *GROUPS])}"
+        raise RlhealthError(f"--source {source}: no such source", hint=hint)
+    return kinds
+
+
+def _in_file(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
+    from rlhealth.sources.walk import kind_of
+
+    kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
+    if len(kinds) > 1 and kind not in ("tensorboard", "wandb", "trackio"):
+        kind = _kind_by_bytes(path) or kind
+    if kind in ("tensorboard", "wandb", "trackio"):
+        return list(_module(kind).find(path))
+    from rlhealth.sources import table
+
+    return table.find(path, _table_kind(kinds))
+
+
+def _table_kind(kinds: tuple[str, ...]) -> str | None:
+    return kinds[0] if len(kinds) == 1 and kinds[0] in (*TABLES, "trainer_state") else None
+
+
+def _kind_by_bytes(path: Path) -> str | None:
+    """The tracker whose file this is, though its name does not say so."""
+    from rlhealth.sources.growing import open_regular
+
+    with open_regular(path) as file:
+        head = file.read(64)
+    if b"brain.Event:" in head:
+        return "tensorboard"
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
+    from rlhealth.sources import grouping
+    from rlhealth.sources.walk import natural, walk
+
+    root = path.absolute()
+    found = walk(root)
+    errors = list(found.errors)
+    readers: list[Reader] = []
+    for kind in ("tensorboard", "wandb", "trackio"):
+        if kind in kinds and found.files.get(kind):
+            readers += _tracked(kind, found.files[kind], root, errors)
+    readers += _tables(found, kinds, readers, root, errors)
+    if not readers:
+        raise errors[0] if errors else _no_runs(path, found, kinds)
+    joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
+    return [*joined, *(Unreadable(error) for error in errors)]
+
+
+def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError]) -> list[Reader]:
+    try:
+        module = _module(kind)
+        if hasattr(module, "readers"):
+            return list(module.readers(files, root))
+    except RlhealthError as error:
+        errors.append(error)
+        return []
+    found: list[Reader] = []
+    for file in files:
+        try:
+            found += module.find(file)
+        except RlhealthError as error:
+            errors.append(error)
+    return found
+
+
+def _tables(found: Found, kinds: tuple[str, ...], tracked: Iterable[Reader], root: Path, errors: list[RlhealthError]) -> list[Reader]:
+    from rlhealth.sources import table, trainer_state
+
+    readers: list[Reader] = []
+    if "trainer_state" in kinds:
+        readers += trainer_state.find(root, found)
+    files = [file for kind in TABLES for file in found.files.get(kind, [])]
+    for one in table.readers(files, errors):
+        if one.run.place.kind in kinds:
+            readers.append(one)
+    return readers
+
+
+def _no_runs(path: Path, found: Found, kinds: tuple[str, ...]) -> RlhealthError:
+    files = [file for kind in kinds for file in found.files.get(kind, [])]
+    if not found.entries:
+        return RlhealthError(f"{path}: the folder is empty", hint="name the folder into which the trainer logs", location=str(path))
+    if len(kinds) == 1 and len(found.files) > len(files):
+        others = ", ".join(sorted(found.files))
+        return RlhealthError(f"{path}: no runs of {kinds[0]} in it or below", hint=f"there are files of {others}: leave --source away", location=str(path))
+    hint = f"{LOOKED_FOR}; {files[0].name} does not look like a log: name the file itself to read it" if files else LOOKED_FOR
+    return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))
+
+
+def _nearest(path: Path) -> str:
+    try:
+        names = [one.name for one in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder {path.parent} either" if not path.parent.exists() else "check the spelling"
+    near = difflib.get_close_matches(path.name, names, 1, 0.7)
+    return f"did you mean {path.parent / near[0]}?" if near else "check the spelling, and the folder you are in"
+
+
 def _module(kind: str) -> Any:
-    return importlib.import_module(SOURCES[kind])
-
-
-def _folder(path: Path) -> None:
-    return None
+    try:
+        return importlib.import_module(SOURCES[kind])
+    except ImportError as error:
+        raise RlhealthError(f"{kind} cannot be read here: {error}", hint=f"install it: pip install {error.name or 'rlhealth'}") from error

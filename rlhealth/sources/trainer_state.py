@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
@@ -25,6 +29,8 @@ OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])')
 SETTINGS = ("num_train_epochs", "train_batch_size", "save_steps", "eval_steps")
 _CHECKPOINT = re.compile(r"^checkpoint-(\d+)$")
 _GLOBAL_STEP = re.compile(rb'"global_step"\s*:\s*(\d{1,18})\b')
+_NUMBERED = re.compile(rb'"(global_step|max_steps|num_train_epochs|epoch|episode)"\s*:\s*(-?\d[\d.eE+-]{0,30})')
+_ANY_ROW = re.compile(r'[,\[]\s*(?=\{\s*")')
 _HEAD, _TAIL = 1 << 16, 1 << 18  # bytes; what stands before and after the rows
 
 
@@ -101,6 +107,49 @@ class TrainerState:
         state = about(rows.head, rows.tail)
         run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
         run.planned_steps = planned_steps(state, run) or run.planned_steps
+
+
+class Plan:
+    """The planned number of steps that a saved state tells, for a run that was read elsewhere; only the ends of the file are read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def steps(self, run: Run) -> int | None:
+        """The planned steps, or None where the state does not say, or is another run's."""
+        try:
+            with open_regular(self.path) as file:
+                size = os.fstat(file.fileno()).st_size
+                head = file.read(_HEAD)
+                file.seek(max(0, size - _TAIL))
+                tail = file.read(_TAIL)
+        except (RlhealthError, OSError):
+            return None
+        before, after = head.partition(b'"log_history"')[0], tail.rpartition(b"]")[2]
+        if b"max_steps" not in after:  # a list stands behind the rows
+            after = tail[max(0, tail.rfind(b'"logging_steps"')) :]
+        state = {key.decode(): json.loads(value) for key, value in _NUMBERED.findall(before + after)}
+        rows = JsonRows(io.BytesIO(tail), OPENING if size <= _TAIL else _ANY_ROW)
+        return planned_steps(state, run) if _agree(rows, run) else None
+
+
+def _agree(rows: Iterable[Mapping[str, Any]], run: Run) -> bool:
+    """Whether the rows of a state tell what the run tells at the same steps."""
+    compared = alike = 0
+    for row in rows:
+        step = whole(row.get("step"))
+        if step is None:
+            continue
+        for tag, value in row.items():
+            series = run.series.get(f"train/{tag}", run.series.get(tag))
+            told = number(value)
+            if tag == "step" or series is None or told is None or not math.isfinite(told):
+                continue
+            at = int(np.searchsorted(series.steps, step))
+            if at < len(series) and series.steps[at] == step:
+                compared += 1
+                alike += math.isclose(series.values[at], told, rel_tol=1e-3, abs_tol=1e-4)
+    return not compared or 2 * alike > compared
 
 
 def find(where: Path, found: Found | None = None) -> list[Reader]:

@@ -1,0 +1,173 @@
+"""One run that several trackers wrote is one run: which readers belong together, and which of them is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Run, unique_name
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.trainer_state import KIND as TRAINER_STATE
+from rlhealth.sources.trainer_state import Plan, TrainerState
+
+TABLES = ("jsonl", "json", "csv", "console")
+#: Folders that trackers and trainers make below the folder that a person named.
+_LAYOUT = re.compile(
+    r"runs|logs?|tb|tb_logs|tensorboard(_logs)?|events|csv|wandb|latest-run|offline-run-.*|run-\d{8}_\d{6}-.*|trackio|checkpoints?|checkpoint-\d+",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d", re.IGNORECASE)
+_SAME_SHARE = 0.5  # of the values that two trackers could have in common
+_FEWEST_VALUES = 5
+_COMPARED = 2000  # values of one metric, from its end
+_CLOCK_SLACK = 60.0  # seconds
+#: These are alike in different runs of one script.
+_ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "total_flos"})
+
+
+class Joined:
+    """A run that was also written elsewhere: it is read in one place, and takes the planned number of steps from the trainer's state."""
+
+    def __init__(self, main: Reader, others: Sequence[Reader]) -> None:
+        self.main = main
+        self.others = list(others)
+        self.run: Run = main.run
+        states = [one for one in others if isinstance(one, TrainerState)]
+        self._plan = Plan(states[0].path) if states else None
+        kinds: dict[str, int] = {}
+        for one in others:
+            kinds[one.run.place.kind] = kinds.get(one.run.place.kind, 0) + 1
+        also = ", ".join(kind if count == 1 else f"{kind} ({count} files)" for kind, count in kinds.items())
+        self._note = f"read from {main.run.place.kind}; the same run is also in {also} (choose with --source)"
+
+    def poll(self) -> bool:
+        """Reads what is new in the main place."""
+        changed = self.main.poll()
+        run = self.run
+        if self._note not in run.notes:
+            run.notes.append(self._note)
+        if self._plan is not None and run.planned_steps is None:
+            run.planned_steps = self._plan.steps(run)
+        return changed
+
+
+def output_folder(place: Path, root: Path) -> Path:
+    """The folder of a run, as a person would name it, given the place of its log; never above `root`."""
+    folder = place if place.is_dir() else place.parent
+    while folder != root and folder.parent != folder:
+        inside_runs = _DATED.match(folder.name) and _LAYOUT.fullmatch(folder.parent.name)
+        if not (_LAYOUT.fullmatch(folder.name) or inside_runs):
+            break
+        folder = folder.parent
+    return folder
+
+
+def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Reader]:
+    """Folds readers of one run into one, the first kind in `order` is read; different runs stay different, none is lost or counted twice."""
+    groups: dict[Path, list[Reader]] = {}
+    for reader in readers:
+        groups.setdefault(output_folder(Path(reader.run.place.location.partition("#")[0]), root), []).append(reader)
+    found: list[Reader] = []
+    for folder, group in groups.items():
+        kept = _joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder)
+        for reader in kept:
+            _rename(reader, folder, root, alone=len(kept) == 1, only=len(groups) == 1)
+        found += kept
+    names: list[str] = []
+    for reader in found:
+        reader.run.name = unique_name(reader.run.name, names)
+        names.append(reader.run.name)
+    return found
+
+
+def _joined(group: list[Reader], folder: Path) -> list[Reader]:
+    kinds = [one.run.place.kind for one in group]
+    kept: list[list[Reader]] = []
+    for reader in group:
+        others = [one for one in kept if one[0].run.place.kind != reader.run.place.kind]
+        lone = len(others) == 1 and kinds.count(reader.run.place.kind) == 1 and kinds.count(others[0][0].run.place.kind) == 1
+        if lone and _is_laid_out(reader, folder) and _is_laid_out(others[0][0], folder):
+            others[0].append(reader)
+            continue
+        same = [(one, is_same(one[0], reader)) for one in others]
+        match = next((one for one, verdict in same if verdict), None) or (others[0] if lone and same[0][1] is None else None)
+        match = match or next((one for one in kept if is_copy(one[0], reader)), None)
+        if match:
+            match.append(reader)
+        else:
+            kept.append([reader])
+    return [one[0] if len(one) == 1 else Joined(one[0], one[1:]) for one in kept]
+
+
+def _is_laid_out(reader: Reader, folder: Path) -> bool:
+    """Whether a log lies where trainers put it below their output folder; what lies loose in a folder may be another run's."""
+    place = Path(reader.run.place.location)
+    return reader.run.place.kind == TRAINER_STATE or (place if place.is_dir() else place.parent) != folder
+
+
+def is_same(one: Reader, other: Reader) -> bool | None:
+    """Whether two trackers wrote the same run: they hold the same numbers, or, where none can be compared, at the same time. None: nothing tells."""
+    for reader in (one, other):
+        try:
+            reader.poll()
+        except RlhealthError:
+            return None
+    mine, theirs = _numbers(one.run), _numbers(other.run)
+    pairs = [(mine[tag], theirs[tag]) for tag in mine.keys() & theirs.keys()]
+    most = sum(min(len(a), len(b)) for a, b in pairs)
+    if most >= _FEWEST_VALUES:
+        return sum(len(a & b) for a, b in pairs) >= _SAME_SHARE * most
+    first, second = _times(one.run), _times(other.run)
+    if first and second:
+        return first[0] <= second[1] + _CLOCK_SLACK and second[0] <= first[1] + _CLOCK_SLACK
+    return None
+
+
+def is_copy(one: Reader, other: Reader) -> bool:
+    """Whether two text logs of the same kind, in different files, hold the very same numbers."""
+    first, second = one.run, other.run
+    kinds = {first.place.kind, second.place.kind}
+    if len(kinds) > 1 or not kinds <= set(TABLES) or first.place.location.partition("#")[0] == second.place.location.partition("#")[0]:
+        return False
+    if first.series.keys() != second.series.keys() or not first.series:
+        return False
+    return all(
+        np.array_equal(series.steps, second.series[tag].steps) and np.array_equal(series.values, second.series[tag].values, equal_nan=True)
+        for tag, series in first.series.items()
+    )
+
+
+def _numbers(run: Run) -> dict[str, set[str]]:
+    """By tag without its `train/`, the values that no other run would have: not whole, to four digits."""
+    found: dict[str, set[str]] = {}
+    for tag, series in run.series.items():
+        bare = tag.removeprefix("train/")
+        if bare not in _ALIKE:
+            values = series.values[-_COMPARED:]
+            values = values[np.isfinite(values)]
+            telling = {f"{value:.4g}" for value in values[values != np.round(values)].tolist()}
+            if len(telling) > 1:
+                found[bare] = telling
+    return found
+
+
+def _times(run: Run) -> tuple[float, float] | None:
+    times = [one.times[np.isfinite(one.times)] for one in run.series.values()]
+    known = [time for time in times if len(time)]
+    return (min(float(time[0]) for time in known), max(float(time[-1]) for time in known)) if known else None
+
+
+def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -> None:
+    """Names a run by its folder as seen from where the search began; its own name tells it from others in that folder."""
+    run = reader.run
+    if run.place.kind == "tensorboard":
+        return  # named so already
+    below = folder.relative_to(root).as_posix() if folder != root and folder.is_relative_to(root) else ""
+    name = (f"{root.name}/{below}" if only else below) if below else folder.name
+    if not alone:
+        name += run.name.removeprefix(folder.name) if run.name.startswith(folder.name) else f"/{run.name}"
+    run.name = name
