@@ -8,14 +8,15 @@ from pathlib import Path
 
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Gate, RunVerdict, Verdict
+from rlhealth.findings import Gate, Ignored, RunVerdict, Verdict
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
 
 
 def check(
-    where: str | Path | Sequence[str | Path], *, source: str | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None
+    where: str | Path | Sequence[str | Path], *, source: str | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
 ) -> Verdict:  # fmt: skip
     """Reads every run at and below each place, and judges it.
 
@@ -25,6 +26,7 @@ def check(
         rules: what to judge by; the shipped rules where not given.
         gate: what makes the check fail; critical findings where not given.
         aliases: your own metric names, raw tag to canonical name.
+        ignore: rule ids or families to leave out of the verdict, each with the reason; they are counted.
 
     Returns:
         the verdict, with an error for each place or run that could not be read: one never hides the others.
@@ -37,18 +39,28 @@ def check(
     verdict = Verdict([], gate=gate or Gate())
     for place in [where] if isinstance(where, str | Path) else where:
         try:
-            readers = find_readers(str(place), source=source)
+            readers = find_readers(str(place), source=source, errors=verdict.errors)
         except RlhealthError as error:
             verdict.errors.append(error)
             continue
         for reader in readers:
             try:
                 reader.poll()
-                verdict.runs.append(judge(reader.run, rules, aliases))
+                verdict.runs.append(accept(judge(reader.run, rules, aliases), ignore or {}))
             except RlhealthError as error:
                 verdict.errors.append(error)
     verdict.seconds = time.perf_counter() - begun
     return verdict
+
+
+def accept(found: RunVerdict, ignore: Mapping[str, str]) -> RunVerdict:
+    """Sets the findings aside that the user chose to ignore, by rule or family, with the reason."""
+    for one in list(found.findings):
+        reason = ignore.get(one.rule, ignore.get(one.family))
+        if reason is not None:
+            found.findings.remove(one)
+            found.ignored.append(Ignored(one, reason))
+    return found
 
 
 def judge(run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, now: float | None = None) -> RunVerdict:

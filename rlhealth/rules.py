@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.abc import Traversable
 from importlib.resources import files
 from pathlib import Path
@@ -226,6 +226,26 @@ def load_rules(*folders: Traversable) -> list[Rule]:
             rule = read_rule(file.read_text(encoding="utf-8"), str(file))
             found[rule.id] = rule
     return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
+
+
+def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
+    """The rules of those ids and families; all of them where none is named.
+
+    Raises:
+        RlhealthError: for a name that is neither, with what may have been meant.
+    """
+    wanted = list(select)
+    check_names(rules, wanted, "--select")
+    return [rule for rule in rules if rule.id in wanted or rule.family in wanted] if wanted else rules
+
+
+def check_names(rules: Iterable[Rule], names: Iterable[str], said_in: str) -> None:
+    """Raises RlhealthError for a name that is neither a rule's id nor a family."""
+    known = sorted({rule.id for rule in rules} | set(FAMILIES))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise RlhealthError(f"{said_in} {name}: no such rule or family" + (f"; did you mean `{near[0]}`?" if near else ""), hint="`rlhealth rules list` shows them")
 
 
 def read_rule(text: str, location: str) -> Rule:

@@ -1,0 +1,5 @@
+"""`python -m rlhealth`."""
+
+from rlhealth.cli import main
+
+main()

@@ -1,0 +1,199 @@
+"""Commands and flags; the only module that prints errors and exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from rlhealth import __version__
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from rlhealth.findings import Gate, Verdict
+    from rlhealth.reports import Look
+
+app = typer.Typer(
+    name="rlhealth",
+    help="Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+rules_app = typer.Typer(help="The rules that runs are judged by.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rules_app, name="rules")
+
+
+class FailOn(StrEnum):
+    """The least severity that makes a check fail."""
+
+    critical = "critical"
+    warning = "warning"
+    info = "info"
+    never = "never"
+
+
+class Color(StrEnum):
+    """When to colour."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+Where = Annotated[list[str], typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False)]
+FailOnFlag = Annotated[FailOn, typer.Option("--fail-on", help="The least severity that makes the check fail (exit 1).")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: leave with 0 whatever was found.")]
+Formats = Annotated[list[str] | None, typer.Option("-f", "--format", help="terminal, json, … ; may be given several times, each followed by its own -o.", show_default=False)]
+Outputs = Annotated[list[str] | None, typer.Option("-o", "--output", help="The file for the format given before it; - is standard output.", show_default=False)]
+SourceFlag = Annotated[str | None, typer.Option("--source", help="Read this tracker where a run was written by several: tensorboard, wandb, trackio, trainer_state.", show_default=False)]
+RulesDir = Annotated[list[Path] | None, typer.Option("--rules", help="A folder of rules to add; a rule with a shipped id takes its place.", show_default=False)]
+Select = Annotated[list[str] | None, typer.Option("--select", help="Judge by these rules or families only.", show_default=False)]
+IgnoreFlag = Annotated[list[str] | None, typer.Option("--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False)]
+Alias = Annotated[list[str] | None, typer.Option("--alias", help="Your own name for a metric: my/kl=kl", show_default=False)]
+ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
+Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False)]
+
+
+def main() -> None:
+    """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
+    try:
+        app(prog_name="rlhealth")
+    except RlhealthError as error:
+        fail(error)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing stdout stays silent
+        raise SystemExit(2) from None
+    except Exception as error:
+        if os.environ.get("RLHEALTH_DEBUG"):
+            raise SystemExit(_traceback(error)) from None
+        sys.stderr.write(f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n")
+        raise SystemExit(2) from None
+
+
+def fail(error: RlhealthError) -> NoReturn:
+    """Prints what went wrong and what to try, and leaves with 2."""
+    print_error(error)
+    raise SystemExit(2)
+
+
+def print_error(error: RlhealthError) -> None:
+    """One line for what went wrong, one for what to try, on stderr; nothing from a log can control the terminal."""
+    from rlhealth.reports.words import clean
+
+    sys.stderr.write(f"error: {clean(error.message)}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {clean(error.hint)}\n")
+
+
+def _traceback(error: BaseException) -> int:
+    import traceback
+
+    traceback.print_exception(error)
+    return 2
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"rlhealth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")] = False) -> None:
+    """Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
+
+
+@app.command()
+def check(
+    where: Where,
+    fail_on: FailOnFlag = FailOn.critical,
+    exit_zero: ExitZero = False,
+    format: Formats = None,
+    output: Outputs = None,
+    source: SourceFlag = None,
+    rules: RulesDir = None,
+    select: Select = None,
+    ignore: IgnoreFlag = None,
+    alias: Alias = None,
+    color: ColorFlag = Color.auto,
+    width: Width = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
+) -> None:
+    """Judge runs that were written: 0 healthy, 1 at or above the gate, 2 no answer."""
+    from rlhealth.check import check as check_runs
+    from rlhealth.rules import choose, load_rules
+
+    verdict = check_runs(
+        where, source=source, rules=choose(load_rules(*(rules or ())), select or ()), gate=_gate(fail_on, exit_zero),
+        aliases=_aliases(alias), ignore={name: "--ignore" for name in ignore or ()},
+    )  # fmt: skip
+    report(verdict, format, output, look_of(color, width, quiet, show_all))
+    raise SystemExit(verdict.exit_code)
+
+
+def _gate(fail_on: FailOn, exit_zero: bool) -> Gate:
+    from rlhealth.findings import Gate, Severity
+
+    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero)
+
+
+def _aliases(pairs: list[str] | None) -> dict[str, str]:
+    found = {}
+    for pair in pairs or ():
+        tag, sign, name = pair.rpartition("=")
+        if not sign or not tag or not name:
+            raise RlhealthError(f"--alias {pair}: not of the form tag=metric", hint="such as --alias my/kl=kl; `rlhealth metrics WHERE` lists the names")
+        found[tag] = name
+    return found
+
+
+def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Look:
+    """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
+    from rlhealth.reports import Look
+
+    terminal = sys.stdout.isatty()
+    colored = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    if color is not Color.auto:
+        colored = color is Color.always
+    elif os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR"):
+        colored = True
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    columns = width or (os.get_terminal_size(sys.stdout.fileno()).columns if terminal else 80) or 80
+    return Look(max(columns, 40), colored, not encoding.startswith("utf"), not terminal and width is None and color is not Color.always, show_all, quiet)
+
+
+def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: Look) -> None:
+    """Writes each format where it is to go: the n-th `-o` belongs to the n-th `-f`; a format without one goes to stdout."""
+    from rlhealth.reports import write
+
+    wanted = formats or ["terminal"]
+    files = list(outputs or ()) + ["-"] * (len(wanted) - len(outputs or ()))
+    if len(outputs or ()) > len(wanted):
+        raise RlhealthError("there are more -o than -f", hint="give each -f its own -o: -f junit -o health.xml -f terminal")
+    for name, file in zip(wanted, files, strict=True):
+        text = write(verdict, name, look)
+        if file == "-":
+            sys.stdout.write(text)
+            continue
+        try:
+            Path(file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise RlhealthError(f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file) from None
+    if formats and "terminal" not in formats:
+        for error in verdict.errors:
+            print_error(error)
+
+
+if __name__ == "__main__":
+    main()
