@@ -11,7 +11,8 @@ import numpy as np
 from rlhealth.run import Floats, Ints
 from rlhealth.sources.eventrecord import Event, Item, Scalar, event
 
-_MOST_KNOWN = 100_000
+_MOST_KINDS = 100_000
+_SIMPLE_VALUE = 0x15  # the key of Summary.Value.simple_value
 _LONGEST_STEP = 5  # bytes of a step's varint that the vectorised path takes: steps below 2^35
 _LONGEST = 4096  # bytes of a payload that it takes
 
@@ -78,81 +79,97 @@ class Layout(NamedTuple):
     values: tuple[tuple[str, int, str], ...]
 
 
+class Kinds:
+    """The kinds of payload met so far. All files of a process share them, for trainers write the same records run after run.
+
+    Attributes:
+        layouts: by the number of the kind; 0 is no kind.
+    """
+
+    def __init__(self) -> None:
+        self.layouts: dict[int, Layout] = {}
+        self._usual: dict[bytes, tuple[str, int]] = {}
+        self._shapes: dict[tuple[bytes, ...], int] = {}
+
+    def usual(self, rest: bytes) -> tuple[str, int] | None:
+        """The tag and the shape of a payload of one scalar, by all that stands between its step and its value."""
+        return self._usual.get(rest)
+
+    def number(self, payload: bytes, found: Event) -> int:
+        """The number of the payload's kind, the same for all that differ in nothing but time, step and values; 0 where it is not so simple."""
+        scalars = [item for item in found.items if isinstance(item, Scalar) and item.kind]
+        regular = bool(scalars) and len(scalars) == len(found.items) and not found.restart and found.time_at >= 0
+        if not regular or len(payload) > _LONGEST or not 0 <= found.step_bytes <= _LONGEST_STEP or len(self._shapes) >= _MOST_KINDS:
+            return 0
+        spans = [(found.time_at, 8), *((item.at, int(item.kind[2])) for item in scalars)]
+        if found.step_bytes:
+            spans.append((found.step_at, found.step_bytes))
+        constant, done = [], 0
+        for at, size in sorted(spans):
+            constant.append(payload[done:at])
+            done = at + size
+        shape = self._shapes.setdefault((*constant, payload[done:]), len(self._shapes) + 1)
+        number = shape * 16 + found.step_bytes
+        only = scalars[0]
+        self.layouts[number] = Layout(len(payload), found.time_at, found.step_at, found.step_bytes, tuple((item.tag, item.at, item.kind) for item in scalars))
+        if len(scalars) == 1 and (found.time_at, found.step_at) == (1, 10) and only.at == len(payload) - 4 and payload[-5] == _SIMPLE_VALUE:
+            self._usual[payload[10 + found.step_bytes : -4]] = (only.tag, shape)
+        return number
+
+
+SHARED = Kinds()
+
+
 class Decoder:
     """Adds payloads to `batch`, one by one.
 
     Attributes:
         batch: what was added since it was last taken away.
-        full: batches that a restart has closed.
-        layouts: the layout of each kind of payload met, by the number that `take` gave it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Kinds = SHARED) -> None:
         self.batch = Batch()
-        self.full: list[Batch] = []
-        self.layouts: dict[int, Layout] = {}
-        self._known: dict[bytes, tuple[str, int]] = {}
-        self._shapes: dict[tuple[bytes, ...], int] = {}
+        self.kinds = kinds
+        self._full: list[Batch] = []
         self._plugins: dict[str, str] = {}
 
     def take(self, payload: bytes) -> int:
-        """Adds one intact payload. The same number for the same kind of scalars at the same places, 0 for anything else.
+        """Adds one intact payload; returns the number of its kind.
 
         Raises:
             ValueError: if it is no event.
         """
         if len(payload) > 15 and payload[0] == 9 and payload[9] == 16:  # a time, then a step: the form of nearly every record
             at, step, shift = 10, 0, 0
-            while payload[at] >= 0x80 and at < 14:
+            while payload[at] >= 0x80 and at < 9 + _LONGEST_STEP:
                 step |= (payload[at] & 0x7F) << shift
                 shift += 7
                 at += 1
-            known = self._known.get(payload[at + 1 : -4])
-            if known is not None and payload[at] < 0x80:
-                tag, shape = known
-                self.batch.of(tag).add(
-                    step | payload[at] << shift, struct.unpack_from("<f", payload, len(payload) - 4)[0], struct.unpack_from("<d", payload, 1)[0]
-                )
+            usual = self.kinds.usual(payload[at + 1 : -4])
+            if usual is not None and payload[at] < 0x80:
+                tag, shape = usual
+                step |= payload[at] << shift
+                self.batch.of(tag).add(step, struct.unpack_from("<f", payload, len(payload) - 4)[0], struct.unpack_from("<d", payload, 1)[0])
                 number = shape * 16 + at - 9
-                if number not in self.layouts:
-                    self.layouts[number] = Layout(len(payload), 1, 10, at - 9, ((tag, len(payload) - 4, "<f4"),))
+                if number not in self.kinds.layouts:
+                    self.kinds.layouts[number] = Layout(len(payload), 1, 10, at - 9, ((tag, len(payload) - 4, "<f4"),))
                 return number
         return self._take_unusual(payload)
 
     def taken(self) -> list[Batch]:
         """What was added since the last call, in order."""
-        ready = [batch for batch in [*self.full, self.batch] if batch.points or batch.items or batch.restart is not None]
-        self.full, self.batch = [], Batch()
+        ready = [batch for batch in [*self._full, self.batch] if batch.points or batch.items or batch.restart is not None]
+        self._full, self.batch = [], Batch()
         return ready
 
     def _take_unusual(self, payload: bytes) -> int:
         found = event(payload, self._plugins)
         if found.restart and found.step > 0:
-            self.full.append(self.batch)
+            self._full.append(self.batch)
             self.batch = Batch(restart=found.step)
         for item in found.items:
             if isinstance(item, Scalar):
                 self.batch.of(item.tag).add(found.step, item.value, found.time)
             else:
                 self.batch.items.append((found.step, found.time, item))
-        return self._number(payload, found)
-
-    def _number(self, payload: bytes, found: Event) -> int:
-        scalars = [item for item in found.items if isinstance(item, Scalar) and item.kind]
-        regular = bool(scalars) and len(scalars) == len(found.items) and not found.restart and found.time_at >= 0
-        if not regular or len(payload) > _LONGEST or found.step_bytes > _LONGEST_STEP or len(self._shapes) >= _MOST_KNOWN:
-            return 0
-        layout = Layout(len(payload), found.time_at, found.step_at, found.step_bytes, tuple((item.tag, item.at, item.kind) for item in scalars))
-        spans = sorted([(layout.time_at, 8), (layout.step_at, layout.step_bytes), *((at, int(kind[2])) for _, at, kind in layout.values)])
-        constant, done = [], 0
-        for at, size in spans:
-            if at < done and size:
-                return 0  # a field written twice: the last one counts, which only the whole parser knows
-            constant.append(payload[done:at])
-            done = max(at + size, done)
-        shape = self._shapes.setdefault((*constant, payload[done:]), len(self._shapes) + 1)
-        number = shape * 16 + layout.step_bytes
-        self.layouts[number] = layout
-        if len(scalars) == 1 and found.time_at == 1 and found.step_at == 10 and scalars[0].at == len(payload) - 4 and scalars[0].kind == "<f4":
-            self._known[payload[10 + found.step_bytes : -4]] = (scalars[0].tag, shape)
-        return number
+        return self.kinds.number(payload, found)

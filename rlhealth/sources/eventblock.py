@@ -16,7 +16,7 @@ Bytes = NDArray[np.uint8]
 HEADER = 12  # length, eight bytes, and its checksum, four
 FOOTER = 4  # checksum of the payload
 _LONGEST_PERIOD = 8192
-FEWEST_ROUNDS = 3  # below that the columns cost more than the records
+_FEWEST_RECORDS = 128  # below that the columns cost more than the records
 
 
 class Rhythm:
@@ -48,9 +48,13 @@ class Rhythm:
         self._seen[number] = index
         return self._period if self._period and self._matched >= self._period * self._wanted and self._period <= _LONGEST_PERIOD else 0
 
-    def round(self, period: int) -> tuple[list[int], int]:
-        """The numbers of the last round, and where in the buffer it begins; only when a record before it was noted as well."""
-        return self._numbers[-period:], self._ends[-period - 1]
+    def start(self, period: int) -> int:
+        """Where in the buffer the last round begins; only when it has come twice, for then a record was noted before it."""
+        return self._ends[-period - 1]
+
+    def last(self, count: int) -> list[int]:
+        """The numbers of the last records, `count` or as many as there are."""
+        return self._numbers[-count:]
 
     def failed(self) -> None:
         """It did not go on like that: ask for more before the next try, so that a file without rhythm is not slowed down."""
@@ -60,6 +64,7 @@ class Rhythm:
     def held(self) -> None:
         """It did."""
         self._wanted = 1
+        self.forget()
 
 
 class Pattern:
@@ -68,13 +73,15 @@ class Pattern:
     Attributes:
         stride: bytes of a round.
         period: records of a round.
-        number: the number of its last record.
+        numbers: the numbers of its records' kinds.
+        fewest: rounds that are worth taking at once.
     """
 
-    def __init__(self, row: bytes, layouts: list[Layout], number: int) -> None:
+    def __init__(self, row: bytes, layouts: list[Layout], numbers: list[int]) -> None:
         self.stride = len(row)
         self.period = len(layouts)
-        self.number = number
+        self.numbers = numbers
+        self.fewest = max(-(-_FEWEST_RECORDS // self.period), 2)
         self._row = np.frombuffer(row, np.uint8)
         lengths = np.asarray([layout.length for layout in layouts])
         ends = np.cumsum(lengths + HEADER + FOOTER) - FOOTER
@@ -96,9 +103,12 @@ class Pattern:
         self._behind = ends[record] - 1 - place  # bytes of the payload that follow
 
     def take(self, buffer: bytearray, at: int, size: int, batch: Batch) -> int:
-        """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums; returns how many."""
+        """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums; returns how many.
+
+        Where they are too few to be worth it, none.
+        """
         rounds = (size - at) // self.stride
-        if rounds < FEWEST_ROUNDS or not self._fits(np.frombuffer(buffer, np.uint8, self.stride, at)):
+        if rounds < self.fewest or not self._fits(np.frombuffer(buffer, np.uint8, self.stride, at + (self.fewest - 1) * self.stride)):
             return 0
         rows = np.frombuffer(buffer, np.uint8, rounds * self.stride, at).reshape(rounds, self.stride)
         differs = rows ^ self._row
@@ -107,10 +117,16 @@ class Pattern:
             broken = np.flatnonzero(varied & self._fixed)
             rounds = int(np.argmax(np.any(differs[:, broken] & self._fixed[broken], axis=1)))
             rows, differs = rows[:rounds], differs[:rounds]
+        if rounds < self.fewest:
+            return 0
         rounds = self._intact(rows, differs, varied)
         if rounds:
             self._add(rows[:rounds], batch)
         return rounds
+
+    def follows(self, rhythm: Rhythm) -> bool:
+        """Whether what was noted last is a whole round of this."""
+        return rhythm.last(self.period) == self.numbers
 
     def _fits(self, row: Bytes) -> bool:
         return not np.any((row ^ self._row) & self._fixed)

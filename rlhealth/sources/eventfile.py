@@ -11,13 +11,16 @@ import numpy as np
 
 from rlhealth.sources.crc32c import intact, masked, masked_of_lengths
 from rlhealth.sources.eventbatch import Batch, Decoder
-from rlhealth.sources.eventblock import FEWEST_ROUNDS, FOOTER, HEADER, Pattern, Rhythm
+from rlhealth.sources.eventblock import FOOTER, HEADER, Pattern, Rhythm
 
 BLOCK = 2 << 20
 _LARGEST = 1 << 31  # protobuf's own limit: a longer length is damage
 _LARGEST_READ = 64 << 20  # no scalar is that long: images, models
 _SCAN = 1 << 16
-_PATIENCE = 3  # tries of remembered patterns in vain before they are forgotten
+_PATIENCE = 4  # times in a row that a remembered pattern is tried in vain before a file does without it
+_MOST_PATTERNS = 512
+_MOST_ALIKE = 8
+_PATTERNS: dict[int, list[Pattern]] = {}  # by the number of their last record; shared by all files, as the numbers are
 
 
 class EventFile:
@@ -44,8 +47,7 @@ class EventFile:
         self._rhythm = Rhythm()
         self._vectorised = vectorised
         self._pattern: Pattern | None = None
-        self._patterns: dict[int, Pattern] = {}
-        self._misses = 0
+        self._refused: dict[Pattern, int] = {}
 
     def read(self, until: int | None = None) -> Iterator[Batch]:
         """What is new, block by block, up to byte `until` (default: the end as it is now).
@@ -107,71 +109,87 @@ class EventFile:
         """Takes every whole record of buffer[:size], which begins at byte `base` of the file; returns where the rest begins."""
         raw, at = memoryview(buffer), 0
         self._rhythm.forget()
+        if self._pattern is not None:
+            at = self._rounds(self._pattern, buffer, at, size)
         while size - at >= HEADER:
             if self._searching:
                 at, found = _next_header(buffer, at, size)
                 if not found:
                     return at
                 self._searching = False
-            if self._pattern is not None:
-                at = self._rounds(buffer, at, size)
-                if more and size - at < self._pattern.stride:
-                    return at  # the rest of this round comes with the next block
-                self._pattern = None
-                continue
             length = self._length(bytes(raw[at : at + HEADER]))
             end = at + HEADER + length + FOOTER
             if length >= 0 and end > size:
                 return at
             if length < 0 and not more and not any(raw[at:size]):
                 return at  # zeros up to the end: room that was allotted and is not yet written
-            if length < 0 or not self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0], buffer, end):
+            number = self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]) if length >= 0 else -1
+            if number < 0:
                 self.lost.append(base + at)
-                self._searching = True
+                self._searching, self._pattern = True, None
                 self._rhythm.forget()
                 at += 1
                 continue
-            self.records += 1
-            at = end
+            at = self._go_on(number, buffer, end, size) if number and self._vectorised else end
+            if self._pattern is not None and more and size - at < self._pattern.stride:
+                return at  # the rest of this round comes with the next block
         return at
 
-    def _take(self, payload: bytes, checksum: int, buffer: bytearray, end: int) -> bool:
-        """Takes one record, which ends at buffer[end]; False where it is damaged. Where a round of records has come again, what follows is tried as rounds."""
+    def _take(self, payload: bytes, checksum: int) -> int:
+        """Takes one record; the number of its kind, or -1 where it is damaged."""
         if not intact(payload, checksum):
-            return False
+            return -1
         try:
             number = self._decoder.take(payload)
         except ValueError:
-            return False
+            return -1
+        self.records += 1
+        self._pattern = None
         if not number:
             self._rhythm.forget()
-            return True
-        period = self._rhythm.note(number, end)
-        if not self._vectorised:
-            return True
-        self._pattern = self._patterns.get(number)
-        if self._pattern is None and period:
-            numbers, start = self._rhythm.round(period)
-            self._pattern = Pattern(bytes(memoryview(buffer)[start:end]), [self._decoder.layouts[one] for one in numbers], number)
-        return True
+        return number
 
-    def _rounds(self, buffer: bytearray, at: int, size: int) -> int:
-        """Takes as many rounds of the pattern as stand at buffer[at:size]; returns where they end."""
-        pattern = self._pattern
-        assert pattern is not None
-        rounds = pattern.take(buffer, at, size, self._decoder.batch)
-        if rounds:
-            self._rhythm.held()
-            self._rhythm.forget()
-            self._patterns[pattern.number] = pattern
-            self._misses = 0
-            self.records += rounds * pattern.period
-        elif size - at >= FEWEST_ROUNDS * pattern.stride:
+    def _go_on(self, number: int, buffer: bytearray, end: int, size: int) -> int:
+        """Behind a record that ends at buffer[end], tries to take many at once: in a pattern that held before, or in the round that has just come again."""
+        period = self._rhythm.note(number, end)
+        for pattern in _PATTERNS.get(number, ()):
+            if self._refused.get(pattern, 0) < _PATIENCE and pattern.follows(self._rhythm):
+                at = self._rounds(pattern, buffer, end, size)
+                if at > end:
+                    return at
+        if not period:
+            return end
+        numbers, start = self._rhythm.last(period), self._rhythm.start(period)
+        pattern = Pattern(bytes(memoryview(buffer)[start:end]), [self._decoder.kinds.layouts[one] for one in numbers], numbers)
+        at = self._rounds(pattern, buffer, end, size)
+        if at == end:
             self._rhythm.failed()
-            self._misses += 1
-            if self._misses > _PATIENCE:
-                self._patterns.clear()
+        return at
+
+    def _rounds(self, pattern: Pattern, buffer: bytearray, at: int, size: int) -> int:
+        """Takes as many rounds of the pattern as stand at buffer[at:size]; returns where they end."""
+        rounds = pattern.take(buffer, at, size, self._decoder.batch)
+        if not rounds:
+            if size - at >= pattern.fewest * pattern.stride:
+                self._refused[pattern] = self._refused.get(pattern, 0) + 1
+            return at
+        self._rhythm.held()
+        self._refused.pop(pattern, None)
+        self._pattern = pattern
+        self.records += rounds * pattern.period
+        _remember(pattern)
         return at + rounds * pattern.stride
+
+
+def _remember(pattern: Pattern) -> None:
+    """Keeps a pattern that held."""
+    if len(_PATTERNS) >= _MOST_PATTERNS:
+        _PATTERNS.clear()
+    alike = _PATTERNS.setdefault(pattern.numbers[-1], [])
+    if pattern not in alike:
+        alike.append(pattern)
+        alike.sort(key=lambda one: -one.period)  # the longest first: a short one may be the end of a long one
+        del alike[_MOST_ALIKE:]
 
 
 def _next_header(buffer: bytearray, start: int, size: int) -> tuple[int, bool]:

@@ -69,7 +69,10 @@ Item = Scalar | Bins | Text | Settings
 
 @dataclass(slots=True)
 class Event:
-    """One event. `step_at` and `step_bytes` tell where the step's varint stands (0 bytes: the step is 0 and was left out); `restart` marks a purge."""
+    """One event. `step_at` and `step_bytes` tell where the step's varint stands (0 bytes: it was left out, and is 0; -1: it is longer than need be).
+
+    `restart` marks a purge.
+    """
 
     time: float = 0.0
     step: int = 0
@@ -142,7 +145,7 @@ def event(raw: bytes, plugins: dict[str, str]) -> Event:
             found.time, found.time_at = struct.unpack_from("<d", raw, start)[0], start
         elif number == 2 and kind == 0:
             found.step = signed(start)
-            found.step_bytes = max((start.bit_length() + 6) // 7, 1)
+            found.step_bytes = max((start.bit_length() + 6) // 7, 1) if raw[end - 1] or not start else -1
             found.step_at = end - found.step_bytes
         elif number == 5 and kind == 2:
             for inner, inner_kind, a, b in fields(raw, start, end):
