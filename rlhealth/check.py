@@ -39,7 +39,7 @@ def check(
     verdict = Verdict([], gate=gate or Gate())
     for place in [where] if isinstance(where, str | Path) else where:
         try:
-            readers = find_readers(str(place), source=source, errors=verdict.errors)
+            readers = find_readers(str(place), source=source)
         except RlhealthError as error:
             verdict.errors.append(error)
             continue
