@@ -1,0 +1,43 @@
+# One command each; every one of them sets up what it needs in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: dev demo test lint fuzz bench wheel docs clean
+
+dev: .venv/ready
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+demo: dev
+	-$(BIN)/rlhealth check fixtures/runs/lr-jump
+
+test: dev
+	$(BIN)/python -m pytest -n 2
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/rlhealth rules test
+	$(BIN)/rlhealth rules docs --check
+
+docs: dev
+	$(BIN)/rlhealth rules docs --write
+
+fuzz: dev
+	$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python -m tests.fuzz --seconds 60
+
+bench: dev
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m benchmarks
+
+wheel: dev
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
