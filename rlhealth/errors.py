@@ -17,3 +17,20 @@ class RlhealthError(Exception):
         self.message = message
         self.hint = hint
         self.location = location
+
+
+class Blind(RlhealthError):
+    """Could not look now, will try again: the network or the server failed, and what has been read stays as it is.
+
+    `check` reports it as it does any run that it cannot read; `watch` goes on and tells since when it has been blind.
+
+    Args:
+        message, hint, location: as in `RlhealthError`.
+        reason: why, in a few words ("the connection was cut").
+        since: when the first look failed of those that have failed in a row, seconds since 1970.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", location: str = "", reason: str = "", since: float = float("nan")) -> None:
+        super().__init__(message, hint=hint, location=location)
+        self.reason = reason or message
+        self.since = since
