@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Translation
 from rlhealth.rules import Rule
+from rlhealth.wording import fill, settings
 
 
 def explain(findings: list[Finding], diagnoses: Iterable[Rule], translation: Translation) -> tuple[list[Finding], list[Finding], set[str]]:
@@ -18,7 +20,9 @@ def explain(findings: list[Finding], diagnoses: Iterable[Rule], translation: Tra
         the findings, those explained naming their cause; the diagnoses as findings; the ids of the diagnoses that
         looked and found nothing.
     """
-    told = sorted((one for one in (diagnose(rule, findings, translation) for rule in diagnoses) if one is not None), key=lambda one: (one[0].first_step, -len(one[1])))
+    told = sorted(
+        (one for one in (diagnose(rule, findings, translation) for rule in diagnoses) if one is not None), key=lambda one: (one[0].first_step, -len(one[1]))
+    )
     explained: dict[tuple[str, str], str] = {}
     kept = []
     for cause, members in told:
@@ -27,16 +31,12 @@ def explain(findings: list[Finding], diagnoses: Iterable[Rule], translation: Tra
             continue
         kept.append(cause)
         explained |= {(one.rule, one.metric): cause.rule for one in mine}
-    from rlhealth.engine import follow
-
-    named = [follow(one, explained[one.rule, one.metric]) if (one.rule, one.metric) in explained else one for one in findings]
+    named = [replace(one, explained_by=explained[one.rule, one.metric]) if (one.rule, one.metric) in explained else one for one in findings]
     return named, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
 
 
 def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) -> tuple[Finding, list[Finding]] | None:
     """One diagnosis over the findings: the finding that it makes, and those that it explains; None without evidence."""
-    from rlhealth.engine import fill, settings
-
     assert rule.cause is not None
     graded = [one for one in findings if one.severity >= Severity.WARNING]
     if any(one.rule in rule.cause.none or one.family in rule.cause.none for one in graded):
@@ -54,8 +54,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
     active = any(one.active for one in members)
     said = {
         "count": len(members), "first_step": begin.first_step, "metric": begin.metric, "first": begin.title.lower(),
-        "families": ", ".join(dict.fromkeys(one.family for one in members)), **settings(translation.config),
-        **{f"option.{key}": value for key, value in translation.options.items()},
+        "families": ", ".join(dict.fromkeys(one.family for one in members)), **settings(translation),
     }  # fmt: skip
     return Finding(
         rule.id, rule.family, max(Severity.of(rule.severity), *(one.severity for one in members)), rule.title, begin.metric, begin.tag, begin.first_step, raised, last, active,

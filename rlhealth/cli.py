@@ -47,15 +47,25 @@ class Color(StrEnum):
     never = "never"
 
 
-Where = Annotated[list[str], typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False)]
+Where = Annotated[
+    list[str],
+    typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
+]
 FailOnFlag = Annotated[FailOn, typer.Option("--fail-on", help="The least severity that makes the check fail (exit 1).")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: leave with 0 whatever was found.")]
-Formats = Annotated[list[str] | None, typer.Option("-f", "--format", help="terminal, json, … ; may be given several times, each followed by its own -o.", show_default=False)]
+Formats = Annotated[
+    list[str] | None, typer.Option("-f", "--format", help="terminal, json, … ; may be given several times, each followed by its own -o.", show_default=False)
+]
 Outputs = Annotated[list[str] | None, typer.Option("-o", "--output", help="The file for the format given before it; - is standard output.", show_default=False)]
-SourceFlag = Annotated[str | None, typer.Option("--source", help="Read this tracker where a run was written by several: tensorboard, wandb, trackio, trainer_state.", show_default=False)]
+SourceFlag = Annotated[
+    str | None,
+    typer.Option("--source", help="Read this tracker where a run was written by several: tensorboard, wandb, trackio, trainer_state.", show_default=False),
+]
 RulesDir = Annotated[list[Path] | None, typer.Option("--rules", help="A folder of rules to add; a rule with a shipped id takes its place.", show_default=False)]
 Select = Annotated[list[str] | None, typer.Option("--select", help="Judge by these rules or families only.", show_default=False)]
-IgnoreFlag = Annotated[list[str] | None, typer.Option("--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False)]
+IgnoreFlag = Annotated[
+    list[str] | None, typer.Option("--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False)
+]
 Alias = Annotated[list[str] | None, typer.Option("--alias", help="Your own name for a metric: my/kl=kl", show_default=False)]
 ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
 Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False)]
@@ -76,7 +86,9 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("RLHEALTH_DEBUG"):
             raise SystemExit(_traceback(error)) from None
-        sys.stderr.write(f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n")
+        sys.stderr.write(
+            f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
+        )
         raise SystemExit(2) from None
 
 
@@ -136,7 +148,7 @@ def check(
 
     verdict = check_runs(
         where, source=source, rules=choose(load_rules(*(rules or ())), select or ()), gate=_gate(fail_on, exit_zero),
-        aliases=_aliases(alias), ignore={name: "--ignore" for name in ignore or ()},
+        aliases=_aliases(alias), ignore=dict.fromkeys(ignore or (), "--ignore"),
     )  # fmt: skip
     report(verdict, format, output, look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)
@@ -191,8 +203,8 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
         except OSError as error:
             raise RlhealthError(f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file) from None
     if formats and "terminal" not in formats:
-        for error in verdict.errors:
-            print_error(error)
+        for unread in verdict.errors:
+            print_error(unread)
 
 
 if __name__ == "__main__":

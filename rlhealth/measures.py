@@ -150,10 +150,7 @@ class SinceStart:
                 return np.full(len(values), np.nan)
             quiet = int(np.searchsorted(np.cumsum(finite), missing)) + 1
         start = float(np.median(self.first))
-        if self.difference:
-            compared = measured - start
-        else:
-            compared = measured / start if start > 0 else np.full(len(values), np.nan)
+        compared = measured - start if self.difference else measured / (start if start > 0 else np.nan)
         compared[:quiet] = np.nan
         return compared
 
@@ -179,12 +176,12 @@ class AgainstPast:
         if self.difference:
             return np.asarray(measured - past, np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(past > 0, measured / past, np.nan)
+            return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
 
 
 def _noise(windows: Floats) -> Floats:
     """Point-to-point noise: the median absolute first difference, scaled to a standard deviation of one point."""
-    return _median(np.abs(windows)) / (0.6745 * np.sqrt(2.0))
+    return np.asarray(_median(np.abs(windows)) / (0.6745 * np.sqrt(2.0)), np.float64)
 
 
 class Noise:

@@ -245,7 +245,8 @@ def check_names(rules: Iterable[Rule], names: Iterable[str], said_in: str) -> No
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            raise RlhealthError(f"{said_in} {name}: no such rule or family" + (f"; did you mean `{near[0]}`?" if near else ""), hint="`rlhealth rules list` shows them")
+            meant = f"; did you mean `{near[0]}`?" if near else ""
+            raise RlhealthError(f"{said_in} {name}: no such rule or family{meant}", hint="`rlhealth rules list` shows them")
 
 
 def read_rule(text: str, location: str) -> Rule:
@@ -294,16 +295,20 @@ def read_yaml(text: str, location: str) -> tuple[Any, Marks]:
     try:
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise RlhealthError(f"{location}:{event.start_mark.line + 1}:{event.start_mark.column + 1}: anchors and aliases are not used here")
+                place = _place(event.start_mark)
+                raise RlhealthError(f"{location}:{place}: anchors and aliases are not used here", hint="write the value out")
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
+        place = _place(error.problem_mark or error.context_mark)
         raise RlhealthError(f"{location}:{place}: {error.problem or 'not YAML'}", hint="the file must be YAML") from None
     except (yaml.YAMLError, RecursionError) as error:
         raise RlhealthError(f"{location}:1:1: not YAML: {str(error).splitlines()[0]}", hint="the file must be YAML") from None
     marks: Marks = {}
     return (_plain(node, (), marks, location) if node is not None else None), marks
+
+
+def _place(mark: Any) -> str:
+    return f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
 
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
@@ -318,7 +323,7 @@ def _plain(node: yaml.Node, path: tuple[Any, ...], marks: Marks, location: str) 
         found: dict[str, Any] = {}
         for key, value in node.value:
             if key.value in found:
-                raise RlhealthError(f"{location}:{key.start_mark.line + 1}:{key.start_mark.column + 1}: `{key.value}` stands here twice", hint="keep one of them")
+                raise RlhealthError(f"{location}:{_place(key.start_mark)}: `{key.value}` stands here twice", hint="keep one of them")
             found[key.value] = _plain(value, (*path, key.value), marks, location)
             marks[(*path, key.value)] = (key.start_mark.line + 1, key.start_mark.column + 1)
         return found

@@ -26,7 +26,9 @@ class Series:
 
     __slots__ = ("_size", "_steps", "_times", "_values", "revision", "tag")
 
-    def __init__(self, tag: str, steps: Sequence[int] | Ints = (), values: Sequence[float] | Floats = (), times: Sequence[float] | Floats | None = None) -> None:
+    def __init__(
+        self, tag: str, steps: Sequence[int] | Ints = (), values: Sequence[float] | Floats = (), times: Sequence[float] | Floats | None = None
+    ) -> None:
         self.tag = tag
         self.revision = 0
         self._size = 0

@@ -9,6 +9,7 @@ import numpy as np
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules import Rule
+from rlhealth.wording import describe, words
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
 HISTORY = 5  # and only if it had been logged this often, so that its interval is known
@@ -20,8 +21,6 @@ def vanished_findings(rule: Rule, translation: Translation, until: int) -> list[
     A metric's usual interval is the largest gap between its points, so that metrics logged on every k-th step only, or
     with the odd gap, are left alone.
     """
-    from rlhealth.engine import describe, fill, settings  # here: engine calls this module
-
     assert rule.when is not None and rule.when.vanished is not None
     metrics = [one for name, one in translation.metrics.items() if not name.startswith("eval/")]
     clock = max((one for one in metrics if len(one)), key=lambda one: (len(one), int(one.steps[-1])), default=None)
@@ -35,11 +34,9 @@ def vanished_findings(rule: Rule, translation: Translation, until: int) -> list[
         if gone is None:
             continue
         last, told = gone
-        said = {"metric": metric.name, "tag": metric.tag, "first_step": last, "value": float(metric.values[-1]), **settings(translation.config)}
         episode = Episode(last, told, int(clock.steps[-1]), True)
-        finding = describe(rule, Severity.of(rule.severity), metric, episode, (episode,), last, float("nan"), None, said)
-        found.append(finding)
-        assert fill
+        said = words(translation, metric, episode) | {"value": float(metric.values[-1])}
+        found.append(describe(rule, Severity.of(rule.severity), metric, episode, (episode,), (last, float("nan")), None, said))
     return found
 
 

@@ -1,0 +1,203 @@
+"""Operands: what a rule's condition looks at, measured as it says, and the limits that it is compared with."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rlhealth import measures
+from rlhealth.metrics import Metric, Translation
+from rlhealth.rules import Condition, Limit, Worse
+from rlhealth.run import Floats, Ints
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Unable(Exception):
+    """A rule cannot look at this run; the message says why."""
+
+
+class Operand:
+    """One side of a rule: a metric, measured as its condition says, as far as the run has been read."""
+
+    def __init__(self, condition: Condition, metric: Metric, per: Metric | None, scale: float) -> None:
+        self.condition = condition
+        self.metric = metric
+        self.per = Held(per) if per is not None else None
+        self.scale = scale
+        self.measure = build(condition)
+        self.seen = 0
+        self.peak = float("nan")
+
+    def advance(self, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
+        steps = self.metric.steps
+        end = int(np.searchsorted(steps, until, side="right"))
+        new_steps = steps[self.seen : end]
+        values = self.metric.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+        self.seen = max(end, self.seen)
+        if self.condition.absolute:
+            values = np.abs(values)
+        if self.per is not None:
+            assert self.condition.per is not None
+            below = self.per.at(new_steps)
+            if self.condition.per.peak and len(below):
+                below = np.fmax(np.fmax.accumulate(np.abs(below)), self.peak)
+                self.peak = float(below[-1])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = values / (self.scale * (below if self.condition.per.signed else np.abs(below) ** float(self.condition.per.power)))
+        elif self.scale != 1:
+            values = values / self.scale
+        return new_steps, self.measure.extend(values)
+
+
+class Held:
+    """A metric looked up at other steps: its last finite point at or before each of them."""
+
+    def __init__(self, source: Metric | Operand) -> None:
+        self.source = source
+        self.steps: Ints = np.empty(0, np.int64)
+        self.values: Floats = np.empty(0)
+        self.seen = 0
+
+    def at(self, steps: Ints) -> Floats:
+        """The values held at those steps (shape (n,), not falling); NaN before the first point."""
+        if not len(steps):
+            return np.empty(0)
+        until = int(steps[-1])
+        if isinstance(self.source, Operand):
+            new_steps, new_values = self.source.advance(until)
+        else:
+            end = int(np.searchsorted(self.source.steps, until, side="right"))
+            new_steps = self.source.steps[self.seen : end]
+            new_values = self.source.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+            self.seen = max(end, self.seen)
+        known = ~np.isnan(new_values)
+        self.steps = np.concatenate([self.steps, new_steps[known]])
+        self.values = np.concatenate([self.values, new_values[known]])
+        if not len(self.steps):
+            return np.full(len(steps), np.nan)
+        place = np.searchsorted(self.steps, steps, side="right") - 1
+        found = np.where(place >= 0, self.values[np.maximum(place, 0)], np.nan)
+        keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
+        self.steps, self.values = self.steps[keep:], self.values[keep:]
+        return found
+
+
+def build(condition: Condition) -> measures.Measure:
+    """The measure that a condition names, over its window."""
+    window = condition.over
+    least = condition.least or window
+    inner: measures.Measure
+    if condition.measure == "nonfinite":
+        inner = measures.NonFinite(window)
+    elif condition.measure == "share" and condition.where is not None:
+        where = condition.where
+        inner = measures.Share(window, least, where.above, where.below, where.equals)
+    elif condition.measure == "from_best":
+        inner = measures.FromBest(window, least)
+    elif condition.measure == "gain":
+        inner = measures.Gain(window)
+    elif condition.measure == "peak":
+        inner = measures.Peak()
+    else:
+        inner = measures.Rolling(measures.ROLLING[condition.measure], window, least)
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return inner
+    if against.first is not None:
+        return measures.SinceStart(inner, against.first, condition.minus is not None)
+    return measures.AgainstPast(inner, window, against.before or 1, condition.minus is not None)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit in numbers, and which side of it is sick."""
+
+    sign: str
+    limit: float
+
+    def holds(self, values: Floats) -> Flags:
+        """Where the values are on the sick side; NaN never is."""
+        with np.errstate(invalid="ignore"):
+            if self.sign == "above":
+                return np.asarray(values > self.limit)
+            return np.asarray(values < self.limit) if self.sign == "below" else np.asarray(values == self.limit)
+
+
+def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
+    """The limit of a condition in numbers; raises Unable where it follows a setting that the run does not tell."""
+    sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
+    return Bound(sign, limit_of(getattr(condition, sign), config))
+
+
+def worse_of(worse: Worse, base: Bound, config: Mapping[str, Any]) -> Bound:
+    """The critical limit: the one given, or the base's own."""
+    said = worse.above if worse.above is not None else worse.below
+    return base if said is None else Bound("above" if worse.above is not None else "below", limit_of(said, config))
+
+
+def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
+    """A limit in numbers; raises Unable where it follows a setting that the run does not tell."""
+    if not isinstance(said, Limit):
+        return float(said)
+    setting = config.get(said.config)
+    if isinstance(setting, bool) or not isinstance(setting, int | float):
+        if said.default is None:
+            raise Unable(f"the run does not tell {said.config}")
+        return float(said.default)
+    return float(setting) * float(said.times) + float(said.plus)
+
+
+def pick(name: str, translation: Translation) -> Metric:
+    """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none."""
+    for one in name.split("|"):
+        metric = clock_of(translation) if one == "step" else translation.metrics.get(one)
+        if metric is not None and len(metric):
+            return metric
+    raise Unable(f"{name.replace('|', ' or ')} was not logged")
+
+
+def clock_of(translation: Translation) -> Metric | None:
+    """The step itself as a metric, at the points of the metric logged most often."""
+    longest = max(translation.metrics.values(), key=len, default=None)
+    return None if longest is None else replace(longest, name="step", tag="", unit="steps", transform="", source=_Clock(longest))
+
+
+class _Clock:
+    """The steps of another metric, as values."""
+
+    def __init__(self, of: Metric) -> None:
+        self.of = of
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @property
+    def revision(self) -> int:
+        return self.of.revision
+
+    @property
+    def steps(self) -> Ints:
+        return self.of.steps
+
+    @property
+    def times(self) -> Floats:
+        return self.of.times
+
+    @property
+    def values(self) -> Floats:
+        return self.of.steps.astype(np.float64)
+
+
+def pick_all(names: str, translation: Translation) -> list[Metric]:
+    """Every logged metric that `one|pattern/*` names; raises Unable where there is none."""
+    patterns = names.split("|")
+    found = [one for key, one in translation.metrics.items() if len(one) and any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)]
+    if not found:
+        raise Unable(f"{' or '.join(patterns)} was not logged")
+    return found
