@@ -20,7 +20,7 @@ def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool =
 
     Args:
         transform: words joined by commas: negate, one-minus, percent-to-fraction, scale:C, clamp:A:B, missing:X (a value that means
-            "not measured": its points are left out), over:SETTING (divided by that setting).
+            "not measured", which may be nan: its points are left out), over:SETTING (divided by that setting).
         settings: canonical settings of the run.
         keep_unscaled: whether the values are still of use where that setting is unknown.
 
@@ -50,8 +50,10 @@ def reduction_of(transform: str) -> Reduce:
 
 
 def _chain(steps: list[Step], missing: list[float]) -> Change:
+    drops_nan = any(np.isnan(one) for one in missing)
+
     def change(values: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        keep = ~np.isin(values, missing) if missing else np.ones(len(values), np.bool_)
+        keep = ~(np.isin(values, missing) | (np.isnan(values) & drops_nan)) if missing else np.ones(len(values), np.bool_)
         for step in steps:
             values = step(values)
         return keep, values

@@ -1,0 +1,76 @@
+"""A user's own names go before the catalogue, and a mistake is told with the place and the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import read_aliases, translate
+from tests.metrics.logged import GRPO, run_of
+
+
+def test_an_alias_names_a_tag_of_ones_own() -> None:
+    metric = translate(run_of([*GRPO, "my/kl"]), {"my/kl": "kl"}).metrics["kl"]
+    assert metric.tag == "my/kl"
+    assert metric.unit == "nats/token"
+
+
+def test_an_alias_goes_before_the_catalogue_and_needs_no_prefix() -> None:
+    translation = translate(run_of(GRPO, prefix="train/"), {"entropy": "eval/reward"})
+    assert translation.metrics["eval/reward"].tag == "train/entropy"
+    assert "entropy" not in translation.metrics
+
+
+def test_an_alias_makes_an_unknown_run_known() -> None:
+    assert set(translate(run_of(["foo"]), {"foo": "rewards/foo/mean"}).metrics) == {"rewards/foo/mean"}
+
+
+def test_a_misspelt_metric_is_told_with_the_nearest() -> None:
+    with pytest.raises(RlhealthError) as caught:
+        translate(run_of(GRPO), {"my/kl": "objective/kll"})
+    assert "--alias my/kl=objective/kll: there is no metric 'objective/kll'" in caught.value.message
+    assert "did you mean objective/kl" in caught.value.hint
+
+
+def test_an_alias_for_a_tag_that_is_not_there_is_told() -> None:
+    assert "--alias my/kl: this run has no such tag" in translate(run_of(GRPO), {"my/kl": "kl"}).assumed
+
+
+def test_a_file_of_aliases_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "names.yaml"
+    file.write_text("# ours\nmy/kl: kl\n'loss: total': loss\n")
+    assert read_aliases(file) == {"my/kl": "kl", "loss: total": "loss"}
+    file.write_text("")
+    assert read_aliases(file) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("my/kl: kll\n", ":1:8", "there is no metric 'kll'"),
+        ("a: kl\n- b\n", ":2:1", ""),
+        ("- a\n- b\n", ":1:1", "expected lines such as"),
+        ("a: kl\nb: [kl, loss]\n", ":2:4", "the name of one metric"),
+        ("a: kl\na: loss\n", ":2:1", "named twice"),
+        ("a: 'kl\n", ":2:1", ""),
+    ],
+)
+def test_a_wrong_line_is_told_with_file_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:
+    file = tmp_path / "names.yaml"
+    file.write_text(text)
+    with pytest.raises(RlhealthError) as caught:
+        read_aliases(file)
+    assert f"{file}{place}" in caught.value.message
+    assert said in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_file_that_cannot_be_read_is_no_traceback(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.yaml", tmp_path):
+        with pytest.raises(RlhealthError):
+            read_aliases(path)
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00a: \x00")
+    with pytest.raises(RlhealthError):
+        read_aliases(tmp_path / "bytes.yaml")

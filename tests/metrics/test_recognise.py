@@ -1,0 +1,152 @@
+"""Which framework wrote a run is told from names, settings and the trainer's class, and what stays open is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.metrics import translate
+from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
+
+MARKS = {
+    "verl": ["actor/pg_loss", "critic/score/mean", "response_length/clip_ratio"],
+    "openrlhf": ["train/reward", "train/kl", "train/ppo_clip_ratio", "train/actor_lr"],
+    "cleanrl": ["charts/SPS", "losses/approx_kl", "losses/old_approx_kl"],
+    "nemo-rl": ["train/reward", "train/probs_ratio", "train/loss", "timing/train/total_step_time"],
+    "skyrl": ["policy/final_loss", "generate/avg_num_tokens"],
+    "slime": ["rollout/raw_reward", "train/pg_clipfrac", "train/loss"],
+    "prime-rl": ["optim/lr", "reward/all/mean"],
+    "open-instruct": ["objective/kl0_avg", "val/sequence_lengths", "scores"],
+    "rllib": ["env_runners/episode_return_mean", "learners/default_policy/entropy"],
+    "trl-async-grpo": ["train/ratio", "train/kl", "train/reward", "train/completions/mean_length"],
+    "trl-online-dpo": ["train/objective/scores_margin", "train/rewards/margins", "train/objective/kl"],
+    "trl-nash-md": ["train/mixture_coef", "train/rewards/chosen", "train/rewards/margins"],
+    "trl-xpo": ["train/loss/xpo", "train/objective/kl"],
+}
+
+
+@pytest.mark.parametrize(("framework", "marks"), MARKS.items())
+def test_a_framework_is_known_by_its_names(framework: str, marks: list[str]) -> None:
+    translation = translate(run_of(marks))
+    assert translation.framework == framework
+    assert translation.is_rl
+
+
+@pytest.mark.parametrize("prefix", ["", "train/"])
+@pytest.mark.parametrize(("framework", "logged"), [("trl-grpo", GRPO), ("trl-ppo", PPO)])
+def test_with_and_without_the_prefix_of_a_tracker(framework: str, logged: tuple[str, ...], prefix: str) -> None:
+    translation = translate(run_of(logged, prefix=prefix))
+    assert translation.framework == framework
+    assert not translation.unrecognised
+
+
+def test_names_that_are_complete_keep_their_prefix() -> None:
+    assert translate(run_of(LEGACY)).framework == "trl-ppo-legacy"
+    assert translate(run_of(SB3)).framework == "sb3"
+
+
+def test_rloo_and_grpo_are_told_apart_by_a_setting() -> None:
+    assert translate(run_of(GRPO, config={"normalize_advantages": False})).framework == "trl-rloo"
+    decided = translate(run_of(GRPO, config={"epsilon_high": None}))
+    assert decided.framework == "trl-grpo"
+    assert not any("RLOO" in sentence for sentence in decided.assumed)
+
+
+def test_rloo_and_grpo_are_told_apart_by_the_trainer_in_the_profile() -> None:
+    assert translate(run_of([*GRPO, "profiling/Time taken: RLOOTrainer._prepare_inputs"])).framework == "trl-rloo"
+    named = translate(run_of([*GRPO, "profiling/Time taken: UnslothGRPOTrainer.compute_loss"]))
+    assert named.framework == "trl-grpo"
+    assert not any("RLOO" in sentence for sentence in named.assumed)
+    assert translate(run_of([*GRPO, "profiling/Time_taken__RLOOTrainer._prepare_inputs"])).framework == "trl-rloo"
+
+
+def test_a_class_of_the_users_own_does_not_hide_the_framework() -> None:
+    assert translate(run_of([*GRPO, "profiling/Time taken: RAGTrainer.retrieve"])).framework == "trl-grpo"
+
+
+def test_where_rloo_and_grpo_cannot_be_told_apart_the_report_says_so() -> None:
+    assert "taken for GRPO, not RLOO: the names are the same and no setting tells them apart" in translate(run_of(GRPO)).assumed
+
+
+def test_a_run_older_than_todays_rloo_can_only_be_grpo() -> None:
+    translation = translate(run_of(["reward", "reward_std", "completion_length", "kl", "rewards/accuracy"]))
+    assert translation.framework == "trl-grpo"
+    assert not translation.assumed
+
+
+def test_an_rloo_without_a_critic_is_known_by_a_value_loss_of_zero() -> None:
+    values = {name: [0.0, 0.0] if name in ("loss/value_avg", "val/clipfrac_avg") else [0.5, 0.5] for name in PPO}
+    assert translate(run_of(values)).framework == "trl-rloo-v1"
+    assert translate(run_of([name for name in PPO if name != "loss/value_avg"])).framework == "trl-rloo-v1"
+
+
+def test_a_ppo_run_whose_value_loss_falls_to_zero_stays_ppo() -> None:
+    values = {name: [0.5, 0.0] for name in PPO}
+    assert translate(run_of(values)).framework == "trl-ppo"
+
+
+@pytest.mark.parametrize(
+    ("framework", "logged"),
+    [
+        ("trl-sft", ["loss", "mean_token_accuracy", "grad_norm", "num_tokens"]),
+        ("trl-reward", ["loss", "accuracy", "margin", "mean_reward", "min_reward", "max_reward"]),
+        ("trl-dpo", ["rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies", "loss"]),
+        ("trl-kto", ["rewards/chosen", "kl", "loss"]),
+        ("trl-distillation", ["completions/truncated_fraction", "on_policy_loss", "loss"]),
+        ("transformers", ["loss", "grad_norm", "learning_rate"]),
+    ],
+)
+def test_what_is_no_reinforcement_learning_says_so(framework: str, logged: list[str]) -> None:
+    translation = translate(run_of(logged, prefix="train/"))
+    assert translation.framework == framework
+    assert not translation.is_rl
+
+
+def test_a_trainer_of_ones_own_is_read_by_the_plain_meaning_of_its_names() -> None:
+    translation = translate(run_of(["mean_reward", "approx_kl", "clipfrac", "explained_variance", "policy_entropy", "value_loss", "my/thing"]))
+    assert translation.framework == "generic"
+    assert set(translation.metrics) == {"reward", "policy/approxkl_k1", "clip_ratio/outside_mean", "val/explained_variance", "entropy", "loss/value_avg"}
+    assert translation.unrecognised == ("my/thing",)
+    assert any("no known trainer" in sentence for sentence in translation.assumed)
+
+
+def test_a_bare_kl_of_an_unknown_trainer_is_taken_with_a_word() -> None:
+    translation = translate(run_of(["mean_reward", "kl"]))
+    assert "kl is taken as the KL to the reference, per token" in translation.assumed
+
+
+def test_an_empty_run_and_a_run_of_unknown_names_are_unknown() -> None:
+    assert translate(run_of([])).framework == "unknown"
+    strange = translate(run_of(["foo", "bar/baz"]))
+    assert strange.framework == "unknown"
+    assert strange.unrecognised == ("foo", "bar/baz")
+    assert not strange.metrics
+
+
+def test_a_recipe_that_logs_rewards_only_by_function_is_still_grpo() -> None:
+    assert translate(run_of(["rewards/format/mean", "completions/mean_terminated_length", "loss"])).framework == "trl-grpo"
+
+
+def test_an_exact_version_beats_what_the_names_suggest() -> None:
+    translation = translate(run_of(GRPO, versions={"trl": "0.29.0"}))
+    assert translation.version == "0.29.0"
+    assert "reward_std" in translation.metrics
+    assert "reward_group_std" not in translation.metrics
+
+
+@pytest.mark.parametrize(
+    ("logged", "config", "metric"),
+    [
+        (["reward", "reward_std", "completion_length"], {}, "reward_group_std"),
+        ([*GRPO], {}, "reward_group_std"),  # no step_time: before 0.26
+        ([*GRPO, "step_time"], {}, "reward_std"),
+        ([*GRPO], {"multi_objective_aggregation": "sum_then_normalize"}, "reward_std"),
+    ],
+)
+def test_without_a_version_the_names_and_settings_tell_the_era(logged: list[str], config: dict[str, object], metric: str) -> None:
+    assert metric in translate(run_of(logged, config=config)).metrics
+
+
+def test_where_the_era_stays_open_the_report_says_what_was_assumed() -> None:
+    assert any("0.27" in sentence for sentence in translate(run_of([*GRPO, "step_time"])).assumed)
+    certain = translate(run_of([*GRPO, "step_time"], config={"multi_objective_aggregation": "sum_then_normalize"}))
+    assert not any("0.27" in sentence for sentence in certain.assumed)

@@ -1,0 +1,86 @@
+"""A trainer's own settings become canonical ones, and advice can name them as that trainer does."""
+
+from __future__ import annotations
+
+from rlhealth.metrics import translate
+from rlhealth.metrics.settings import plain
+from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
+
+
+def test_grpo_settings_have_canonical_names() -> None:
+    config = translate(
+        run_of(GRPO, config={"beta": 0.04, "epsilon": 0.2, "epsilon_high": None, "num_iterations": 4, "max_completion_length": 256, "num_generations": 8})
+    ).config
+    assert config["kl_coef"] == config["beta"] == 0.04
+    assert config["clip_range"] == 0.2
+    assert config["clip_range_high"] == 0.2, "epsilon_high is epsilon where it is not set"
+    assert config["epochs"] == 4
+    assert config["max_completion_length"] == 256
+    assert config["group_size"] == 8
+
+
+def test_legacy_settings_are_found_flat_and_nested_as_wandb_has_them() -> None:
+    flat = translate(run_of(LEGACY, config={"init_kl_coef": 0.1, "cliprange": 0.3, "target": 4.0})).config
+    nested = translate(
+        run_of(LEGACY, config={f"trl_ppo_trainer_config.{key}": value for key, value in {"init_kl_coef": 0.1, "cliprange": 0.3, "target": 4.0}.items()})
+    ).config
+    assert flat == nested
+    assert flat["kl_coef"] == 0.1
+    assert flat["kl_target"] == 4.0
+
+
+def test_settings_that_a_tracker_keeps_as_text_become_values() -> None:
+    assert plain("0.2") == 0.2
+    assert plain("8") == 8
+    assert plain("1e-6") == 1e-6
+    assert plain("True") is True
+    assert plain("None") is None
+    assert plain("cosine") == "cosine"
+    assert plain([1]) == [1]
+    assert translate(run_of(LEGACY, config={"adap_kl_ctrl": "True", "cliprange": "0.2"})).config["adaptive_kl"] is True
+
+
+def test_settings_of_verl_are_found_by_their_path() -> None:
+    config = translate(run_of(["actor/pg_loss"], config={"actor_rollout_ref.actor.clip_ratio": 0.2, "data.max_response_length": 1024})).config
+    assert config == {"clip_range": 0.2, "max_completion_length": 1024, "max_length": 1024}
+
+
+def test_sampling_settings_of_an_old_models_own_configuration_are_not_taken() -> None:
+    """wandb mixes the model's configuration in; GRPO had no top_k before 0.16, nor has PPO one now."""
+    old = ["reward", "reward_std", "completion_length", "kl"]
+    assert "top_k" not in translate(run_of(old, config={"top_k": 50, "num_generations": 8, "temperature": 1.0})).config
+    assert "top_k" not in translate(run_of(PPO, config={"top_k": 50, "top_p": 1.0, "min_length": 0})).config
+    assert translate(run_of(GRPO, config={"top_k": 50})).config["top_k"] == 50
+
+
+def test_advice_names_an_option_as_the_trainer_and_its_era_do() -> None:
+    assert translate(run_of(GRPO)).options["kl_coef"] == "beta"
+    assert translate(run_of(PPO)).options["kl_coef"] == "kl_coef"
+    assert translate(run_of(LEGACY)).options["kl_coef"] == "init_kl_coef"
+    assert translate(run_of(PPO)).options["max_length"] == "response_length"
+    assert translate(run_of(SB3)).options["entropy_coef"] == "ent_coef"
+    assert "entropy_coef" not in translate(run_of(GRPO, versions={"trl": "1.7.0"})).options
+    assert translate(run_of(GRPO, versions={"trl": "1.8.0"})).options["entropy_coef"] == "entropy_coef"
+
+
+def test_planned_steps_are_told_where_the_file_can_be_trusted() -> None:
+    assert translate(run_of(GRPO, config={"max_steps": 200})).planned_steps == 200
+
+
+def test_a_run_planned_by_epochs_takes_the_trackers_number() -> None:
+    run = run_of(GRPO, config={"max_steps": -1})
+    run.planned_steps = 467
+    assert translate(run).planned_steps == 467
+
+
+def test_ppo_is_planned_in_batches_and_its_trackers_number_counts_mini_batches() -> None:
+    run = run_of(PPO, config={"max_steps": -1, "num_total_batches": 150})
+    run.planned_steps = 600
+    assert translate(run).planned_steps == 150
+    del run.config["num_total_batches"]
+    assert translate(run).planned_steps is None
+
+
+def test_the_unused_defaults_of_legacy_ppo_plan_nothing() -> None:
+    assert translate(run_of(LEGACY, config={"steps": 20000, "total_ppo_epochs": 625})).planned_steps is None
+    assert translate(run_of(SB3)).planned_steps is None

@@ -1,0 +1,96 @@
+"""A translation is made once and serves a run that grows; tags that nobody knows are told, none is guessed."""
+
+from __future__ import annotations
+
+from rlhealth.metrics import translate
+from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
+
+
+def test_a_translation_serves_for_as_long_as_no_name_is_new() -> None:
+    run = run_of(GRPO, prefix="train/")
+    first = translate(run)
+    run.add("train/reward", [3], [0.75])
+    again = translate(run, previous=first)
+    assert again is first
+    assert list(again.metrics["reward"].values) == [0.5, 0.25, 0.75]
+
+
+def test_a_new_name_a_setting_or_another_run_makes_a_new_translation() -> None:
+    run = run_of(GRPO, prefix="train/")
+    first = translate(run)
+    run.add("train/step_time", [1], [2.0])
+    second = translate(run, previous=first)
+    assert "step_time" in second.metrics
+    run.config["beta"] = 0.04
+    assert translate(run, previous=second).config["beta"] == 0.04
+    assert translate(run_of(GRPO, prefix="train/"), previous=first) is not first
+
+
+def test_evaluation_is_kept_apart_from_training() -> None:
+    for tag in ("eval/reward", "eval_reward", "train/eval_reward"):
+        metrics = translate(run_of([*(f"train/{name}" for name in GRPO), tag])).metrics
+        assert metrics["reward"].tag == "train/reward"
+        assert metrics["eval/reward"].tag == tag
+    assert "eval/kl" in translate(run_of([*GRPO, "eval_kl"])).metrics
+
+
+def test_the_name_of_a_tracker_wins_over_a_bare_copy() -> None:
+    assert translate(run_of([*GRPO, *(f"train/{name}" for name in GRPO)])).metrics["reward"].tag == "train/reward"
+
+
+def test_spaces_round_a_slash_are_no_part_of_a_name() -> None:
+    metrics = translate(run_of(["reward", "reward_std", "completions / mean_length", "rewards / match_format / mean", "Training Loss"])).metrics
+    assert metrics["completions/mean_length"].tag == "completions / mean_length"
+    assert "rewards/match_format/mean" in metrics
+    assert "loss" in metrics
+
+
+def test_the_rewards_of_functions_old_and_new() -> None:
+    new = translate(run_of([*GRPO, "rewards/format/mean", "rewards/format/std"], prefix="train/"))
+    old = translate(run_of(["reward", "completion_length", "rewards/format"]))
+    assert {"rewards/format/mean", "rewards/format/std"} <= set(new.metrics)
+    assert old.metrics["rewards/format/mean"].tag == "rewards/format"
+
+
+def test_names_of_ones_own_are_told_and_never_guessed() -> None:
+    translation = translate(run_of([*GRPO, "my_kl", "test_reward", "reward_total", "story/reward"]))
+    assert set(translation.unrecognised) == {"my_kl", "test_reward", "reward_total", "story/reward"}
+
+
+def test_what_trackers_and_trainers_write_beside_metrics_is_no_unknown_tag() -> None:
+    noise = [
+        "_step",
+        "_runtime",
+        "_timestamp",
+        "train/global_step",
+        "train/train_runtime",
+        "train/total_flos",
+        "profiling/Time taken: GRPOTrainer._prepare_inputs",
+    ]
+    assert translate(run_of([*(f"train/{name}" for name in GRPO), *noise])).unrecognised == ()
+    legacy = ["time/ppo/forward_pass", "game_log/nrows", "env/reward_dist", "_step"]
+    assert translate(run_of([*LEGACY, *legacy])).unrecognised == ()
+
+
+def test_a_series_without_points_is_not_there_yet() -> None:
+    run = run_of(GRPO)
+    run.add("sampling/importance_sampling_ratio/mean", [], [])
+    assert "sampling/importance_sampling_ratio/mean" not in translate(run).metrics
+
+
+def test_the_translation_of_a_beginning_is_that_of_the_whole() -> None:
+    for logged in (GRPO, PPO, LEGACY, SB3):
+        run = run_of(logged)
+        whole, start = translate(run), translate(run.until(1))
+        assert (whole.framework, set(whole.metrics), whole.assumed) == (start.framework, set(start.metrics), start.assumed)
+
+
+def test_counts_of_tied_groups_become_the_share_of_groups_without_spread() -> None:
+    values = {"rollout/raw_reward": [0.1, 0.2, 0.3], "train/pg_loss": [0.0, 0.0, 0.0], "rollout/zero_std/count_0.0": [8.0]}
+    run = run_of(values, config={"rollout_batch_size": 32})
+    run.add("rollout/zero_std/count_1.0", [1, 3], [8.0, 16.0])
+    metric = translate(run).metrics["frac_reward_zero_std"]
+    assert list(metric.values) == [0.5, 0.0, 0.5]
+    assert list(metric.steps) == [1, 2, 3]
+    del run.config["rollout_batch_size"]
+    assert "frac_reward_zero_std" not in translate(run).metrics
