@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 REPORTS = {
     "terminal": "rlhealth.reports.terminal",
     "json": "rlhealth.reports.json_report",
+    "markdown": "rlhealth.reports.markdown",
+    "github": "rlhealth.reports.github",
+    "junit": "rlhealth.reports.junit",
+    "sarif": "rlhealth.reports.sarif",
+    "gitlab": "rlhealth.reports.gitlab",
+    "csv": "rlhealth.reports.csv_report",
 }
 
 

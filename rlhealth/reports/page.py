@@ -68,7 +68,8 @@ class Page:
         lines = list(Text(self.safe(body), style).wrap(Console(width=room, file=StringIO()), room, tab_size=1))
         if most and len(lines) > most:
             lines = lines[:most]
-            lines[-1] = Text(self.fit(lines[-1].plain + " " + self.glyphs.ellipsis, room), style)
+            more = f" {self.glyphs.ellipsis} (--all)"
+            lines[-1] = Text(_head(lines[-1].plain.rstrip(), room - len(more)) + more, style)
         for number, one in enumerate(lines):
             text = Text()
             text.append(start if number == 0 else " " * len(start), "dim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlhealth.findings import Finding, RunVerdict, Verdict, counts
+from rlhealth.findings import Finding, RunVerdict, Verdict
 from rlhealth.reports import Look, words
 from rlhealth.reports.stories import stories, worst_first
 
@@ -24,7 +24,7 @@ def render(verdict: Verdict, look: Look) -> str:
                 f"{error.location or 'error'}: error: {error.message}{hint}" if error.location not in error.message else f"error: {error.message}{hint}"
             )
         lines += [f"{run.name}: required rule could not look: {name}" for run, name in verdict.unmet]
-    lines.append(closing(verdict))
+    lines.append(words.closing(verdict))
     return "\n".join(words.clean(line, ascii=look.ascii) for line in lines)
 
 
@@ -45,11 +45,3 @@ def _finding(one: Finding, where: str) -> str:
     ended = "" if one.active else f" until={one.last_step}"
     cause = f" cause={one.explained_by}" if one.explained_by else ""
     return f"{where}: {one.severity}[{one.rule}] step={one.first_step}{ended} value={one.worst_value:.6g}{limit}{cause}: {one.message}"
-
-
-def closing(verdict: Verdict) -> str:
-    """The last line: how many runs came out how, what was hidden, the gate, the exit code."""
-    found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
-    hidden = words.hidden(verdict)
-    total = words.plural(len(verdict.runs) + len(verdict.errors), "run").replace(words.THIN, "")
-    return f"{total}: {found or 'nothing found'}; " + (f"{hidden}; " if hidden else "") + f"fail-on {verdict.gate}; exit {verdict.exit_code}"

@@ -54,6 +54,12 @@ def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
     return sorted(runs, key=key)
 
 
+def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
+    """Every finding of every run, the worst first, causes before what they explain, then the earliest."""
+    told = [(run, one, one is not cause) for run in verdict.runs for cause, following in stories(run) for one in (cause, *following)]
+    return [(run, one) for run, one, follows in sorted(told, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name))]
+
+
 def shared(verdict: Verdict) -> list[tuple[str, int]]:
     """Rules that speak of more than one run on their own account, with the number of runs, commonest first."""
     seen = Counter(rule for run in verdict.runs for rule in {cause.rule for cause, _ in stories(run)})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rlhealth.reports.page import Page
 
 _SPARK = 26  # columns at 80; narrower pages take a third of their width
-_SKIP_LINES = 4
+_SKIP_LINES = 6
 
 
 def write(page: Page, run: RunVerdict, *, skips: bool = True) -> None:
@@ -90,8 +90,8 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
     span = words.span_of(run)
     if span is None:
         return
-    value = words.measured(one.worst_value, one.unit)
-    limit = "" if one.limit is None else f" (limit {words.number(one.limit, one.unit)})"
+    value = words.amount(one, one.worst_value)
+    limit = "" if one.limit is None else f" (limit {words.amount(one, one.limit)})"
     at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.first_step else ""
     width = _spark_width(page)
     room = page.width - width - 7 - len(value) - len(limit)
@@ -133,11 +133,11 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     span = words.span_of(run) or (0, 1)
     steps = [f"step {words.grouped(one.first_step)}" for one in following]
     wide = max(map(len, steps))
-    values = [words.number(one.worst_value, one.unit) for one in following]
-    limits = ["" if one.limit is None else f"limit {words.number(one.limit, one.unit)}" for one in following]
+    values = [words.amount(one, one.worst_value) for one in following]
+    limits = ["" if one.limit is None else f"limit {words.amount(one, one.limit)}" for one in following]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
-    width = min(_spark_width(page), max(6, page.width - 9 - wide - right - 12))
-    named = min(max(cell_len(page.safe(one.rule)) for one in following), max(8, page.width - 10 - wide - width - right))
+    width = min(_spark_width(page), max(6, page.width - 11 - wide - right - 12))
+    named = min(max(cell_len(page.safe(one.rule)) for one in following), max(8, page.width - 11 - wide - width - right))
     for number, one in enumerate(following):
         metric = run.translation.metrics.get(one.metric)
         spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]

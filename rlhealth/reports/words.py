@@ -6,8 +6,10 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING
 
+from rlhealth.findings import counts
+
 if TYPE_CHECKING:
-    from rlhealth.findings import RunVerdict, Verdict
+    from rlhealth.findings import Finding, RunVerdict, Verdict
 
 NBSP = "\u00a0"
 THIN = "\u202f"  # narrow no-break space: groups thousands and never breaks a line
@@ -72,6 +74,13 @@ def measured(value: float | None, unit: str = "") -> str:
     return number(value, unit) + (spelled if value is not None and math.isfinite(value) else "")
 
 
+def amount(one: Finding, value: float | None) -> str:
+    """A finding's value or limit. What a rule measures (a rise, a ratio to the start) need not be in the metric's unit: only a plain share is in per cent."""
+    known = [limit for limit in (one.worst_value, one.limit) if limit is not None]
+    share = one.unit == "fraction" and all(0 <= limit <= 1 for limit in known)
+    return number(value, "fraction" if share else "")
+
+
 def _digits(value: float) -> str:
     size = abs(value)
     if size >= 1e7 or 0 < size < 1e-3:
@@ -87,6 +96,12 @@ def _digits(value: float) -> str:
 def grouped(count: int) -> str:
     """A whole number with its thousands apart: 12 345."""
     return f"{count:,}".replace(",", THIN)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text with its middle replaced where it is longer than `most` characters: both ends of a name tell runs apart."""
+    half = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
 
 
 def plural(count: int, word: str, many: str = "") -> str:
@@ -139,6 +154,14 @@ def tally(run: RunVerdict) -> str:
     """How many findings of each severity: `2 critical, 1 warning`; the bare verdict where there is none."""
     parts = [(sum(str(one.severity) == word for one in run.findings), word) for word in ("critical", "warning", "info")]
     return ", ".join(f"{count} {word}" for count, word in parts if count) if run.verdict in ("warning", "critical") else run.verdict
+
+
+def closing(verdict: Verdict) -> str:
+    """The last line: how many runs came out how, what was hidden, the gate, the exit code."""
+    found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
+    total = plural(len(verdict.runs) + len(verdict.errors), "run").replace(THIN, "")
+    unseen = hidden(verdict)
+    return f"{total}: {found or 'nothing found'}; " + (f"{unseen}; " if unseen else "") + f"fail-on {verdict.gate}; exit {verdict.exit_code}"
 
 
 def hidden(verdict: Verdict) -> str:

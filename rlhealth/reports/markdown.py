@@ -1,0 +1,138 @@
+"""Markdown for a pull-request comment or a job summary: verdict and causes first, tiny charts as text, everything else folded."""
+
+from __future__ import annotations
+
+import re
+
+from rlhealth.findings import Finding, RunVerdict, Verdict
+from rlhealth.reports import Look, words
+from rlhealth.reports.sparkline import sparkline
+from rlhealth.reports.stories import logarithmic, notes, shared, skips, stories, telling, worst, worst_first
+
+_SIGNS = {"critical": "❌", "warning": "⚠️", "info": "ℹ️", "healthy": "✅", "unknown": "❔"}
+_MOST = 60_000  # characters: GitHub refuses comments of more than 65 536
+_NAME = 80
+_STORIES = 10
+_ROWS = 200
+
+
+def render(verdict: Verdict, look: Look) -> str:
+    """The comment. Runs are told worst first until it is full; the closing line says how many there were."""
+    runs = worst_first(verdict.runs)
+    parts = [f"## {_SIGNS[verdict.verdict]} rlhealth: {verdict.verdict}\n"]
+    if len(runs) + len(verdict.errors) > 1:
+        parts.append(_table(verdict, runs, look))
+    told = [run for run in runs if run.verdict != "healthy"] if len(runs) > 1 else runs
+    parts += [_run(run) for run in told[: None if look.show_all else _STORIES]]
+    parts += [f"❔ {_code(error.location or '?')} could not be read: {_text(error.message)}. {_text(error.hint)}\n" for error in verdict.errors[:_ROWS]]
+    parts += [f"❌ {_code(run.name)}: required rule {_code(name)} could not look\n" for run, name in verdict.unmet[:_ROWS]]
+    parts.append(_skipped(runs))
+    end = f"---\n{_text(words.closing(verdict))}\n"
+    kept: list[str] = []
+    for part in filter(None, parts):
+        if sum(map(len, kept)) + len(part) + len(end) > _MOST:
+            kept.append("*… more than fits here; the full report has it.*\n")
+            break
+        kept.append(part)
+    return "\n".join([*kept, end])
+
+
+def _table(verdict: Verdict, runs: list[RunVerdict], look: Look) -> str:
+    healthy = [run for run in runs if run.verdict == "healthy"]
+    shown = runs if look.show_all or len(runs) <= 12 else [run for run in runs if run.verdict != "healthy"]
+    rows = ["| run | verdict | worst finding | since | | |", "| --- | --- | --- | ---: | --- | ---: |"]
+    for run in shown[:_ROWS]:
+        metric = next(iter(telling(run, 1)), None)
+        chart = f"`{sparkline(metric.steps, metric.values, 12, span=words.span_of(run), log=logarithmic(metric))}`" if metric else ""
+        last = f"{_text(metric.name)} {words.number(float(metric.values[-1]), metric.unit)}" if metric else ""
+        found = worst(run)
+        rule, since = (_code(found.rule), words.grouped(found.first_step)) if found else ("", "")
+        rows.append(f"| {_code(run.name)} | {_SIGNS[run.verdict]} {words.tally(run)} | {rule} | {since} | {chart} | {last} |")
+    rows += [f"| {_code(error.location or '?')} | {_SIGNS['unknown']} unreadable | {_text(error.message)} | | | |" for error in verdict.errors[:_ROWS]]
+    if len(shown) < len(runs):
+        rows.append(f"| *{words.plural(len(healthy), 'healthy run')}* | {_SIGNS['healthy']} healthy | | | | |")
+    common = ", ".join(f"{_code(rule)} ×{count}" for rule, count in shared(verdict)[:8])
+    return "\n".join(rows) + "\n" + (f"\nShared by several runs: {common}\n" if common else "")
+
+
+def _run(run: RunVerdict) -> str:
+    span = words.span_of(run)
+    steps = words.plural(span[1], "step") if span else ""
+    facts = [run.translation.title, words.tracker(run.run.place.kind), steps, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else ""]
+    lines = [f"### {_SIGNS[run.verdict]} {_code(run.name)}: {words.tally(run)}", "", " · ".join(_text(one) for one in facts if one), ""]
+    lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
+    told = stories(run)
+    if not told:
+        lines += [_vitals(run)]
+    for cause, following in told:
+        lines += [_story(run, cause, following)]
+    said = notes(run)
+    if said:
+        lines += ["<details><summary>What was assumed</summary>", "", *(f"- {_text(one)}" for one in said[:20]), "", "</details>", ""]
+    return "\n".join(lines)
+
+
+def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
+    where = words.since(cause.first_step, active=cause.active, last_step=cause.last_step)
+    rows = [
+        f"#### {_SIGNS[str(cause.severity)]} {_text(cause.title)} ({where})",
+        "",
+        _text(cause.message),
+        "",
+        "| | since | chart | worst | limit |",
+        "| --- | ---: | --- | ---: | ---: |",
+    ]
+    own = [] if any(one.metric == cause.metric for one in following) else [cause]
+    for one in [*own, *following]:
+        metric = run.translation.metrics.get(one.metric)
+        chart = sparkline(metric.steps, metric.values, 20, span=words.span_of(run), log=logarithmic(metric)) if metric is not None else ""
+        limit = "" if one.limit is None else words.amount(one, one.limit)
+        name = f"{_SIGNS[str(one.severity)]} {_code(one.rule)}" + (f" {_code(one.metric)}" if one.metric else "")
+        rows.append(f"| {name} | {words.grouped(one.first_step)} | {f'`{chart}`' if chart.strip() else ''} | {words.amount(one, one.worst_value)} | {limit} |")
+    advice = [f"- {_text(part)}" for part in cause.advice]
+    return "\n".join(
+        [
+            *rows,
+            "",
+            f"<details><summary>Why, and what to try</summary>\n\n{_text(' '.join(cause.why.split()))}\n",
+            *advice,
+            "",
+            f"`rlhealth explain {cause.rule}`",
+            "",
+            "</details>",
+            "",
+        ]
+    )
+
+
+def _vitals(run: RunVerdict) -> str:
+    rows = ["| metric | chart | first | last |", "| --- | --- | ---: | ---: |"]
+    for metric in telling(run):
+        chart = sparkline(metric.steps, metric.values, 20, span=words.span_of(run), log=logarithmic(metric))
+        rows.append(
+            f"| {_code(metric.name)} | `{chart}` | {words.number(float(metric.values[0]), metric.unit)} | {words.number(float(metric.values[-1]), metric.unit)} |"
+        )
+    return "\n".join(rows) + "\n" if len(rows) > 2 else ""
+
+
+def _skipped(runs: list[RunVerdict]) -> str:
+    found = skips(runs)
+    if not found:
+        return ""
+    lines = [f"- {_code(rule)}: {_text(reason)}" + (f" ({words.plural(count, 'run')})" if len(runs) > 1 else "") for rule, reason, count in found[:_ROWS]]
+    return "\n".join([f"<details><summary>{words.plural(len(found), 'rule')} could not look</summary>", "", *lines, "", "</details>", ""])
+
+
+def _code(text: str) -> str:
+    """Log text as a code span: nothing in it is markup, a link or a mention. A fence longer than any run of backticks inside closes it."""
+    shown = words.shortened(words.clean(text), _NAME).replace("|", "\\|").strip() or "?"
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    space = " " if "`" in shown else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def _text(text: str) -> str:
+    """Prose with no markup in it: what Markdown, HTML, mentions and bare links would act on is escaped."""
+    shown = words.shortened(words.clean(" ".join(text.split())), 1000)
+    shown = re.sub(r"([\\`*_{}\[\]()#+!|~-])", r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")

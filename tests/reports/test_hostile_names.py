@@ -1,0 +1,30 @@
+"""Whatever a log holds, no format lets it act: one test over all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.findings import Verdict
+from rlhealth.reports import REPORTS, Look, write
+
+OURS = "\n\u202f\u00a0\u200d"
+
+
+@pytest.mark.parametrize("format", list(REPORTS))
+def test_no_control_character_or_hidden_direction_survives(format: str, hostile: Verdict) -> None:
+    text = write(hostile, format, Look(width=100))
+    assert {one for one in text if not one.isprintable() and one not in OURS} == set()
+    text.encode("utf-8")  # no lone surrogate
+
+
+@pytest.mark.parametrize("format", list(REPORTS))
+def test_every_format_answers_for_every_answer(format: str, healthy: Verdict, sick: Verdict, unknown: Verdict, nothing: Verdict, many: Verdict) -> None:
+    for verdict in (healthy, sick, unknown, nothing, many, Verdict([])):
+        assert write(verdict, format).strip()
+
+
+@pytest.mark.parametrize("format", [one for one in REPORTS if one != "terminal"])
+def test_what_was_ignored_or_skipped_is_told_in_every_format(format: str, sick: Verdict) -> None:
+    text = write(sick, format).replace("\\-", "-")
+    assert "ignored" in text
+    assert "skipped" in text
