@@ -93,8 +93,9 @@ class Watched:
 class Judge:
     """All rules on one run. `check` advances it once to the end; `watch` again and again: the findings are the same."""
 
-    def __init__(self, run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None) -> None:
+    def __init__(self, run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, translation: Translation | None = None) -> None:
         self.run = run
+        self.fixed = translation  # of a run that is written in canonical names already
         self.rules = [rule for rule in rules if rule.cause is None]
         self.diagnoses = [rule for rule in rules if rule.cause is not None]
         self.aliases = aliases or {}
@@ -102,7 +103,7 @@ class Judge:
 
     def restart(self) -> None:
         """Begins again from the first step: the names changed, or the run was rewound."""
-        self.translation = translate(self.run, self.aliases)
+        self.translation = self.fixed or translate(self.run, self.aliases)
         self.watched: list[Watched] = []
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from rlhealth.ending import Ending
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.catalogue import FOLDER, read_yaml
 from rlhealth.rules import Rule
+
+_SEGMENT = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 
 
 def describe(
@@ -31,8 +36,16 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
 
 
 def settings(translation: Translation) -> dict[str, Any]:
-    """The run's settings, and what its trainer calls them, as a message names them: {config.beta}, {option.kl_coef}."""
-    return {f"config.{key}": value for key, value in translation.config.items()} | {f"option.{key}": name for key, name in translation.options.items()}
+    """The run's settings as far as they are told, and what its trainer calls each, as a message names them: {config.beta}, {option.kl_coef}."""
+    told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
+    return told | {f"option.{key}": name for key, name in (option_phrases() | translation.options).items()}
+
+
+@lru_cache(maxsize=1)
+def option_phrases() -> dict[str, str]:
+    """What advice calls each setting where the trainer's own name for it is not known."""
+    phrases: dict[str, str] = read_yaml(FOLDER / "options.yaml")
+    return phrases
 
 
 class _Fill(string.Formatter):
@@ -42,6 +55,8 @@ class _Fill(string.Formatter):
         return kwargs.get(field_name, _Unknown(field_name)), field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, float) and not format_spec:
+            format_spec = ".6g"  # a setting of 5e-6 that went through text as 5.0000000000000004e-06
         try:
             return str(super().format_field(value, format_spec))
         except (ValueError, TypeError):
@@ -57,8 +72,22 @@ class _Unknown:
 
 
 def fill(text: str, said: Mapping[str, Any]) -> str:
-    """A message with its fields filled; a setting that the run does not tell is named by its own name."""
-    return _Fill().vformat(text, (), said).strip()
+    """A message with its fields filled.
+
+    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere
+    an unknown field is named by its own name.
+    """
+    kept = _SEGMENT.sub(lambda found: found[1] if all(name in said for name in fields_of(found[1])) else "", text)
+    return _Fill().vformat(kept, (), said).strip()
+
+
+def fields_of(text: str) -> list[str]:
+    """The names of the fields in a message.
+
+    Raises:
+        ValueError: for braces that do not close.
+    """
+    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
 
 
 def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Finding | None:
