@@ -109,6 +109,13 @@ def test_a_trainer_of_ones_own_is_read_by_the_plain_meaning_of_its_names() -> No
     assert any("no known trainer" in sentence for sentence in translation.assumed)
 
 
+def test_a_trainer_of_ones_own_on_the_hugging_face_trainer_is_not_called_supervised() -> None:
+    translation = translate(run_of(["loss", "grad_norm", "learning_rate", "my_reward_total"], prefix="train/"))
+    assert translation.framework == "unknown"
+    assert translation.is_rl
+    assert set(translation.metrics) == {"loss", "grad_norm", "learning_rate"}
+
+
 def test_a_bare_kl_of_an_unknown_trainer_is_taken_with_a_word() -> None:
     translation = translate(run_of(["mean_reward", "kl"]))
     assert "kl is taken as the KL to the reference, per token" in translation.assumed
