@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Gate, Ignored, RunVerdict, Verdict
+from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
@@ -46,28 +46,20 @@ def check(
         for reader in readers:
             try:
                 reader.poll()
-                verdict.runs.append(accept(judge(reader.run, rules, aliases), ignore or {}))
+                verdict.runs.append(judge(reader.run, rules, aliases, ignore))
             except RlhealthError as error:
                 verdict.errors.append(error)
     verdict.seconds = time.perf_counter() - begun
     return verdict
 
 
-def accept(found: RunVerdict, ignore: Mapping[str, str]) -> RunVerdict:
-    """Sets the findings aside that the user chose to ignore, by rule or family, with the reason."""
-    for one in list(found.findings):
-        reason = ignore.get(one.rule, ignore.get(one.family))
-        if reason is not None:
-            found.findings.remove(one)
-            found.ignored.append(Ignored(one, reason))
-    return found
-
-
-def judge(run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, now: float | None = None) -> RunVerdict:
+def judge(
+    run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None, now: float | None = None
+) -> RunVerdict:
     """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given)."""
     begun = time.perf_counter()
     judging = Judge(run, rules, aliases)
     judging.advance()
-    found = judging.verdict(now)
+    found = judging.verdict(now, ignore)
     found.seconds = time.perf_counter() - begun
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from rlhealth.causes import explain
 from rlhealth.ending import Ending, ending_of
 from rlhealth.episodes import Episodes
-from rlhealth.findings import Finding, RunVerdict, Severity, Skipped
+from rlhealth.findings import Finding, Ignored, RunVerdict, Severity, Skipped
 from rlhealth.metrics import Metric, Translation, translate
 from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, pick, pick_all, worse_of
 from rlhealth.rules import Condition, Rule, Test
@@ -132,8 +132,11 @@ class Judge:
             one.advance(until)
         self.judged_to = until
 
-    def verdict(self, now: float | None = None) -> RunVerdict:
-        """What is known of the run so far."""
+    def verdict(self, now: float | None = None, ignore: Mapping[str, str] | None = None) -> RunVerdict:
+        """What is known of the run so far, at `now` (seconds since 1970).
+
+        Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are sought.
+        """
         ending = ending_of(self.run, self.translation, now)
         found: list[Finding] = []
         skipped = list(self.skipped)
@@ -159,12 +162,14 @@ class Judge:
             quiet.add(rule.id)
         fired = {one.rule for one in found}
         skipped += [one for one in short.values() if one.rule not in fired | quiet]
+        ignored = [Ignored(one, reason) for one in found if (reason := (ignore or {}).get(one.rule, (ignore or {}).get(one.family))) is not None]
+        found = [one for one in found if not any(one is other.finding for other in ignored)]
         found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
         quiet |= told_not
         if self.translation.is_rl is False or not self.watched:
             quiet, found, diagnosed = set(), [], []
         everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
-        return RunVerdict(self.run, self.translation, ending.state, everything, sorted(skipped, key=lambda one: one.rule), sorted(quiet - fired))
+        return RunVerdict(self.run, self.translation, ending.state, everything, sorted(skipped, key=lambda one: one.rule), sorted(quiet - fired), ignored)
 
 
 def shape_of(run: Run) -> tuple[Any, ...]:
