@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,10 +57,10 @@ class EventFile:
         Raises:
             OSError: if the file cannot be read.
         """
-        size = self.path.stat().st_size
-        if size < self.offset:  # replaced by a shorter one: what is there now is all new
-            self.offset, self._held, self._searching = 0, b"", False
-        until = size if until is None else min(until, size)
+        found = self.path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        until = found.st_size if until is None else min(until, found.st_size)
         if until <= self.offset:
             return
         with self.path.open("rb", buffering=0) as stream:

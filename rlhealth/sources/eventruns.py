@@ -1,24 +1,21 @@
-"""Which event files make up one run: a launch, what it was resumed as, and the hyper-parameters that lie beside it."""
+"""Which event files make up one run: a launch, and what it was resumed as."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlhealth.run import flat
 from rlhealth.sources.eventfile import EventFile
 from rlhealth.sources.eventrecord import Settings, Text
+from rlhealth.sources.eventsettings import holds_settings_only, in_text, named
 
 _PEEK = 256 << 10
 _CLOCK_SLACK = 60.0  # seconds by which the clocks of two machines may differ
 _PROCESS = re.compile(r"tfevents\.\d+\.(.+\.\d+)\.\d+")
 _DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d|20\d\d-?\d\d-?\d\d[-_T ]?\d\d[-_:]?\d\d", re.IGNORECASE)
-_UNIX_TIME = re.compile(r"\d{9,10}\.\d+")
-_SETTINGS_TAGS = {"args", "training_args", "config", "hyperparameters", "hparams", "hyperparams", "model_config"}
 _FREE_TO_DIFFER = re.compile(
     r"(?:resume_from_checkpoint|run_name|output_dir|overwrite_output_dir|max_steps|num_train_epochs|ignore_data_skip|report_to|disable_tqdm|local_rank|project"
     r"|restore_callback_states_from_checkpoint|(?:logging|save|eval|hub|push_to|log|dataloader|ddp|trackio)_.*|model_config\.(?:_?name_or_path|transformers_version))"
@@ -53,21 +50,22 @@ class Extent:
                 self.last_step = max(self.last_step, int(steps.max()))
                 if len(steps) > 1:
                     self.every = max(self.every, int(steps[-1] - steps[-2]))
-            for step, _, item in batch.items:
+            for _, _, item in batch.items:
                 if isinstance(item, Text):
-                    self.settings.update(settings_in(item, step))
+                    self.settings.update(in_text(item))
                 elif isinstance(item, Settings):
-                    self.settings.update(flat(item.values))
+                    self.settings.update(named(item.values))
 
 
 @dataclass
 class Launches:
-    """The files of one run, in order, and files that hold only its hyper-parameters."""
+    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under which a person knows it."""
 
     files: list[Path]
-    extent: Extent
-    besides: list[Path] = field(default_factory=list)
+    extent: Extent = field(default_factory=Extent)
+    place: Path = Path()
     name: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 def extent(path: Path) -> Extent:
@@ -85,41 +83,6 @@ def extent(path: Path) -> Extent:
     return found
 
 
-def settings_in(item: Text, step: int) -> dict[str, Any]:
-    """The configuration in a text summary, flat, or nothing: JSON as transformers writes it, or CleanRL's table of two columns."""
-    tag = item.tag.removesuffix("/text_summary")
-    if tag.rsplit("/", 1)[-1] not in _SETTINGS_TAGS and step > 0:
-        return {}
-    nested = _json(item.text) or _table(item.text)
-    return flat(nested, "model_config." if tag.endswith("model_config") else "")
-
-
-def _json(text: str) -> Mapping[str, Any]:
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        found = json.loads(text[start : end + 1]) if 0 <= start < end else None
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, Mapping) else {}
-
-
-def _table(text: str) -> dict[str, Any]:
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|", 1)] for line in text.splitlines() if line.lstrip().startswith("|")]
-    return {row[0]: _plain(row[1]) for row in rows[2:] if len(row) == 2} if rows[:1] == [["param", "value"]] else {}
-
-
-def _plain(text: str) -> Any:
-    words = {"True": True, "False": False, "None": None}
-    if text in words:
-        return words[text]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def process(path: Path) -> str:
     """Host and process that wrote the file, by its name; empty where that does not tell."""
     found = _PROCESS.search(path.name)
@@ -129,11 +92,6 @@ def process(path: Path) -> str:
 def is_dated(folder: Path) -> bool:
     """Whether the folder is named after the time of a launch."""
     return bool(_DATED.match(folder.name))
-
-
-def holds_settings_only(folder: Path) -> bool:
-    """Whether a sub-folder is what torch's `add_hparams` leaves behind: named after a time in seconds."""
-    return bool(_UNIX_TIME.fullmatch(folder.name))
 
 
 def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -172,29 +130,26 @@ def launches(files: Iterable[Path], root: Path) -> list[Launches]:
     folders: dict[Path, list[Path]] = {}
     for path in files:
         folders.setdefault(path.parent, []).append(path)
-    besides = {folder: paths for folder, paths in folders.items() if holds_settings_only(folder) and folder.parent in folders}
     places: dict[Path, list[Path]] = {}
     for folder, paths in folders.items():
-        if folder not in besides:
+        if not (holds_settings_only(folder) and folder.parent in folders):
             places.setdefault(folder.parent if is_dated(folder) else folder, []).extend(paths)
     found = [run for paths in places.values() for run in _runs_in(paths)]
-    for folder, paths in besides.items():
-        for run in found:
-            if run.files[-1].parent == folder.parent:
-                run.besides += paths
     _name(found, root)
-    return sorted(found, key=lambda run: run.name)
+    return found
 
 
 def _runs_in(paths: list[Path]) -> list[Launches]:
     """The runs among files that lie in one folder or in dated folders beside each other."""
     if len(paths) == 1:
-        return [Launches(paths, Extent())]  # nothing to tell apart: the file is not opened yet
-    looked = sorted(((path, _extent_or_none(path)) for path in paths), key=lambda pair: (pair[1].first_time, str(pair[0])))
+        return [Launches(paths)]  # nothing to tell apart: the file is not opened yet
+    looked = sorted(((path, _extent_or_none(path)) for path in paths), key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])))
     runs: list[Launches] = []
     for path, new in looked:
-        if not new.first_steps and any(run.files[-1].parent == path.parent for run in runs):
-            continue  # a launch that died before it logged anything; it is taken up when it does
+        beside = [run for run in runs if run.files[-1].parent == path.parent]
+        if not new.first_steps and beside:  # a launch that died before it logged anything, or has just begun: it is taken up when it does
+            beside[-1].notes.append(f"{path.name} holds no scalars and was left out")
+            continue
         fits = [run for run in runs if continues(run, path, new)]
         if fits:
             join(max(fits, key=lambda run: run.extent.last_time), path, new)
@@ -220,12 +175,13 @@ def home(folder: Path) -> Path:
 def _name(found: list[Launches], root: Path) -> None:
     short = [_seen_from(root, home(run.files[-1].parent), len(found)) for run in found]
     for run, name in zip(found, short, strict=True):
+        folders = list(dict.fromkeys(path.parent for path in run.files))
+        run.place, run.name = folders[0] if len(folders) == 1 else folders[0].parent, name
         if short.count(name) > 1:
-            folder = run.files[-1].parent
-            name = _seen_from(root, folder, len(found))
-            if sum(other.files[-1].parent == folder for other in found) > 1:
-                name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
-        run.name = name
+            run.name = _seen_from(root, folders[-1], len(found))
+            if sum(folders[-1] == path.parent for other in found for path in other.files[-1:]) > 1:
+                run.place = run.files[0]
+                run.name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
 
 
 def _seen_from(root: Path, folder: Path, count: int) -> str:

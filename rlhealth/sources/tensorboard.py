@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import Place, Run, flat
+from rlhealth.run import Place, Run
 from rlhealth.sources import eventruns
 from rlhealth.sources.eventbatch import Batch
 from rlhealth.sources.eventfile import EventFile
 from rlhealth.sources.eventrecord import Bins, Settings, Text
+from rlhealth.sources.eventruns import Launches
+from rlhealth.sources.eventsettings import Beside, in_text, named
 from rlhealth.sources.walk import NAMES, reason, regular, walk
 
-_MODEL_CARD = "README.md"
-_VERSION = re.compile(r"^\s*[-*]\s*(TRL|Transformers|Pytorch|PyTorch|Datasets|Tokenizers|PEFT)\s*:\s*v?(\d[\w.+-]*)\s*$", re.MULTILINE | re.IGNORECASE)
-_LARGEST_SIDE_FILE = 1 << 20
+#: Names the reader of event files where a caller does not: "fast" or "tbparse".
+READER_VARIABLE = "RLHEALTH_READER"
+READERS = ("fast", "tbparse")
 
 
-def find(path: Path, *, reader: str = "fast") -> list[TensorboardReader]:
+def find(path: Path, *, reader: str | None = None) -> list[TensorboardReader]:
     """A reader for every run at `path`: an event file, or a folder with runs in it or anywhere below.
 
     Raises:
@@ -30,45 +30,41 @@ def find(path: Path, *, reader: str = "fast") -> list[TensorboardReader]:
     if path.is_dir():
         return readers(walk(path).files.get("tensorboard", []), path, reader=reader)
     regular(path)
-    return readers([path], path.parent, reader=reader)
+    path = _absolute(path)
+    return [TensorboardReader(Launches([path], place=path, name=eventruns.home(path.parent).name), reader=reader)]
 
 
-def readers(files: Iterable[Path], root: Path, *, reader: str = "fast") -> list[TensorboardReader]:
-    """A reader for every run that these event files are; names are as seen from `root`."""
-    files = [Path(os.path.abspath(path)) for path in files]  # noqa: PTH100 (resolve would follow links and change the names)
-    known = set(files)
-    return [TensorboardReader(run, known=known, reader=reader) for run in eventruns.launches(files, Path(os.path.abspath(root)))]  # noqa: PTH100
+def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> list[TensorboardReader]:
+    """A reader for every run that these event files are; names are as seen from `root`, and only there new files are taken up."""
+    files, root = [_absolute(path) for path in files], _absolute(root)
+    return [TensorboardReader(run, root, known=files, reader=reader) for run in eventruns.launches(files, root)]
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
 
 
 class TensorboardReader:
-    """One run. With each poll it reads the new bytes of its files and takes up files in which the run goes on.
+    """One run. With each poll it reads the new bytes of its files, and takes up new files in which the run goes on.
 
     Args:
-        launches: the run's files, or the path of its only one.
-        known: files that were found beside it and belong to other runs.
-        reader: "fast", or "tbparse", which reads every file whole at every poll.
+        launches: the run's files.
+        root: where new files are looked for, in folders of the run; nowhere without it.
+        known: files that were found with the run's and belong to other runs.
+        reader: "fast", or "tbparse", which reads a file whole whenever it has grown; default: what the environment says, else "fast".
     """
 
-    def __init__(self, launches: eventruns.Launches | Path, *, known: Iterable[Path] = (), reader: str = "fast") -> None:
-        if isinstance(launches, Path):
-            launches = eventruns.Launches([launches.absolute()], eventruns.Extent(), name=eventruns.home(launches.absolute().parent).name)
+    def __init__(self, launches: Launches, root: Path | None = None, *, known: Iterable[Path] = (), reader: str | None = None) -> None:
         self._launches = launches
-        self._known = {*known, *launches.files, *launches.besides}
-        self._reader = reader
-        self._files = [EventFile(path) for path in launches.files]
-        self._besides = [EventFile(path) for path in launches.besides]
+        self._root = root
+        self._known = {*known, *launches.files}
+        self._open = _opener(reader)
+        self._files: list[EventFile] = [self._open(path) for path in launches.files]
+        self._beside = self._look_beside()
         self._entered: set[Path] = set()
         self._listed: dict[Path, int] = {}
-        self._side_files: dict[Path, int] = {}
-        folders = {path.parent for path in launches.files}
-        place = (
-            launches.files[0]
-            if len(launches.files) == 1 and "tfevents" in launches.name
-            else folders.pop()
-            if len(folders) == 1
-            else launches.files[0].parent.parent
-        )
-        self.run = Run(launches.name, Place("tensorboard", str(place)))
+        self._beginning: list[Path] = []
+        self.run = Run(launches.name, Place("tensorboard", str(launches.place)), notes=list(launches.notes))
 
     def poll(self) -> bool:
         """Reads what is new; True where anything was.
@@ -76,13 +72,14 @@ class TensorboardReader:
         Raises:
             RlhealthError: where no file of the run can be read, or none is an event file.
         """
-        self._look_around()
+        self._take_up_new_files()
+        self._drop_replaced()
         errors: list[RlhealthError] = []
         new = False
         for number, file in enumerate(self._files):
             try:
-                for batch in self._batches(file):
-                    self._take(batch, file, number)
+                for batch in file.read():
+                    self._take(batch, number)
                     new = True
             except OSError as error:
                 hint = "check that it still exists and that you may read it"
@@ -93,55 +90,88 @@ class TensorboardReader:
                 errors.append(RlhealthError(f"{file.path}: not a TensorBoard event file", hint=hint, location=str(file.path)))
         if len(errors) == len(self._files):
             raise errors[0]
-        self._take_side_files()
-        self._note([error.message for error in errors])
+        self.run.config.update(self._beside.settings([file.path for file in self._files]))
+        self.run.versions.update(self._beside.versions())
+        self._tell(errors)
         return new
 
-    def _batches(self, file: EventFile) -> Iterable[Batch]:
-        return file.read()
+    def _drop_replaced(self) -> None:
+        """Begins anew where a file has become shorter: another run was written in its place."""
+        if any(_size(file.path) < file.offset for file in self._files):
+            self.run.series.clear()
+            self.run.histograms.clear()
+            self.run.resumed_at.clear()
+            self._entered.clear()
+            self._files = [self._open(file.path) for file in self._files]
+            self.run.notes.append("an event file became shorter and was read again from its start")
 
-    def _take(self, batch: Batch, file: EventFile, number: int) -> None:
+    def _look_beside(self) -> Beside:
+        folder = self._files[-1].path.parent
+        return Beside(folder, [folder, eventruns.home(folder)])
+
+    def _take(self, batch: Batch, number: int) -> None:
         run = self.run
         arrays = {tag: points.arrays() for tag, points in batch.points.items()}
         if batch.restart is not None:
             run.rewind(batch.restart)
-        elif number and arrays and file.path not in self._entered:
-            shared = [int(steps.min()) for tag, (steps, _, _) in arrays.items() if tag in run.series]
-            other_process = eventruns.process(file.path) != eventruns.process(self._files[number - 1].path) or not eventruns.process(file.path)
-            if shared and other_process:
-                run.rewind(min(shared))
-        if arrays:
-            self._entered.add(file.path)
+        elif arrays:
+            self._enter(number, [int(steps.min()) for tag, (steps, _, _) in arrays.items() if tag in run.series])
         for tag, (steps, values, times) in arrays.items():
             run.add(tag, steps, values, times)
         for step, time, item in batch.items:
             if isinstance(item, Bins):
                 run.histogram(item.tag).add(step, item.edges, item.counts, time)
             elif isinstance(item, Text):
-                run.config.update(eventruns.settings_in(item, step))
+                run.config.update(in_text(item))
             elif isinstance(item, Settings):
-                self._settle(item.values)
+                run.config.update(named(item.values))
 
-    def _settle(self, values: dict[str, Any]) -> None:
-        self.run.config.update({name.replace("/", "."): value for name, value in flat(values).items()})
+    def _enter(self, number: int, begins: list[int]) -> None:
+        """With the first points of a later launch the run goes back to where that one began; `begins` are its first steps of tags that are known."""
+        path = self._files[number].path
+        if path in self._entered:
+            return
+        self._entered.add(path)
+        writer = eventruns.process(path)
+        if number and begins and not (writer and writer == eventruns.process(self._files[number - 1].path)):
+            self.run.rewind(min(begins))
 
-    def _look_around(self) -> None:
-        """Takes up event files that appeared since: a resumed launch writes a new one, here or in a new dated folder beside."""
-        last = self._files[-1].path.parent
-        for folder in [last, last.parent] if eventruns.is_dated(last) else [last]:
-            for path in self._new_files(folder, dated=folder != last):
-                try:
-                    new = eventruns.extent(path)
-                except OSError:
-                    continue
-                if not new.first_steps:
-                    continue
-                self._known.add(path)
-                if not self._launches.extent.first_steps:
-                    self._measure()
-                if eventruns.continues(self._launches, path, new):
-                    eventruns.join(self._launches, path, new)
-                    self._files.append(EventFile(path))
+    def _take_up_new_files(self) -> None:
+        """A resumed launch writes a new file: in the same folder, or in a new dated folder beside it."""
+        for path in self._new_files():
+            try:
+                new = eventruns.extent(path)
+            except OSError:
+                continue
+            if not new.first_steps:
+                self._listed.pop(path.parent, None)  # it has just begun: look again
+                continue
+            self._known.add(path)
+            if not self._launches.extent.first_steps:
+                self._measure()
+            if eventruns.continues(self._launches, path, new):
+                eventruns.join(self._launches, path, new)
+                self._files.append(self._open(path))
+                self._beside = self._look_beside()
+
+    def _new_files(self) -> list[Path]:
+        folder = self._files[-1].path.parent
+        if self._root is None or not folder.is_relative_to(self._root):
+            return []
+        try:
+            if folder != self._root and eventruns.is_dated(folder) and self._has_changed(folder.parent):
+                taken = {path.parent for path in self._known}
+                self._beginning = [one for one in folder.parent.iterdir() if eventruns.is_dated(one) and one not in taken and one.is_dir()]
+            folders = [*self._beginning, folder] if self._has_changed(folder) else self._beginning
+            found = [path for one in folders for path in one.iterdir() if NAMES["tensorboard"].search(path.name)]
+            return sorted(path for path in found if path not in self._known and path.is_file())
+        except OSError:
+            return []
+
+    def _has_changed(self, folder: Path) -> bool:
+        """Whether files came into the folder or went since the last time."""
+        before, self._listed[folder] = self._listed.get(folder), folder.stat().st_mtime_ns
+        return before != self._listed[folder]
 
     def _measure(self) -> None:
         """The extent of what was read, which discovery had no need to look at."""
@@ -154,96 +184,37 @@ class TensorboardReader:
                 extent.every = max(extent.every, int(one.steps[-1] - one.steps[-2]) if len(one) > 1 else 1)
         extent.settings = dict(self.run.config)
 
-    def _new_files(self, folder: Path, *, dated: bool) -> list[Path]:
-        try:
-            changed = folder.stat().st_mtime_ns
-            if dated is False and self._listed.get(folder) == changed:
-                return []
-            first = folder not in self._listed
-            self._listed[folder] = changed
-            found = []
-            for entry in os.scandir(folder):
-                path = folder / entry.name
-                if dated and entry.is_dir() and eventruns.is_dated(path) and path != self._files[-1].path.parent:
-                    found += [inner for inner in path.iterdir() if NAMES["tensorboard"].search(inner.name) and inner.is_file()]
-                elif not dated and NAMES["tensorboard"].search(entry.name) and entry.is_file():
-                    found.append(path)
-                elif not dated and entry.is_dir() and eventruns.holds_settings_only(path):
-                    self._take_beside(path)
-        except OSError:
-            return []
-        return sorted(path for path in found if path not in self._known) if not first or self._known else []
-
-    def _take_beside(self, folder: Path) -> None:
-        for path in folder.iterdir():
-            if path.name == "hparams.yml":
-                self._side_files.setdefault(path, 0)
-            elif NAMES["tensorboard"].search(path.name) and path not in self._known:
-                self._known.add(path)
-                self._besides.append(EventFile(path))
-
-    def _take_side_files(self) -> None:
-        """Hyper-parameters beside the run, and versions in the model card that trainers leave at its end."""
-        for file in self._besides:
-            try:
-                for batch in file.read():
-                    for _, _, item in batch.items:
-                        if isinstance(item, Settings):
-                            self._settle(item.values)
-            except OSError:
-                continue
-        for path in [path for path in self._side_files if path.name == "hparams.yml"]:
-            text = self._changed_text(path)
-            if text:
-                self._settle(_yaml(text))
-        folder = self._files[-1].path.parent
-        for card in dict.fromkeys([folder / _MODEL_CARD, eventruns.home(folder) / _MODEL_CARD]):
-            for name, version in _VERSION.findall(self._changed_text(card)):
-                self.run.versions[name.lower()] = version
-
-    def _changed_text(self, path: Path) -> str:
-        """The text of a small file, or nothing where it is absent or as it was."""
-        try:
-            found = path.stat()
-            if self._side_files.get(path) == found.st_mtime_ns or found.st_size > _LARGEST_SIDE_FILE or not path.is_file():
-                return ""
-            self._side_files[path] = found.st_mtime_ns
-            return path.read_text("utf-8", "replace")
-        except OSError:
-            return ""
-
-    def _note(self, problems: list[str]) -> None:
+    def _tell(self, errors: list[RlhealthError]) -> None:
         run = self.run
+        run.problems = [error.message for error in errors]
         for file in self._files:
             if file.lost and file.records:
-                count = len(file.lost)
-                records = "1 damaged record" if count == 1 else f"{count} damaged records"
-                problems.append(f"{records} skipped at byte {file.lost[0]} of {file.path.name}")
-        run.problems = problems
+                records = "1 damaged record" if len(file.lost) == 1 else f"{len(file.lost)} damaged records"
+                run.problems.append(f"{records} skipped at byte {file.lost[0]} of {file.path.name}")
         run.clean = False if self._files[-1].torn else None
         run.modified = max((modified for file in self._files if (modified := _modified(file.path))), default=float("nan"))
+
+
+def _size(path: Path) -> float:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return float("inf")  # reading it will say why
 
 
 def _modified(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
-        return 0.0
+        return float("-inf")
 
 
-def _yaml(text: str) -> dict[str, Any]:
-    import yaml  # late: most runs leave no such file
+def _opener(reader: str | None) -> type[EventFile]:
+    chosen = reader or os.environ.get(READER_VARIABLE) or "fast"
+    if chosen not in READERS:
+        raise RlhealthError(f"no such reader of event files: {chosen}", hint=f"one of {', '.join(READERS)}")
+    if chosen == "fast":
+        return EventFile
+    from rlhealth.sources.tbparse_file import TbparseFile  # late: it imports pandas, tensorboard and, where it is installed, TensorFlow
 
-    class Plain(yaml.SafeLoader):
-        """Without aliases, with which a small file can unfold into gigabytes."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not followed")
-            return super().compose_node(parent, index)
-
-    try:
-        found = yaml.load(text, Plain)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return {}
-    return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
+    return TbparseFile
