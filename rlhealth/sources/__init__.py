@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -153,7 +154,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
     from rlhealth.sources import grouping
     from rlhealth.sources.walk import natural, walk
 
-    root = path.absolute()
+    root = Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
     found = walk(root)
     errors = list(found.errors)
     readers: list[Reader] = []
@@ -170,8 +171,10 @@ def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
 def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError]) -> list[Reader]:
     try:
         module = _module(kind)
-        if hasattr(module, "readers"):
+        if kind == "tensorboard":
             return list(module.readers(files, root))
+        if kind == "wandb":
+            return list(module.join(files))
     except RlhealthError as error:
         errors.append(error)
         return []

@@ -126,7 +126,9 @@ class CsvLog(TextLog):
         lost = lines - len(frame) - sum(not line.strip() for line in kept.split(b"\n")[:-1])
         if lost > 0 and b'"' not in kept:
             self.bad += lost
-            self.first_bad = self.first_bad or self.text.line + 1
+            commas = self._comma.encode()
+            long = (at for at, line in enumerate(kept.split(b"\n"), self.text.line + 1) if line.count(commas) >= len(self._names))
+            self.first_bad = self.first_bad or next(long, self.text.line + 1)
         self.text.line += lines
         return frame
 

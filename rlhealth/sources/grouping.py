@@ -38,11 +38,9 @@ class Joined:
         self.run: Run = main.run
         states = [one for one in others if isinstance(one, TrainerState)]
         self._plan = Plan(states[0].path) if states else None
-        kinds: dict[str, int] = {}
-        for one in others:
-            kinds[one.run.place.kind] = kinds.get(one.run.place.kind, 0) + 1
-        also = ", ".join(kind if count == 1 else f"{kind} ({count} files)" for kind, count in kinds.items())
-        self._note = f"read from {main.run.place.kind}; the same run is also in {also} (choose with --source)"
+        kinds = [one.run.place.kind for one in others]
+        also = ", ".join(kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))
+        self._note = f"read from {main.run.place.kind}; the same run is also in {also}: --source chooses"
 
     def poll(self) -> bool:
         """Reads what is new in the main place."""

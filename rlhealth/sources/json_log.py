@@ -51,7 +51,7 @@ class JsonLines(TextLog):
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
-            row = dict_in(text.decode("utf-8", "replace"))
+            row = dict_in(text.decode("utf-8", "replace"))  # a printed Python dict
         return row if isinstance(row, dict) else None
 
 
@@ -94,7 +94,7 @@ class JsonDocument(TextLog):
         for row in rows:
             self.rows.take((row,))
         self._lost, self._cut = rows.lost, rows.cut
-        if OPENING.search(rows.head) is None:
+        if not rows.found:
             self._document.seek(0)
             self.rows.take(self._columns())
         self.text.offset = self._document.tell()

@@ -6,11 +6,14 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Protocol
 
 BLOCK = 8 << 20  # bytes read at a time
 LONGEST_ROW = 16 << 20  # characters; a longer object is not waited for
 LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
+TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
+_NESTING = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,\x00]*")
 _NEXT_ROW = re.compile(r"[\]}]?\s*,?\s*(\{)\s*[\"}]")
 _decode = json.JSONDecoder().raw_decode
@@ -28,6 +31,7 @@ class JsonRows:
     """Reads the objects of a JSON list (`[{…}, {…}]`) from a binary file that stands anywhere before them.
 
     Attributes:
+        found: whether there is such a list.
         head: the text before the list's bracket, once the iteration has begun.
         tail: the text after the list, once it has ended (at most one block).
         lost: how many stretches of damage were passed over.
@@ -41,6 +45,7 @@ class JsonRows:
         self._at = 0
         self._ended = False
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self.found = False
         self.head = ""
         self.tail = ""
         self.lost = 0
@@ -53,6 +58,7 @@ class JsonRows:
         if opening is None:
             self.head = self._text
             return
+        self.found = True
         self.head, self._at = self._text[: opening.end()], opening.end()
         while self._find_row():
             row = self._row()
@@ -92,7 +98,7 @@ class JsonRows:
             try:
                 row, end = _decode(self._text, self._at)
             except RecursionError:
-                self._damaged()
+                self._damaged(self._inside())
                 return None
             except ValueError as error:
                 if self._is_damage(error):
@@ -117,9 +123,14 @@ class JsonRows:
         if self._resume(self._at + 1):
             self.lost += 1
 
-    def _damaged(self) -> None:
+    def _damaged(self, start: int | None = None) -> None:
         self.lost += 1
-        self._resume(self._at + 1)
+        self._resume(self._at + 1 if start is None else start)
+
+    def _inside(self) -> int:
+        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take for ever."""
+        openings = islice(_NESTING.finditer(self._text, self._at), TOO_DEEP)
+        return max(one.end() for one in openings)
 
     def _resume(self, start: int) -> bool:
         """Finds where the next row begins, after damage: an object at the start of a line's text, with a quoted key or nothing in it."""

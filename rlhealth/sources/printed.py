@@ -32,12 +32,14 @@ _NAMED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w.@-]*(?:/[\w.@ -]+)+)\s*[:=]\s*(?P
 _EQUAL = re.compile(r"(?:^|[\s,|])(?P<key>[A-Za-z_][\w./@-]{0,200})\s*=\s*(?P<value>[^\s,|=]{1,60})(?=[\s,|]|$)")
 
 
-def dict_in(text: str) -> dict[str, Any] | None:
-    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated."""
+def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
+    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With `cut`, its end may be missing."""
     opening = _OPENING.search(text)
     if opening is None:
         return None
     end = _closing(text, opening.start())
+    if end is None and not cut:
+        return None
     body = text[opening.start() : end]
     if body[1:].lstrip()[:1] == '"' and end is not None:
         try:
@@ -138,7 +140,7 @@ class Printed:
     def _dicts(self, line: str) -> Generator[dict[str, Any], None, bool]:
         """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
         if self._dict and not _goes_on(self._dict, line):
-            begun = dict_in("\n".join(self._dict))
+            begun = dict_in("\n".join(self._dict), cut=True)
             self.cut += begun is not None and is_telling(begun)
             self._dict = []
         text = "\n".join([*self._dict, line])

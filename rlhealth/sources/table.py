@@ -158,9 +158,11 @@ def _row(line: str) -> dict[str, Any] | None:
 
 
 def _json_kind(text: str) -> str:
-    line = text.partition("\n")[0]
-    if _row(line) is not None and line.rstrip().endswith("}"):
-        return "trainer_state" if '"log_history"' in line else "jsonl"
+    line, _, rest = text.partition("\n")
+    row = _row(line)
+    if row is not None:
+        lists = any(isinstance(value, list) and len(value) > 1 for value in row.values())
+        return "trainer_state" if '"log_history"' in line else "json" if lists and not rest.strip() else "jsonl"
     if '"log_history"' in text:
         return "trainer_state"
     return "json" if OPENING.search(text) or text.lstrip("{").lstrip(" ").startswith(("\n", "\r")) or len(line) >= HEAD // 2 else "jsonl"

@@ -90,7 +90,7 @@ class TrainerState:
                 same = False
             new += 1
             self._rows.take((row,))
-        if OPENING.search(rows.head) is None:
+        if not rows.found:
             raise RlhealthError(f"{self.path}: no log_history in it", hint="it is not a state that transformers' Trainer has saved", location=str(self.path))
         self._marks = marks
         return self._rows.flush() or new > 0
@@ -103,7 +103,7 @@ class TrainerState:
             run.problems.append(f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history passed over")
         if rows.cut:
             run.problems.append(f"{self.path.name}: the file ends inside log_history, after {len(self._marks)} entries")
-            run.clean = False
+        run.clean = False if rows.cut else None
         state = about(rows.head, rows.tail)
         run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
         run.planned_steps = planned_steps(state, run) or run.planned_steps
