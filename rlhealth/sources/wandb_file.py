@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.reader import Reader
-from rlhealth.sources.walk import walk
+from rlhealth.sources.walk import regular, walk
 from rlhealth.sources.wandb_columns import columns_of
 from rlhealth.sources.wandb_items import row_of
 from rlhealth.sources.wandb_keys import Keys
@@ -163,18 +163,25 @@ class WandbFileReader:
 
 
 def find(path: Path) -> list[Reader]:
-    """A reader for every wandb run at `path`, a file or a folder; files that are one resumed run make one reader."""
-    return join([path] if not path.is_dir() else walk(path).files.get("wandb", []))
+    """A reader for every wandb run at `path`, a file or a folder; files that are one resumed run make one reader.
+
+    Raises:
+        RlhealthError: where `path` is no regular file and no folder.
+    """
+    if path.is_dir():
+        return readers(walk(path).files.get("wandb", []), path)
+    regular(path)
+    return readers([path], path.parent)
 
 
-def join(paths: Sequence[Path]) -> list[Reader]:
-    """A reader for every run in these files.
+def readers(files: Iterable[Path], root: Path) -> list[Reader]:
+    """A reader for every run in these files, which lie below `root`.
 
     Two files in one `wandb` folder are one run if they have the same run id, or if the later one has the same output folder and settings
     and begins at a later step than the earlier one did: that is how a training that was resumed from a checkpoint looks.
     """
     folders: dict[Path, list[Path]] = {}
-    for path in paths:
+    for path in files:
         folders.setdefault(path.parent.parent, []).append(path)
     return [reader for together in folders.values() for reader in _join_folder(together)]
 

@@ -87,12 +87,12 @@ def _counted(found: Floats) -> tuple[Floats, Floats] | None:
 
 
 def training_config(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The trainer's settings, flat, without wandb's own (`_…`), without the wrapping {"value": …}, and without anything private.
+    """The trainer's settings, flat, without the trackers' own (`_…`, and an argument that Trackio keeps), without the wrapping {"value": …}, and without anything private.
 
     A setting is private where its name says so (token, key, password, e-mail, host, command) or its value looks like one. Very long
     texts (chat templates) are left out too.
     """
-    bare = {str(key): _unwrapped(value) for key, value in settings.items() if not str(key).startswith("_")}
+    bare = {str(key): _unwrapped(value) for key, value in settings.items() if not str(key).startswith("_") and key != "allow_val_change"}
     return {key: value for key, value in flat(bare).items() if not _private(key, value)}
 
 
