@@ -59,5 +59,5 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
     return Finding(
         rule.id, rule.family, max(Severity.of(rule.severity), *(one.severity for one in members)), rule.title, begin.metric, begin.tag, begin.first_step, raised, last, active,
         begin.worst_step, begin.worst_value, begin.limit, fill(rule.message, said), rule.because.strip(), tuple(fill(one, said) for one in rule.try_), rule.cites, begin.unit,
-        episodes=(Episode(begin.first_step, raised, last, active),),
+        episodes=(Episode(begin.first_step, raised, last, active, all(one.ended for one in members)),),
     ), members  # fmt: skip

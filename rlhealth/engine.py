@@ -16,10 +16,11 @@ from rlhealth.metrics import Metric, Translation, translate
 from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, pick, pick_all, worse_of
 from rlhealth.rules import Condition, Rule, Test
 from rlhealth.run import Run
-from rlhealth.vanished import vanished_findings
+from rlhealth.vanished import Vanishing
 from rlhealth.wording import describe, ending_finding, words
 
 NEVER = int(np.iinfo(np.int64).max)
+Shape = tuple[Any, ...]
 
 
 class Watched:
@@ -43,9 +44,10 @@ class Watched:
             self.worse = worse_of(rule.critical, self.bounds[0], translation.config)
             self.levels[Severity.CRITICAL] = Episodes(rule.critical.for_ or rule.when.for_, rule.when.clear, self.bounds[0].sign)
         self.points = 0
+        self.latest = float("nan")
 
     def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Operand:
-        metric = metric or pick(condition.metric, translation)
+        metric = metric or pick(condition.metric, translation, self.metric)
         per, scale = None, 1.0
         if condition.per is not None:
             scale = float(condition.per.times)
@@ -58,6 +60,11 @@ class Watched:
                 scale *= float(said)
         return Operand(condition, metric, per, scale)
 
+    @property
+    def late(self) -> bool:
+        """Whether one of its metrics got a point at a step that was judged without it."""
+        return self.anchor.late or any(one.late for one in self.others)
+
     def advance(self, until: int) -> None:
         """Judges the points up to and including step `until`."""
         assert self.rule.when is not None
@@ -65,6 +72,7 @@ class Watched:
         if not len(steps):
             return
         self.points += len(steps)
+        self.latest = float(values[-1])
         held = [self.bounds[0].holds(values)]
         held += [bound.holds(other.at(steps)) for bound, other in zip(self.bounds[1:], self.others, strict=True)]
         join = np.logical_or if self.rule.when.any else np.logical_and
@@ -107,8 +115,9 @@ class Judge:
         self.watched: list[Watched] = []
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
+        self.vanishing: list[Vanishing] = []
         self.judged_to = -1
-        self.shape = shape_of(self.run)
+        self.shape = self._shape()
         for rule in self.rules:
             try:
                 self._enlist(rule)
@@ -119,6 +128,8 @@ class Judge:
         may_look(rule, self.translation)
         if rule.when is None or not rule.when.conditions:
             self.others.append(rule)
+            if rule.when is not None and rule.when.vanished:
+                self.vanishing.append(Vanishing(rule, self.translation))
             return
         name = rule.when.conditions[0].metric
         metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
@@ -126,11 +137,19 @@ class Judge:
 
     def advance(self, until: int = NEVER) -> None:
         """Judges every point up to and including step `until` that was not judged yet."""
-        if self.shape != shape_of(self.run):
+        if self.shape != self._shape():
             self.restart()
-        for one in self.watched:
-            one.advance(until)
+        for index, one in enumerate(self.watched):
+            if one.late:
+                self.watched[index] = Watched(one.rule, one.metric, self.translation)
+            self.watched[index].advance(until)
+        for gone in self.vanishing:
+            gone.advance(until)
         self.judged_to = until
+
+    def _shape(self) -> Shape:
+        logged = tuple(len(one) > 0 for one in self.translation.metrics.values())
+        return shape_of(self.run), logged
 
     def verdict(self, now: float | None = None, ignore: Mapping[str, str] | None = None) -> RunVerdict:
         """What is known of the run so far, at `now` (seconds since 1970).
@@ -157,9 +176,9 @@ class Judge:
             if rule.when.ending:
                 told = ending_finding(rule, ending, self.translation)
                 found += [told] if told else []
-            else:
-                found += vanished_findings(rule, self.translation, min(self.judged_to, self.run.last_step or 0))
             quiet.add(rule.id)
+        for gone in self.vanishing:
+            found += gone.findings()
         fired = {one.rule for one in found}
         skipped += [one for one in short.values() if one.rule not in fired | quiet]
         ignored = [Ignored(one, reason) for one in found if (reason := (ignore or {}).get(one.rule, (ignore or {}).get(one.family))) is not None]
@@ -172,9 +191,11 @@ class Judge:
         return RunVerdict(self.run, self.translation, ending.state, everything, sorted(skipped, key=lambda one: one.rule), sorted(quiet - fired), ignored)
 
 
-def shape_of(run: Run) -> tuple[Any, ...]:
-    """What must not change under a judge: the tags, and the revisions of those that were not only grown."""
-    return (*((tag, one.revision) for tag, one in run.series.items()), *((tag, one.revision) for tag, one in run.histograms.items()), len(run.config))
+def shape_of(run: Run) -> Shape:
+    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, and the settings."""
+    series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
+    histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
+    return series, histograms, dict(run.config), dict(run.versions), run.planned_steps
 
 
 def may_look(rule: Rule, translation: Translation) -> None:

@@ -69,7 +69,7 @@ class Episodes:
             return
         self.gap += points
         if self.gap >= self.clear:
-            self.closed.append(Episode(self.first, self.raised, self.last, False))
+            self.closed.append(Episode(self.first, self.raised, self.last, False, True))
             self.open = False
             self.streak = 0
 

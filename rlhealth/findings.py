@@ -39,12 +39,14 @@ class Episode:
         raised_step: the first step at which it could have been told, after the rule's damping.
         last_step: the last step at which it held.
         active: whether it still held at the newest point.
+        ended: whether it has not held for as long as its rule's damping asks. Between the two it may be about to hold again.
     """
 
     first_step: int
     raised_step: int
     last_step: int
     active: bool
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class Finding:
     unit: str = ""
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether every episode has ended, damping included: what a watcher calls cleared."""
+        return bool(self.episodes) and all(one.ended for one in self.episodes)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rlhealth import measures
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.metric import Derived
 from rlhealth.rules import Condition, Limit, Worse
 from rlhealth.run import Floats, Ints
 
@@ -32,6 +33,11 @@ class Operand:
         self.measure = build(condition)
         self.seen = 0
         self.peak = float("nan")
+
+    @property
+    def late(self) -> bool:
+        """Whether what it is divided by was answered too early."""
+        return self.per is not None and self.per.late
 
     def advance(self, until: int) -> tuple[Ints, Floats]:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
@@ -63,12 +69,20 @@ class Held:
         self.steps: Ints = np.empty(0, np.int64)
         self.values: Floats = np.empty(0)
         self.seen = 0
+        self.asked = -1
+
+    @property
+    def late(self) -> bool:
+        """Whether a point has come since, at a step that was looked up before: what was answered there no longer holds."""
+        if isinstance(self.source, Operand):
+            return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
+        return _unread_before(self.source, self.seen, self.asked)
 
     def at(self, steps: Ints) -> Floats:
         """The values held at those steps (shape (n,), not falling); NaN before the first point."""
         if not len(steps):
             return np.empty(0)
-        until = int(steps[-1])
+        until = self.asked = int(steps[-1])
         if isinstance(self.source, Operand):
             new_steps, new_values = self.source.advance(until)
         else:
@@ -86,6 +100,10 @@ class Held:
         keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
         self.steps, self.values = self.steps[keep:], self.values[keep:]
         return found
+
+
+def _unread_before(metric: Metric, seen: int, step: int) -> bool:
+    return len(metric) > seen and int(metric.steps[seen]) <= step
 
 
 def build(condition: Condition) -> measures.Measure:
@@ -153,45 +171,37 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
     return float(setting) * float(said.times) + float(said.plus)
 
 
-def pick(name: str, translation: Translation) -> Metric:
-    """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none."""
+def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
+    """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none.
+
+    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often.
+    """
     for one in name.split("|"):
-        metric = clock_of(translation) if one == "step" else translation.metrics.get(one)
+        metric = clock_of(anchor, translation) if one == "step" else translation.metrics.get(one)
         if metric is not None and len(metric):
             return metric
     raise Unable(f"{name.replace('|', ' or ')} was not logged")
 
 
-def clock_of(translation: Translation) -> Metric | None:
-    """The step itself as a metric, at the points of the metric logged most often."""
-    longest = max(translation.metrics.values(), key=len, default=None)
+def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
+    """The step itself as a metric."""
+    longest = anchor or max(translation.metrics.values(), key=len, default=None)
     return None if longest is None else replace(longest, name="step", tag="", unit="steps", transform="", source=_Clock(longest))
 
 
-class _Clock:
+class _Clock(Derived):
     """The steps of another metric, as values."""
 
     def __init__(self, of: Metric) -> None:
-        self.of = of
+        super().__init__(of.tag)
+        self._of = of
 
-    def __len__(self) -> int:
-        return len(self.of)
+    def _raw(self) -> tuple[int, int]:
+        return self._of.revision, len(self._of)
 
-    @property
-    def revision(self) -> int:
-        return self.of.revision
-
-    @property
-    def steps(self) -> Ints:
-        return self.of.steps
-
-    @property
-    def times(self) -> Floats:
-        return self.of.times
-
-    @property
-    def values(self) -> Floats:
-        return self.of.steps.astype(np.float64)
+    def _make(self, start: int) -> None:
+        steps = self._of.steps[start:]
+        self._made.extend(steps, steps.astype(np.float64), self._of.times[start:])
 
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:
