@@ -170,18 +170,13 @@ def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
 
 def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError]) -> list[Reader]:
     try:
-        module = _module(kind)
-        if kind == "tensorboard":
-            return list(module.readers(files, root))
-        if kind == "wandb":
-            return list(module.join(files))
-    except RlhealthError as error:
-        errors.append(error)
-        return []
+        return list(_module(kind).readers(files, root))
+    except RlhealthError:
+        pass  # one of them cannot be read; the others can
     found: list[Reader] = []
     for file in files:
         try:
-            found += module.find(file)
+            found += _module(kind).readers([file], root)
         except RlhealthError as error:
             errors.append(error)
     return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
+from rlhealth.sources.growing import open_regular
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.trainer_state import KIND as TRAINER_STATE
 from rlhealth.sources.trainer_state import Plan, TrainerState
@@ -21,6 +23,15 @@ _LAYOUT = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d", re.IGNORECASE)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_STAMP = re.compile(
+    r"(?:^|/)(?:(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?P<day>\d\d)_(?P<hour>\d\d)-(?P<minute>\d\d)-(?P<second>\d\d)"
+    r"|(?:offline-)?run-\d{4}(?P<month>\d\d)(?P<day2>\d\d)_(?P<hour2>\d\d)(?P<minute2>\d\d)(?P<second2>\d\d)-)[^/]*(?:/[^/]*)?$",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"^\s*[-*]\s*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)\s*:\s*v?(\d[\w.+-]{0,40})\s*$", re.MULTILINE | re.IGNORECASE)
+_LARGEST_CARD = 1 << 20
+_LAUNCH_SLACK = 600.0  # seconds between the first tracker's start and the last one's
 _SAME_SHARE = 0.5  # of the values that two trackers could have in common
 _FEWEST_VALUES = 5
 _COMPARED = 2000  # values of one metric, from its end
@@ -64,6 +75,14 @@ def output_folder(place: Path, root: Path) -> Path:
     return folder
 
 
+def home(folder: Path) -> Path:
+    """The first folder above, or this one, that no tracker has named."""
+    for one in (folder, *folder.parents):
+        if one.name and not _LAYOUT.fullmatch(one.name) and not (_DATED.match(one.name) and _LAYOUT.fullmatch(one.parent.name)):
+            return one
+    return folder
+
+
 def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Reader]:
     """Folds readers of one run into one, the first kind in `order` is read; different runs stay different, none is lost or counted twice."""
     groups: dict[Path, list[Reader]] = {}
@@ -74,6 +93,7 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
         kept = _joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder)
         for reader in kept:
             _rename(reader, folder, root, alone=len(kept) == 1, only=len(groups) == 1)
+            _read_card(reader.run, folder)
         found += kept
     names: list[str] = []
     for reader in found:
@@ -88,7 +108,7 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
     for reader in group:
         others = [one for one in kept if one[0].run.place.kind != reader.run.place.kind]
         lone = len(others) == 1 and kinds.count(reader.run.place.kind) == 1 and kinds.count(others[0][0].run.place.kind) == 1
-        if lone and _is_laid_out(reader, folder) and _is_laid_out(others[0][0], folder):
+        if lone and _is_laid_out(reader, folder) and _is_laid_out(others[0][0], folder) and _may_be_same(others[0][0], reader):
             others[0].append(reader)
             continue
         same = [(one, is_same(one[0], reader)) for one in others]
@@ -105,6 +125,31 @@ def _is_laid_out(reader: Reader, folder: Path) -> bool:
     """Whether a log lies where trainers put it below their output folder; what lies loose in a folder may be another run's."""
     place = Path(reader.run.place.location)
     return reader.run.place.kind == TRAINER_STATE or (place if place.is_dir() else place.parent) != folder
+
+
+def _may_be_same(main: Reader, other: Reader) -> bool:
+    """Whether a glance at two logs, which lie where one run's would, finds nothing against it: their folders' dates, a state's last rows."""
+    if isinstance(other, TrainerState):
+        try:
+            main.poll()
+        except RlhealthError:
+            return True
+        return Plan(other.path).is_of(main.run)
+    first, second = _started(main.run.place.location), _started(other.run.place.location)
+    return first is None or second is None or abs((first - second).total_seconds()) <= _LAUNCH_SLACK
+
+
+def _started(location: str) -> datetime | None:
+    """The launch that a folder's name tells, in local time; transformers leaves the year out, so it is left out here."""
+    found = _STAMP.search(location)
+    if found is None:
+        return None
+    try:
+        month = _MONTHS.index(found["name"].lower()) + 1 if found["name"] else int(found["month"])
+        day, hour, minute, second = (int(found[part] or found[f"{part}2"]) for part in ("day", "hour", "minute", "second"))
+        return datetime(2000, month, day, hour, minute, second)
+    except ValueError:
+        return None
 
 
 def is_same(one: Reader, other: Reader) -> bool | None:
@@ -162,10 +207,24 @@ def _times(run: Run) -> tuple[float, float] | None:
 def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -> None:
     """Names a run by its folder as seen from where the search began; its own name tells it from others in that folder."""
     run = reader.run
-    if run.place.kind == "tensorboard":
-        return  # named so already
-    below = folder.relative_to(root).as_posix() if folder != root and folder.is_relative_to(root) else ""
-    name = (f"{root.name}/{below}" if only else below) if below else folder.name
+    if folder == root or not folder.is_relative_to(root):
+        name = home(folder).name or folder.name
+    else:
+        below = folder.relative_to(root).as_posix()
+        name = f"{root.name}/{below}" if only and not _LAYOUT.fullmatch(root.name) else below
+    if not alone and run.place.kind == "tensorboard":
+        return  # named by its files already
     if not alone:
         name += run.name.removeprefix(folder.name) if run.name.startswith(folder.name) else f"/{run.name}"
     run.name = name
+
+
+def _read_card(run: Run, folder: Path) -> None:
+    """Takes library versions from the model card that TRL leaves in the output folder: "- TRL: 0.15.2"."""
+    try:
+        with open_regular(folder / "README.md") as file:
+            text = file.read(_LARGEST_CARD).decode("utf-8", "replace")
+    except (RlhealthError, OSError):
+        return
+    for name, version in _VERSION.findall(text):
+        run.versions.setdefault(name.lower(), version)

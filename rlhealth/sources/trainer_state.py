@@ -117,20 +117,26 @@ class Plan:
 
     def steps(self, run: Run) -> int | None:
         """The planned steps, or None where the state does not say, or is another run's."""
-        try:
-            with open_regular(self.path) as file:
-                size = os.fstat(file.fileno()).st_size
-                head = file.read(_HEAD)
-                file.seek(max(0, size - _TAIL))
-                tail = file.read(_TAIL)
-        except (RlhealthError, OSError):
-            return None
+        head, tail = self._ends()
         before, after = head.partition(b'"log_history"')[0], tail.rpartition(b"]")[2]
         if b"max_steps" not in after:  # a list stands behind the rows
             after = tail[max(0, tail.rfind(b'"logging_steps"')) :]
         state = {key.decode(): json.loads(value) for key, value in _NUMBERED.findall(before + after)}
-        rows = JsonRows(io.BytesIO(tail), OPENING if size <= _TAIL else _ANY_ROW)
-        return planned_steps(state, run) if _agree(rows, run) else None
+        return planned_steps(state, run) if self.is_of(run) else None
+
+    def is_of(self, run: Run) -> bool:
+        """Whether nothing that the state's last rows tell speaks against their being the run's."""
+        tail = self._ends()[1]
+        return _agree(JsonRows(io.BytesIO(tail), OPENING if b'"log_history"' in tail else _ANY_ROW), run)
+
+    def _ends(self) -> tuple[bytes, bytes]:
+        try:
+            with open_regular(self.path) as file:
+                head = file.read(_HEAD)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+                return head, file.read(_TAIL)
+        except (RlhealthError, OSError):
+            return b"", b""
 
 
 def _agree(rows: Iterable[Mapping[str, Any]], run: Run) -> bool:
