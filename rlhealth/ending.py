@@ -48,9 +48,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
     newest = max((moment for moment in (run.last_time, run.modified) if math.isfinite(moment)), default=math.nan)
     idle = (time.time() if now is None else now) - newest
     closed = any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
-    short = planned is not None and step < planned * 0.99 and planned - step >= 2
+    short = _between_plans(run.planned_steps, step) if planned is None else step < planned * 0.99 and planned - step >= 2
     waiting = math.isfinite(idle) and idle < max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
-    plan = f"step {step:,} of {planned:,} planned" if planned else f"step {step:,}"
+    plan = f"step {step:,} of {planned:,} planned" if planned else f"step {step:,}" + (f" (the tracker planned {run.planned_steps:,})" if run.planned_steps else "")
 
     def told(state: str, said: str, *kinds: str) -> Ending:
         return Ending(state, frozenset(kinds), step, planned, idle, usual, said)
@@ -70,6 +70,11 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
     if short:
         return told("stopped", f"nothing was written after {plan}, and no end was recorded", "silent")
     return told("unknown", f"no end was recorded and the plan is not known; last at {plan}")
+
+
+def _between_plans(said: int | None, step: int) -> bool:
+    """Whether a run certainly ended early, where its tracker's plan may count mini-batches (TRL 0.13's PPO): a finished run's steps divide it."""
+    return said is not None and 0 < step < said and said % step != 0
 
 
 def usual_seconds(run: Run) -> float:

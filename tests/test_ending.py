@@ -46,6 +46,16 @@ def test_the_state_follows_from_the_evidence(run: Run, later: float, state: str,
     assert (ending.state, set(ending.kinds)) == (state, kinds)
 
 
+def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
+    run = Run("ppo", Place("trainer_state", "here"), planned_steps=600)
+    steps = list(range(1, 151))
+    for tag in ("objective/rlhf_reward", "val/num_eos_tokens", "loss/value_avg", "objective/kl"):
+        run.add(tag, steps, [1.0 + step % 5 for step in steps], [10.0 * step for step in steps])
+    assert translate(run).planned_steps is None
+    assert ending_of(run, translate(run), now=LONG_AGO).state == "unknown"  # 150 updates of 4 mini-batches each
+    assert ending_of(run.until(62), translate(run.until(62)), now=LONG_AGO).kinds == {"silent"}  # no number of mini-batches makes that 600
+
+
 def test_patience_grows_with_the_usual_step_time() -> None:
     run = grpo(10, 100)
     slow = Run("slow", run.place, config=run.config)
