@@ -13,7 +13,8 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from rlhealth.sources.rows import MOST_TAGS, Rows
+from rlhealth.sources.points import MOST_TAGS
+from rlhealth.sources.rows import Rows
 from rlhealth.sources.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 from rlhealth.sources.textlog import TextLog
 

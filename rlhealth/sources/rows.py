@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from rlhealth.run import Ints, Run
-from rlhealth.sources.spelling import AXES, BOOKKEEPING, CLOCKS, FURTHEST, axis, clock, number, planned, whole
+from rlhealth.sources.points import Points
+from rlhealth.sources.row_shapes import Cells, dicts, flatten
+from rlhealth.sources.spelling import BOOKKEEPING, CLOCKS, FURTHEST, axis, clock, number, planned, whole
 
-#: More metrics than this in one run are dropped, with a problem that counts them.
-MOST_TAGS = 100_000
-#: A longer name is no name.
-LONGEST_TAG = 4096
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
-DEEPEST = 8  # levels of nested rows that are looked into
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
 #: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
-Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
-Column = tuple[list[int], list[float], list[float]]
+_NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
 
 
 class Rows:
@@ -44,7 +40,6 @@ class Rows:
         self.axis = steps
         self.chosen = steps is not None
         self.repeated = 0
-        self.dropped: set[str] = set()
         self._waiting: list[Mapping[str, Any]] = []
         self._begin()
 
@@ -59,8 +54,7 @@ class Rows:
         self._row = 0
         self._said: Set[str] = set()
         self._epoch = -math.inf
-        self._columns: dict[str, Column] = {}
-        self._nulls: dict[str, Column] = {}
+        self._points = Points(self.run)
         self._unflushed = 0
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -89,30 +83,16 @@ class Rows:
         times = next((np.ma.filled(table[name], np.nan) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
             there = ~np.ma.getmaskarray(cells)
-            if self._is_metric(tag) and there.any() and (tag in self.run.series or self._is_room_for(tag)):
+            if self._is_metric(tag) and there.any() and self._points.is_room_for(tag):
                 self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
         """The steps of a table whose steps only rise, shape (rows,); None where every row must be looked at."""
-        cells = table.get("epoch") if self.axis is None else table.get(self.axis)
-        if not count or (cells is None and self.axis is not None):
-            return None
-        if cells is not None:
-            there = np.ma.getdata(cells)
-            if np.ma.getmaskarray(cells).any() or not np.isfinite(there).all() or np.any(there[1:] < there[:-1]) or np.any(np.abs(there) >= FURTHEST):
-                return None
         if self.axis is None:
-            if self._waiting or self._said:
-                return None
-            steps = np.arange(self._row + 1, self._row + count + 1)
-            self._row += count
-            if cells is not None:
-                if float(cells[0]) < self._epoch:
-                    self._row -= count
-                    return None
-                self._epoch = float(cells[-1])
-            return steps
-        assert cells is not None
+            return self._row_numbers(table.get("epoch"), count)
+        cells = table.get(self.axis)
+        if cells is None or not count or not _rises(cells):
+            return None
         steps = np.ma.getdata(cells).astype(np.int64)
         if np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
             return None
@@ -120,13 +100,21 @@ class Rows:
         self._step = int(steps[-1])
         return steps
 
+    def _row_numbers(self, epochs: Cells | None, count: int) -> Ints | None:
+        if self._waiting or self._said:
+            return None
+        if epochs is not None and count:
+            if not _rises(epochs) or float(epochs[0]) < self._epoch:
+                return None
+            self._epoch = float(epochs[-1])
+        self._row += count
+        return np.arange(self._row - count + 1, self._row + 1)
+
     def flush(self) -> bool:
         """Moves what was taken into the runs; True where there was anything."""
         if not self.chosen and self._waiting:
             self._choose()
-        moved = bool(self._columns)
-        self._move()
-        return moved
+        return self._move()
 
     def _choose(self, take: bool = True) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
@@ -153,11 +141,12 @@ class Rows:
         total = planned(row)
         if total and total > 0:
             self.run.planned_steps = total
-        columns = self._columns
+        columns = self._points.columns
         for tag, value in row.items():
             column = columns.get(tag)
             if column is None or value.__class__ is not float:
-                self._put(tag, value, step, time)
+                if self._is_metric(tag):
+                    self._points.put(tag, value, step, time)
             else:  # nearly always; this loop is where the time goes
                 column[0].append(step)
                 column[1].append(value)
@@ -209,7 +198,7 @@ class Rows:
 
     def _fell_back(self, step: int, tags: set[str]) -> None:
         """The steps go back: a new run, a resume, or a row that comes late (from another process) and changes nothing."""
-        if not any(self._last(tag) >= step for tag in tags):
+        if not any(self._points.last_step(tag) >= step for tag in tags):
             return
         self._move()
         passed = [self.run.series[tag].steps for tag in tags if tag in self.run.series]
@@ -223,113 +212,18 @@ class Rows:
             return
         self._said = tags
 
-    def _last(self, tag: str) -> float:
-        column = self._columns.get(tag)
-        if column:
-            return column[0][-1]
-        series = self.run.series.get(tag)
-        return float(series.steps[-1]) if series is not None and len(series) else -math.inf
-
     def _next_run(self) -> None:
         self._move()
         self.runs.append(self._make(len(self.runs)))
         self._begin()
         self._name_axis()
 
-    def _put(self, tag: str, value: Any, step: int, time: float) -> None:
-        if not self._is_metric(tag):
-            return
-        found = number(value)
-        if found is None:
-            if value is None:  # null is NaN where the metric is a number elsewhere
-                self._put_null(tag, step, time)
-            elif isinstance(value, dict):
-                self._put_histogram(tag, value, step, time)
-            return
-        column = self._columns.get(tag)
-        if column is None:
-            if tag not in self.run.series and not self._is_room_for(tag):
-                return
-            column = self._columns[tag] = self._nulls.pop(tag, ([], [], []))
-        column[0].append(step)
-        column[1].append(found)
-        column[2].append(time)
-
-    def _put_null(self, tag: str, step: int, time: float) -> None:
-        if tag in self.run.series or tag in self._columns:
-            column = self._columns.setdefault(tag, ([], [], []))
-        elif len(self._nulls) < MOST_TAGS and len(tag) <= LONGEST_TAG:
-            column = self._nulls.setdefault(tag, ([], [], []))
-        else:
-            return
-        column[0].append(step)
-        column[1].append(math.nan)
-        column[2].append(time)
-
-    def _put_histogram(self, tag: str, value: Mapping[str, Any], step: int, time: float) -> None:
-        from rlhealth.sources.wandb_values import distribution  # late: rows exported from wandb are rare
-
-        found = distribution(value)
-        if found is not None and (tag in self.run.histograms or len(self.run.histograms) < MOST_TAGS):
-            self.run.histogram(tag).add(step, *found, time)
-
-    def _is_room_for(self, tag: str) -> bool:
-        if len(tag) > LONGEST_TAG:
-            self._drop(f"a name of {len(tag):,} characters")
-            return False
-        if len(self.run.series) + len(self._columns) >= MOST_TAGS:
-            self._drop(f"more than {MOST_TAGS:,} metrics")
-            return False
-        return True
-
-    def _drop(self, why: str) -> None:
-        if why not in self.dropped and len(self.dropped) < 10:
-            self.dropped.add(why)
-            self.run.problems.append(f"{why}: not read")
-
-    def _move(self) -> None:
-        for tag, (steps, values, times) in self._columns.items():
-            self.run.add(tag, steps, values, times)
-        self._columns.clear()
+    def _move(self) -> bool:
         self._unflushed = 0
+        return self._points.move()
 
 
-_NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
-
-
-def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a histogram stays whole."""
-    if not any(type(value) is dict for value in row.values()):
-        return row
-    return dict(_flattened(row, "", 0))
-
-
-def _flattened(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
-    for key, value in row.items():
-        if type(value) is dict and "_type" not in value:
-            if depth < DEEPEST:
-                yield from _flattened(value, prefix if key in ("data", "metrics") and not depth else f"{prefix}{key}/", depth + 1)
-        else:
-            yield f"{prefix}{key}", value
-
-
-def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[str, float]]:
-    """The rows from `start` up to `stop` of a table of columns, each without what was not logged."""
-    found: list[dict[str, float]] = [{} for _ in range(start, min(stop, max((len(cells) for cells in table.values()), default=0)))]
-    for tag, cells in table.items():
-        for row, value, absent in zip(found, np.ma.getdata(cells)[start:stop].tolist(), np.ma.getmaskarray(cells)[start:stop].tolist(), strict=True):
-            if not absent:
-                row[tag] = value
-    return found
-
-
-def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else, and no long text."""
-    fits = 0
-    for row in rows:
-        flat = flatten(row)
-        numbers = sum(number(value) is not None for value in flat.values())
-        texts = sum(isinstance(value, str) and number(value) is None for value in flat.values())
-        long = any(isinstance(value, str) and len(value) > 200 for value in flat.values())
-        fits += not long and numbers >= 2 and (numbers >= 3 or not texts or any(name in flat for name in AXES))
-    return bool(rows) and 2 * fits > len(rows)
+def _rises(cells: Cells) -> bool:
+    there = np.ma.getdata(cells)
+    whole = not np.ma.getmaskarray(cells).any() and bool(np.isfinite(there).all()) and bool(np.all(np.abs(there) < FURTHEST))
+    return whole and bool(np.all(there[1:] >= there[:-1]))

@@ -18,7 +18,7 @@ from rlhealth.sources.json_log import JsonDocument, JsonLines
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.printed import Printed, dict_in
 from rlhealth.sources.reader import Reader
-from rlhealth.sources.rows import looks_like_rows
+from rlhealth.sources.row_shapes import looks_like_rows
 from rlhealth.sources.spelling import AXES, number
 from rlhealth.sources.textlog import Part, TextLog
 from rlhealth.sources.trainer_state import OPENING, TrainerState
