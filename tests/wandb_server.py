@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,12 +38,14 @@ class HostedRun:
     heartbeat: str | None = None
     stopped: bool = False
     alerts: list[dict[str, Any]] = field(default_factory=list)
-    #: rows that the server counts but no longer shows
-    uncounted: int = 0
+    requirements: str = ""
+    #: rows that the server counts beside those that it has
+    more_counted: int = 0
+    _counted: tuple[int, Counter[str]] = (-1, Counter())  # noqa: RUF009 (replaced, never changed)
 
     @property
     def last_step(self) -> int:
-        return max((int(row["_step"]) for row in self.rows), default=-1)
+        return int(self.rows[-1]["_step"]) if self.rows else -1
 
     def log(self, **metrics: Any) -> None:
         """Adds one row at the next `_step`; `__` in a name stands for a slash."""
@@ -49,8 +53,10 @@ class HostedRun:
         self.rows.append({"_step": self.last_step + 1, "_timestamp": 1.7e9 + self.last_step + 1, "_runtime": float(self.last_step + 1), **row})
 
     def keys(self) -> dict[str, Any]:
-        names = {name for row in self.rows[:50] + self.rows[-50:] for name in row}
-        return {"keys": {name: {"typeCounts": [{"type": "number", "count": len(self.rows)}]} for name in sorted(names)}, "lastStep": self.last_step, "sets": []}
+        if self._counted[0] != len(self.rows):
+            self._counted = (len(self.rows), Counter(itertools.chain.from_iterable(self.rows)))
+        keys = {name: {"typeCounts": [{"type": "number", "count": count}]} for name, count in self._counted[1].items()}
+        return {"keys": keys, "lastStep": self.last_step, "sets": []}
 
     def facts(self, project: str) -> dict[str, Any]:
         beat = self.heartbeat or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.7e9 + self.last_step + self.stopped))
@@ -58,7 +64,7 @@ class HostedRun:
             "id": f"UnVuOnYxOn{self.id}", "projectId": "77", "tags": [], "name": self.id, "displayName": self.name, "sweepName": None, "state": self.state,
             "config": json.dumps({name: {"value": value} for name, value in self.config.items()}), "group": None, "jobType": None, "commit": None,
             "readOnly": False, "createdAt": self.created, "heartbeatAt": beat, "description": None, "notes": None, "systemMetrics": "{}",
-            "summaryMetrics": json.dumps(self.summary), "historyLineCount": len(self.rows) + self.uncounted, "user": {"name": "Ada", "username": "ada"},
+            "summaryMetrics": json.dumps(self.summary), "historyLineCount": len(self.rows) + self.more_counted, "user": {"name": "Ada", "username": "ada"},
             "historyKeys": self.keys(),
         }  # fmt: skip
 
@@ -167,12 +173,13 @@ class Exchange(BaseHTTPRequestHandler):
         self.send_file(with_body=False)
 
     def send_file(self, *, with_body: bool) -> None:
-        """Parquet exports, `/parquet/<entity>/<project>/<run>/<part>`."""
+        """Exported history, `/parquet/<entity>/<project>/<run>/<part>`, and `/requirements/<entity>/<project>/<run>/0`."""
         parts = self.path.split("/")
-        if len(parts) != 6 or parts[1] != "parquet":
+        if len(parts) != 6 or parts[1] not in ("parquet", "requirements"):
             return self.reply(404, "not here")
-        self.wandb.asked.append(("GET parquet", {"path": self.path}, time.monotonic()))
-        content = self.wandb.projects[parts[2], parts[3]][parts[4]].parquet[int(parts[5])]
+        self.wandb.asked.append((f"GET {parts[1]}", {"path": self.path}, time.monotonic()))
+        run = self.wandb.projects[parts[2], parts[3]][parts[4]]
+        content = run.parquet[int(parts[5])] if parts[1] == "parquet" else run.requirements.encode()
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
         start, end = (int(wanted[1]), int(wanted[2] or len(content) - 1)) if wanted else (0, len(content) - 1)
         part = content[start : end + 1]
@@ -259,6 +266,19 @@ def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     return _run(server, given, inner)
 
 
+def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    def inner(run: HostedRun) -> dict[str, Any]:
+        url = f"{server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
+        node = {
+            "id": "RmlsZQ==", "name": "requirements.txt", "url": url, "directUrl": url, "sizeBytes": len(run.requirements), "mimetype": "text/plain",
+            "updatedAt": run.created, "md5": "",
+        }  # fmt: skip
+        edges = [{"node": node, "cursor": "1"}] if run.requirements else []
+        return {"fileCount": len(edges), "files": {"edges": edges, "pageInfo": {"endCursor": "1", "hasNextPage": False}}}
+
+    return _run(server, given, inner)
+
+
 def _page(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
         rows = [row for row in run.rows if given["minStep"] <= row["_step"] < given["maxStep"]][: given["pageSize"]]
@@ -272,7 +292,7 @@ def _sampled(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     spec = json.loads(given["spec"])
 
     def inner(run: HostedRun) -> dict[str, Any]:
-        rows = [row for row in run.rows if spec["minStep"] <= row["_step"] < spec["maxStep"] and all(key in row for key in spec["keys"])]
+        rows = [row for row in run.rows if spec["minStep"] <= row["_step"] <= spec["maxStep"] and all(key in row for key in spec["keys"])]
         server.rows_sent += len(rows)
         return {"sampledHistory": [[{key: row[key] for key in spec["keys"]} for row in rows[: spec["samples"]]]]}
 
@@ -316,6 +336,7 @@ _ANSWERS: dict[str, Callable[[WandbServer, Mapping[str, Any]], dict[str, Any]]] 
     "Run": lambda server, given: _run(server, given, lambda run: run.facts(str(given["project"]))),
     "RunHistoryKeys": lambda server, given: _run(server, given, lambda run: {"historyKeys": run.keys()}),
     "RunParquetHistory": lambda server, given: _parquet(server, {**given, "run": given["runName"]}),
+    "RunFiles": _files,
     "HistoryPage": _page,
     "SampledHistoryPage": _sampled,
     "Runs": _runs,
