@@ -42,7 +42,7 @@ def place(location: str, marks: Marks, path: Iterable[Any]) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """"; did you mean `x`?" where a known word is near, else nothing."""
+    """The words "; did you mean `x`?" where a known word is near, else nothing."""
     near = difflib.get_close_matches(word, sorted(set(known)), 1)
     return f"; did you mean `{near[0]}`?" if near else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.abc import Traversable
 from typing import Annotated, Any, Literal
 
@@ -73,9 +74,9 @@ class Case(Strict):
     name: StrictStr
     framework: StrictStr | None = None
     every: Annotated[StrictInt, Field(ge=1)] = 1
-    series: dict[str, StrictStr | Number] = {}
-    histograms: dict[str, Shape] = {}
-    config: dict[str, Setting] = {}
+    series: dict[str, StrictStr | Number] = Field(default_factory=dict)
+    histograms: dict[str, Shape] = Field(default_factory=dict)
+    config: dict[str, Setting] = Field(default_factory=dict)
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
     planned: StrictInt | None = None
     exit_code: StrictInt | None = None
@@ -130,9 +131,11 @@ def framework_ids() -> set[str]:
     return {entry["id"] for entry in frameworks()}
 
 
-def setting_names() -> set[str]:
+@lru_cache(maxsize=1)
+def setting_names() -> frozenset[str]:
     """Every canonical setting that some framework has."""
-    return {alias.name for entry in frameworks() for alias in names(entry["names"]).settings} | {name for entry in frameworks() for name in names(entry["names"]).derived}
+    known = [names(entry["names"]) for entry in frameworks()]
+    return frozenset(name for one in known for name in (*(alias.name for alias in one.settings), *one.derived, *one.options))
 
 
 def read_cases(text: str, location: str, rules: dict[str, Rule]) -> TestFile:
@@ -146,7 +149,9 @@ def read_cases(text: str, location: str, rules: dict[str, Rule]) -> TestFile:
         raise RlhealthError(f"{location}:1:1: a test file holds one mapping", hint="see `rlhealth rules new`", location=location)
     found = checked(TestFile, raw, marks, location, "`rlhealth rules schema --tests` prints what a test file may hold")
     if found.rule not in rules:
-        raise RlhealthError(f"{place(location, marks, ('rule',))}: no rule `{found.rule}`{meant(found.rule, rules)}", hint="`rlhealth rules list` shows them", location=location)
+        raise RlhealthError(
+            f"{place(location, marks, ('rule',))}: no rule `{found.rule}`{meant(found.rule, rules)}", hint="`rlhealth rules list` shows them", location=location
+        )
     return found
 
 
@@ -165,11 +170,13 @@ TestFile.__test__ = False  # type: ignore[attr-defined]
 
 def run_of(case: Case) -> Run:
     """The run that a case describes, under canonical names."""
-    run = Run(case.name, Place("case", case.name), config=dict(case.config), exit_code=case.exit_code, planned_steps=case.planned, clean=False if case.torn else None)
+    run = Run(
+        case.name, Place("case", case.name), config=dict(case.config), exit_code=case.exit_code, planned_steps=case.planned, clean=False if case.torn else None
+    )
     for name, text in (case.series or ({} if case.histograms else {"reward": f"1~0.1x{case.steps}"})).items():
         places, values = read_shorthand(str(text), name)
         steps = case.every * (places + 1)
-        run.add(name, steps, values, BEGAN + STEP_TAKES * steps)
+        run.add(name, steps, values, np.asarray(BEGAN + STEP_TAKES * steps, np.float64))
     for tag, shape in case.histograms.items():
         for place_ in range(shape.repeat):
             step = case.every * (place_ + 1)
