@@ -36,7 +36,7 @@ class Records(NamedTuple):
     end: Ints
 
 
-class Replaced(Exception):  # noqa: N818  (it is an event, not an error)
+class Replaced(Exception):
     """The file is another one, or a shorter one, than was read so far."""
 
 
@@ -107,8 +107,8 @@ class RecordLog:
             self._lose(self.position - len(self._held))
             self._held = b""
         self._begin(b"".join((_PAD, self._held, new, _PAD)), here - len(self._held) - MARGIN)
-        self.position = here + len(new)
         at = self._after_header() if self._base == -MARGIN else MARGIN
+        self.position = here + len(new)
         written = False
         while at < self._total and not written:
             at, written = self._block(at)
