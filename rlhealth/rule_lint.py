@@ -37,6 +37,8 @@ def lint(text: str, location: str, rules: Sequence[Rule]) -> list[str]:
     """
     rule = read_rule(text, location)
     raw, marks = read_marked(text, location)
+    if ("when", "metric") in marks:  # a single condition stands for a list of one
+        marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
     found = [*_layout(rule, raw, location), *_names(rule, rules), *_messages(rule), *_limits(rule)]
     return [f"{place(location, marks, path)}: {said}" for path, said in found]
 
@@ -62,7 +64,7 @@ def _names(rule: Rule, rules: Sequence[Rule]) -> Iterator[Problem]:
     for part in ("unless", "only_if"):
         yield from (((part, name), _no_setting(name)) for name in getattr(rule, part) if name not in setting_names())
     for path, condition in conditions_of(rule):
-        yield from ((path, said) for said in _in_condition(condition))
+        yield from (((*path, key), said) for key, said in _in_condition(condition))
     if rule.when is not None and rule.when.vanished is not None:
         yield from ((("when", "vanished"), said) for said in _no_metrics(rule.when.vanished))
     for index, row in enumerate(rule.covers):
@@ -85,19 +87,19 @@ def conditions_of(rule: Rule) -> Iterator[tuple[tuple[Any, ...], Condition]]:
         yield from ((("critical", "and", index), one) for index, one in enumerate(rule.critical.and_))
 
 
-def _in_condition(condition: Condition) -> Iterator[str]:
-    yield from _no_metrics(condition.metric)
-    settings = [one.config for one in (condition.above, condition.below) if isinstance(one, Limit)]
+def _in_condition(condition: Condition) -> Iterator[tuple[str, str]]:
+    yield from (("metric", said) for said in _no_metrics(condition.metric))
+    settings = [(sign, one.config) for sign, one in (("above", condition.above), ("below", condition.below)) if isinstance(one, Limit)]
     if condition.per is not None:
         if condition.per.metric is not None:
-            yield from _no_metrics(condition.per.metric)
-        settings += [condition.per.config] if condition.per.config is not None else []
-    yield from (_no_setting(name) for name in settings if name not in setting_names())
+            yield from (("per", said) for said in _no_metrics(condition.per.metric))
+        settings += [("per", condition.per.config)] if condition.per.config is not None else []
+    yield from ((key, _no_setting(name)) for key, name in settings if name not in setting_names())
 
 
 def _no_metrics(names: str) -> Iterator[str]:
     for name in names.split("|"):
-        if name != "step" and meaning(name.replace("*", "x")) is None:
+        if name not in ("step", "same") and meaning(name.replace("*", "x")) is None:
             yield f"there is no metric `{name}`{meant(name, meanings())}"
 
 
