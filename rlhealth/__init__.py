@@ -1,3 +1,63 @@
-"""rlhealth: reads the logs a reinforcement-learning run has written and says whether it is healthy."""
+"""rlhealth: reads the logs a reinforcement-learning run has written and says whether it is healthy.
+
+    import rlhealth
+
+    verdict = rlhealth.check("runs/exp1")       # every run at and below a path or an address
+    for run in rlhealth.open_runs("runs"):      # the runs themselves, as numbers
+        table = run.frame()                     # pandas: run, tag, step, time, value
+
+What is public is listed in `__all__`; it is imported when first asked for, so that `import rlhealth` costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlhealth.check import check
+    from rlhealth.errors import RlhealthError
+    from rlhealth.findings import Finding, Gate, RunVerdict, Severity, Verdict
+    from rlhealth.run import Run
+    from rlhealth.sources import open_runs
 
 __version__ = "0.1.0"
+__all__ = ["Finding", "Gate", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "open_runs"]
+
+#: Public name -> the module that defines it.
+_HOMES = {
+    "check": "rlhealth.check",
+    "open_runs": "rlhealth.sources",
+    "Run": "rlhealth.run",
+    "Finding": "rlhealth.findings",
+    "Gate": "rlhealth.findings",
+    "RunVerdict": "rlhealth.findings",
+    "Severity": "rlhealth.findings",
+    "Verdict": "rlhealth.findings",
+    "RlhealthError": "rlhealth.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rlhealth' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Keeps the function `check` where the import system would put the submodule of that name in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and _HOMES.get(name) == value.__name__:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rlhealth.baseline import Baseline
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
@@ -16,7 +17,7 @@ from rlhealth.sources import find_readers
 
 def check(
     where: str | Path | Sequence[str | Path], *, source: str | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
-    ignore: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None,
 ) -> Verdict:  # fmt: skip
     """Reads every run at and below each place, and judges it.
 
@@ -27,6 +28,7 @@ def check(
         gate: what makes the check fail; critical findings where not given.
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out of the verdict, each with the reason; they are counted.
+        baseline: findings that are known and accepted; they are counted too.
 
     Returns:
         the verdict, with an error for each place or run that could not be read: one never hides the others.
@@ -46,9 +48,14 @@ def check(
         for reader in readers:
             try:
                 reader.poll()
-                verdict.runs.append(judge(reader.run, rules, aliases, ignore))
+                found = judge(reader.run, rules, aliases, ignore)
             except RlhealthError as error:
                 verdict.errors.append(error)
+                continue
+            found.too_short = verdict.gate.too_short(reader.run.last_step) or found.too_short
+            if baseline is not None:
+                baseline.apply(found)
+            verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
 

@@ -68,6 +68,12 @@ IgnoreFlag = Annotated[
 ]
 Alias = Annotated[list[str] | None, typer.Option("--alias", help="Your own name for a metric: my/kl=kl", show_default=False)]
 ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
+Require = Annotated[
+    list[str] | None, typer.Option("--require", help="Fail where these rules or families could not look; several with commas.", show_default=False)
+]
+MinSteps = Annotated[int, typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False)]
+BaselineFlag = Annotated[Path | None, typer.Option("--baseline", help="Accept the findings in this file: only what is new or worse fails.", show_default=False)]
+WriteBaseline = Annotated[Path | None, typer.Option("--write-baseline", help="Accept everything found now, and write it to this file.", show_default=False)]
 Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False)]
 
 
@@ -137,27 +143,43 @@ def check(
     select: Select = None,
     ignore: IgnoreFlag = None,
     alias: Alias = None,
+    require: Require = None,
+    min_steps: MinSteps = 0,
+    baseline: BaselineFlag = None,
+    write_baseline: WriteBaseline = None,
     color: ColorFlag = Color.auto,
     width: Width = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
 ) -> None:
     """Judge runs that were written: 0 healthy, 1 at or above the gate, 2 no answer."""
+    from rlhealth import baseline as known
     from rlhealth.check import check as check_runs
-    from rlhealth.rules import choose, load_rules
+    from rlhealth.rules import check_names, choose, load_rules
 
+    judged_by = load_rules(*(rules or ()))
+    gate = _gate(fail_on, exit_zero, _listed(require), min_steps)
+    check_names(judged_by, gate.require, "--require")
+    accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     verdict = check_runs(
-        where, source=source, rules=choose(load_rules(*(rules or ())), select or ()), gate=_gate(fail_on, exit_zero),
-        aliases=_aliases(alias), ignore=dict.fromkeys(ignore or (), "--ignore"),
+        where, source=source, rules=choose(judged_by, select or ()), gate=gate,
+        aliases=_aliases(alias), ignore=dict.fromkeys(ignore or (), "--ignore"), baseline=accepted,
     )  # fmt: skip
+    if write_baseline:
+        known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
     report(verdict, format, output, look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)
 
 
-def _gate(fail_on: FailOn, exit_zero: bool) -> Gate:
+def _gate(fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0) -> Gate:
     from rlhealth.findings import Gate, Severity
 
-    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero)
+    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps)
+
+
+def _listed(said: list[str] | None) -> tuple[str, ...]:
+    """Names given one a flag or several with commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))
 
 
 def _aliases(pairs: list[str] | None) -> dict[str, str]:

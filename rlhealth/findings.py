@@ -105,6 +105,8 @@ class RunVerdict:
         state: finished, running, stopped (it ended before its plan, or died) or unknown.
         quiet: ids of the rules that looked and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
+        families: the family of each rule that the run was judged by, those that found nothing too.
+        too_short: why the run is too short for an answer (`--min-steps`); empty where it is not.
     """
 
     run: Run
@@ -114,7 +116,9 @@ class RunVerdict:
     skipped: list[Skipped] = field(default_factory=list)
     quiet: list[str] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
+    families: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    too_short: str = ""
 
     @property
     def name(self) -> str:
@@ -127,12 +131,24 @@ class RunVerdict:
         return bool(self.quiet or self.findings or self.ignored)
 
     @property
+    def looked(self) -> set[str]:
+        """Rules, and families, of which at least one could look."""
+        found = [*self.findings, *(one.finding for one in self.ignored)]
+        rules = {*self.quiet, *(one.rule for one in found)}
+        return rules | {self.families[one] for one in rules if one in self.families} | {one.family for one in found}
+
+    @property
+    def no_answer(self) -> str:
+        """Why nothing can be said about the run's health; empty where something can."""
+        return self.too_short or ("" if self.judged else "no rule could look")
+
+    @property
     def verdict(self) -> str:
         """healthy, warning, critical, or unknown where nothing could be judged."""
         worst = max((one.severity for one in self.findings), default=Severity.INFO)
         if worst > Severity.INFO:
             return str(worst)
-        return "healthy" if self.judged else "unknown"
+        return "unknown" if self.no_answer else "healthy"
 
     @property
     def causes(self) -> list[Finding]:
@@ -154,14 +170,20 @@ class Gate:
         fail_on: the least severity that fails; None never fails.
         exit_zero: report only: leave with 0 even so.
         require: rule ids or families that must have been able to look.
+        min_steps: a run that did not come this far is no answer.
     """
 
     fail_on: Severity | None = Severity.CRITICAL
     exit_zero: bool = False
     require: tuple[str, ...] = ()
+    min_steps: int = 0
 
     def __str__(self) -> str:
         return "never" if self.fail_on is None else str(self.fail_on)
+
+    def too_short(self, last_step: int | None) -> str:
+        """Why a run that came as far as `last_step` is too short for an answer; empty where it is not."""
+        return f"it has {last_step or 0} of the {self.min_steps} steps that --min-steps asks for" if (last_step or 0) < self.min_steps else ""
 
     def hits(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings at or above the gate."""
@@ -186,18 +208,12 @@ class Verdict:
     @property
     def unmet(self) -> list[tuple[RunVerdict, str]]:
         """Rules that `--require` names and that could not look, by run."""
-        missing = []
-        for run in self.runs:
-            looked = set(run.quiet) | {one.rule for one in run.findings} | {one.family for one in run.findings} | {one.finding.rule for one in run.ignored}
-            skipped = {one.rule: one.family for one in run.skipped}
-            families = {family for rule, family in skipped.items() if family not in looked}
-            missing += [(run, name) for name in self.gate.require if name in skipped or (name in families and name not in looked)]
-        return missing
+        return [(run, name) for run in self.runs for name in self.gate.require if name not in run.looked]
 
     @property
     def exit_code(self) -> int:
         """0 nothing at or above the gate, 1 a finding at or above it, 2 no answer for some run; where 1 and 2 apply, 2."""
-        if self.errors or not self.runs or any(not run.judged for run in self.runs):
+        if self.errors or not self.runs or any(run.no_answer for run in self.runs):
             return 0 if self.gate.exit_zero and self.runs else 2
         failed = any(self.gate.hits(run.findings) for run in self.runs) or bool(self.unmet)
         return 1 if failed and not self.gate.exit_zero else 0

@@ -171,9 +171,9 @@ def test_a_check_of_event_files_imports_neither_pandas_nor_wandb_nor_tbparse() -
 
 def test_an_internal_error_does_not_leave_with_the_code_of_a_sick_run() -> None:
     code = (
-        "import sys; sys.argv = ['rlhealth', 'check', 'x']\nimport rlhealth.check\n"
+        "import sys; sys.argv = ['rlhealth', 'check', 'x']\nimport importlib\nmodule = importlib.import_module('rlhealth.check')\n"
         "def broken(*args, **kwargs): raise ZeroDivisionError('a bug')\n"
-        "rlhealth.check.check = broken\nfrom rlhealth.cli import main\nmain()"
+        "module.check = broken\nfrom rlhealth.cli import main\nmain()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2

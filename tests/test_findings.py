@@ -64,7 +64,32 @@ def test_exit_zero_reports_without_failing() -> None:
 def test_a_required_rule_that_could_not_look_fails_the_gate() -> None:
     skipped = Skipped("kl-high-per-token", "kl-high", "kl was not logged")
     assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("kl-high",))).exit_code == 1
-    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("entropy",))).exit_code == 0
+    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("another-rule",))).exit_code == 0
+
+
+def test_a_required_rule_that_the_run_was_not_judged_by_fails_the_gate() -> None:
+    assert Verdict([run_with()], gate=Gate(require=("entropy",))).exit_code == 1
+
+
+def test_a_required_family_is_met_by_any_of_its_rules() -> None:
+    run = run_with(skipped=(Skipped("kl-high-per-sequence", "kl-high", "objective/kl was not logged"),))
+    run.quiet.append("kl-high-per-token")
+    run.families = {"kl-high-per-token": "kl-high", "kl-high-per-sequence": "kl-high"}
+    assert Verdict([run], gate=Gate(require=("kl-high",))).exit_code == 0
+    assert Verdict([run], gate=Gate(require=("kl-high-per-sequence",))).exit_code == 1
+
+
+def test_a_run_that_is_too_short_for_the_gate_is_no_answer_even_with_a_finding() -> None:
+    gate = Gate(min_steps=100)
+    run = run_with(finding("critical"))
+    run.too_short = gate.too_short(99)
+    assert "99 of the 100 steps" in run.no_answer
+    assert Verdict([run], gate=gate).exit_code == 2
+    assert run.verdict == "critical"
+    healthy = run_with()
+    healthy.too_short = gate.too_short(None)
+    assert healthy.verdict == "unknown"
+    assert gate.too_short(100) == ""
 
 
 def test_the_verdict_of_many_is_the_worst_that_is_known() -> None:

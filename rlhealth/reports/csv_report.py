@@ -40,7 +40,7 @@ def _rows(run: RunVerdict) -> list[dict[str, object]]:
     found = [_finding("finding", one) for cause, following in stories(run) for one in (cause, *following)]
     ignored = [_finding("ignored", one.finding) | {"message": f"{one.finding.message} (ignored: {one.reason})"} for one in run.ignored]
     skipped: list[dict[str, object]] = [{"kind": "skipped", "rule": one.rule, "family": one.family, "message": one.reason} for one in run.skipped]
-    rows = found or [{"kind": run.verdict, "message": "" if run.judged else "no rule could look"}]
+    rows = found or [{"kind": run.verdict, "message": run.no_answer}]
     return [about | row for row in rows + ignored + skipped]
 
 

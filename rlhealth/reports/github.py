@@ -18,10 +18,8 @@ def render(verdict: Verdict, look: Look) -> str:
         hint = f"\nTry: {error.hint}" if error.hint else ""
         said["error"].append(_annotation("error", "rlhealth: could not be read", f"{error.location}: {error.message}{hint}"))
     for run in verdict.runs:
-        if run.verdict == "unknown":
-            said["error"].append(
-                _annotation("error", f"rlhealth: {run.name} is unknown", "No rule could look at this run, so nothing is known about its health.")
-            )
+        if run.no_answer:
+            said["error"].append(_annotation("error", f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}"))
     for run, name in verdict.unmet:
         said["error"].append(_annotation("error", f"rlhealth: {name} could not look", f"{run.name}: a required rule could not look"))
     for run, one in everything(verdict):

@@ -23,11 +23,7 @@ def render(verdict: Verdict, look: Look) -> str:
         _issue(f"{error.message} {error.hint}".strip(), "unreadable", "blocker", error.location or "rlhealth", fingerprint(error.location, error.message))
         for error in verdict.errors
     ]
-    issues += [
-        _issue(f"{run.name}: no rule could look", "unknown", "blocker", run.run.place.location or run.name, fingerprint(run, "unknown"))
-        for run in verdict.runs
-        if run.verdict == "unknown"
-    ]
+    issues += [_issue(f"{run.name}: {run.no_answer}", "unknown", "blocker", _where(run), fingerprint(run, "unknown")) for run in verdict.runs if run.no_answer]
     issues += [
         _issue(f"{run.name}: a required rule could not look: {name}", "required", "blocker", _where(run), fingerprint(run, f"required {name}"))
         for run, name in verdict.unmet

@@ -35,9 +35,12 @@ def _suite(verdict: Verdict, run: RunVerdict) -> Tree.Element:
         cases.append(_case(run.name, skipped.rule))
         required = skipped.rule in missing or skipped.family in missing
         _add(cases[-1], "failure" if required else "skipped", type="required rule could not look" if required else "", message=skipped.reason)
-    if not run.judged:
+    for name in sorted(missing - {one.rule for one in run.skipped} - {one.family for one in run.skipped}):
+        cases.append(_case(run.name, name))
+        _add(cases[-1], "failure", type="required rule could not look", message="this run was not judged by it")
+    if run.no_answer:
         cases.append(_case(run.name, "judged"))
-        _add(cases[-1], "error", type="unknown", message="no rule could look at this run")
+        _add(cases[-1], "error", type="unknown", message=run.no_answer)
     suite = Tree.Element("testsuite", {"name": _safe(run.name), **_counts(cases), "time": f"{run.seconds:.3f}"})
     facts = {
         "verdict": run.verdict,

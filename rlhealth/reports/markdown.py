@@ -60,6 +60,7 @@ def _run(run: RunVerdict) -> str:
     steps = words.plural(span[1], "step") if span else ""
     facts = [run.translation.title, words.tracker(run.run.place.kind), steps, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else ""]
     lines = [f"### {_SIGNS[run.verdict]} {_code(run.name)}: {words.tally(run)}", "", " · ".join(_text(one) for one in facts if one), ""]
+    lines += [f"> No answer: {_text(run.no_answer)}\n"] if run.no_answer else []
     lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
     told = stories(run)
     if not told:
@@ -134,5 +135,5 @@ def _code(text: str) -> str:
 def _text(text: str) -> str:
     """Prose with no markup in it: what Markdown, HTML, mentions and bare links would act on is escaped."""
     shown = words.shortened(words.clean(" ".join(text.split())), 1000)
-    shown = re.sub(r"([\\`*_{}\[\]()#+!|~-])", r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    shown = re.sub(r"([\\`*_{}\[\]#|~]|^[-+])", r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
     return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")

@@ -96,7 +96,7 @@ def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, 
 
 def _unread(verdict: Verdict) -> list[dict[str, Any]]:
     said = [(f"{error.location}: {error.message} {error.hint}".strip(), "error") for error in verdict.errors]
-    said += [(f"{run.name}: no rule could look", "error") for run in verdict.runs if run.verdict == "unknown"]
+    said += [(f"{run.name}: {run.no_answer}", "error") for run in verdict.runs if run.no_answer]
     said += [(f"{run.name}: required rule could not look: {name}", "error") for run, name in verdict.unmet]
     said += [(f"{run.name}: {problem}", "warning") for run in verdict.runs for problem in run.run.problems]
     return [{"level": level, "message": {"text": _text(text)}} for text, level in said]

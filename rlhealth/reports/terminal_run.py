@@ -55,8 +55,8 @@ def _header(page: Page, run: RunVerdict) -> None:
         " ", (sign, STYLES[run.verdict]), " ", (page.fit(name, room).rstrip() if cell_len(name) > room else name, "bold"), "   ", (said, STYLES[run.verdict]),
         right=f" {page.glyphs.dot} ".join(one for one in facts if one),
     )  # fmt: skip
-    if run.verdict == "unknown":
-        page.prose("", "No rule could look at this run, so nothing is known about its health.", indent=3)
+    if run.no_answer:
+        page.prose("", f"No answer: {run.no_answer}, so nothing is known about {'the rest of ' if run.findings else ''}its health.", indent=3)
 
 
 def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:

@@ -52,7 +52,7 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
     rule, since = ("", "") if found is None else (found.rule, words.grouped(found.first_step))
     since = since or "–"
     said = words.tally(run).split(",")[0]
-    return run.verdict, [run.name, said, rule or ("no rule could look" if run.verdict == "unknown" else ""), since, spark, last]
+    return run.verdict, [run.name, said, rule or run.no_answer, since, spark, last]
 
 
 def _unreadable(error: RlhealthError) -> Row:

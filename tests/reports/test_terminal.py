@@ -94,7 +94,7 @@ def test_an_error_comes_with_the_next_thing_to_try(nothing: Verdict) -> None:
 def test_a_run_that_nothing_could_judge_is_unknown_and_says_why(unknown: Verdict) -> None:
     text = shown(unknown)
     assert text.startswith(" ? no-rl-here   unknown")
-    assert "No rule could look at this run" in text
+    assert "No answer: no rule could look" in text
     assert "! 3 damaged lines skipped, the first at line 12" in text
     assert text.rstrip().endswith("exit 2")
 
