@@ -16,14 +16,15 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.row_columns import columns_of
 from rlhealth.sources.sqlite_copy import MAGIC
+from rlhealth.sources.sqlite_salvage import NEWEST, Salvage
 from rlhealth.sources.trackio_project import ALERT, NotTrackio, Project, loads
 from rlhealth.sources.walk import regular, walk
 from rlhealth.sources.wandb_rows import Rows
 from rlhealth.sources.wandb_values import training_config
 
 ADDRESS = "trackio://"
+SMALLEST_ROW = 16  # bytes
 BATCH = 2000  # rows at once: bounds the memory
-SEARCHES = 5000  # statements that are spent on finding what is intact in a damaged table
 _EPOCH_ONLY = frozenset({"train/epoch"})
 Row = tuple[int, str, int, bytes | str]
 
@@ -38,6 +39,7 @@ class TrackioReader:
         self.project = project
         self.name = name
         self.run_id = run_id
+        self.alone = alone
         location = str(project.path) if alone else f"{project.path}#{name}"
         self.run = Run(name, Place("trackio", location))
         self._rows = Rows(self.run)
@@ -65,38 +67,20 @@ class TrackioReader:
         return self._last_id != before
 
     def _new_rows(self, connection: sqlite3.Connection) -> Iterator[list[Row]]:
-        where, keys = self.project.where(self.name, self.run_id)
-        statement = f"SELECT id, timestamp, step, metrics FROM metrics WHERE id > ? AND {where} ORDER BY id"  # noqa: S608 (column names are ours)
+        first = self._last_id + 1
+        where, keys = self.project.where(self.name, self.run_id, through_index=not first and not self.alone)
+        statement = f"SELECT id, timestamp, step, metrics FROM metrics WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608 (names are ours)
         try:
-            cursor = connection.execute(statement, (self._last_id, *keys))
+            cursor = connection.execute(statement, (first, NEWEST, *keys))
             while rows := cursor.fetchmany(BATCH):
                 yield rows
         except sqlite3.DatabaseError:
-            yield from self._intact(connection, where, keys)
-
-    def _intact(self, connection: sqlite3.Connection, where: str, keys: tuple[str, ...]) -> Iterator[list[Row]]:
-        """The rows that a damaged table still gives: ranges of ids are halved until what cannot be read is alone."""
-        statement = f"SELECT id, timestamp, step, metrics FROM metrics WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608 (column names are ours)
-        newest = self.project.newest_id(connection)
-        waiting = [(low, min(low + BATCH - 1, newest)) for low in range(self._last_id + 1, min(newest + 1, self._last_id + SEARCHES * BATCH), BATCH)][::-1]
-        for _ in range(SEARCHES):
-            if not waiting:
-                break
-            low, high = waiting.pop()
-            try:
-                rows = connection.execute(statement, (low, high, *keys)).fetchall()
-            except sqlite3.DatabaseError:
-                if low == high:
-                    self._lost += 1
-                else:
-                    middle = (low + high) // 2
-                    waiting += [(middle + 1, high), (low, middle)]
-                continue
-            if rows:
-                yield rows
-        self._lost += sum(high - low + 1 for low, high in waiting)
-        if not self._lost:
-            self._lost = 1  # the table could not be read to its end, and nobody knows how much followed
+            where, keys = self.project.where(self.name, self.run_id)
+            statement = f"SELECT id, timestamp, step, metrics FROM metrics NOT INDEXED WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608
+            rest = Salvage(connection, statement, keys, self._last_id + 1, self.project.newest_id(connection))
+            yield from rest
+            most = sum(here[1] for here in self.project.database.signature if here) // SMALLEST_ROW  # a damaged counter may say anything
+            self._lost += min(max(rest.lost, 1), most)  # at least one: nobody knows how much followed
 
     def _take(self, rows: list[Row]) -> None:
         found: list[dict[str, Any]] = []

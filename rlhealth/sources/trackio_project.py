@@ -12,6 +12,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.sqlite_copy import SqliteCopy
+from rlhealth.sources.sqlite_salvage import Salvage
 
 MOST_ALERTS = 20
 LONGEST_ALERT = 300  # characters
@@ -39,8 +40,7 @@ class Project:
                     self._columns[table] = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         except sqlite3.DatabaseError as error:
             self._columns = {}
-            hint = "the database is damaged; sqlite3's .recover may save some of it"
-            raise RlhealthError(f"{self.path}: {error}", hint=hint, location=str(self.path)) from error
+            raise damaged(self.path, error) from error
         if not {"run_name", "step", "metrics", "timestamp"} <= self._columns["metrics"]:
             self._columns = {}
             hint = "Trackio's databases have a table metrics"
@@ -55,24 +55,31 @@ class Project:
         """
         connection = self.connection()
         found: dict[tuple[str, str | None], None] = {}
-        try:
-            for table in ("metrics", "configs"):
-                if "run_name" in self._columns[table]:
-                    key = "run_id" if "run_id" in self._columns[table] else "NULL"
-                    statement = f"SELECT run_name, {key}, min(id) FROM {table} GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608 (both names are ours)
-                    found.update({(str(name), run_id): None for name, run_id, _ in connection.execute(statement)})
-        except sqlite3.DatabaseError as error:
-            if not found:
-                hint = "the database is damaged; sqlite3's .recover may save some of it"
-                raise RlhealthError(f"{self.path}: {error}", hint=hint, location=str(self.path)) from error
+        for table in ("metrics", "configs"):
+            if "run_name" in self._columns[table]:
+                for name, run_id, _ in self._runs_in(connection, table):
+                    found[str(name), run_id] = None
         if not found:
             hint = "a run that was killed early, or whose disk was full, leaves such a database"
             raise RlhealthError(f"{self.path}: no run in this Trackio project: its tables are empty", hint=hint, location=str(self.path))
         return list(found)
 
-    def where(self, name: str, run_id: str | None) -> tuple[str, tuple[str, ...]]:
-        """A condition that tells the rows of one run, and its values; it keeps to the order of ids, which an index on runs would not."""
-        return ("+run_id = ?", (run_id,)) if run_id is not None else ("+run_name = ?", (name,))
+    def _runs_in(self, connection: sqlite3.Connection, table: str) -> list[tuple[str, str | None, int]]:
+        """Name, id and first row of each run; from a damaged table, of those that it still gives."""
+        key = "run_id" if "run_id" in self._columns[table] else "NULL"
+        try:
+            return connection.execute(f"SELECT run_name, {key}, min(id) FROM {table} GROUP BY run_name, {key} ORDER BY 3").fetchall()  # noqa: S608
+        except sqlite3.DatabaseError as error:
+            statement = f"SELECT run_name, {key}, min(id) FROM {table} NOT INDEXED WHERE id BETWEEN ? AND ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
+            found = [row for rows in Salvage(connection, statement, (), 0, self.newest_id(connection)) for row in rows]
+            if found or table != "metrics":
+                return found
+            raise damaged(self.path, error) from error
+
+    def where(self, name: str, run_id: str | None, *, through_index: bool = False) -> tuple[str, tuple[str, ...]]:
+        """A condition that tells the rows of one run, and its values; looked up by the index on runs, or met in the order of ids."""
+        plus = "" if through_index else "+"
+        return (f"{plus}run_id = ?", (run_id,)) if run_id is not None else (f"{plus}run_name = ?", (name,))
 
     def config(self, connection: sqlite3.Connection, name: str, run_id: str | None) -> dict[str, Any]:
         """The settings of a run; those of its last start where it was resumed."""
@@ -106,6 +113,11 @@ class Project:
 
 class NotTrackio(RlhealthError):
     """An SQLite database of another program."""
+
+
+def damaged(path: Path, error: sqlite3.DatabaseError) -> RlhealthError:
+    """What to say where a database gives nothing at all."""
+    return RlhealthError(f"{path}: {error}", hint="the database is damaged; sqlite3's .recover may save some of it", location=str(path))
 
 
 def _alert(level: str, step: int | None, title: str, text: str | None) -> str:
