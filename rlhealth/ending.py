@@ -67,7 +67,7 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
         return told("stopped", f"the log breaks off inside a record at {plan}: its writer was killed, or the disk was full", "died")
     if waiting:
         return told("running", f"last event {idle:.0f} s ago, at {plan}")
-    if short:
+    if short and (math.isfinite(run.last_time) or run.place.kind == "trainer_state"):
         return told("stopped", f"nothing was written after {plan}, and no end was recorded", "silent")
     return told("unknown", f"no end was recorded and the plan is not known; last at {plan}")
 

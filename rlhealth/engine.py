@@ -106,6 +106,7 @@ class Judge:
         self.fixed = translation  # of a run that is written in canonical names already
         self.rules = [rule for rule in rules if rule.cause is None]
         self.diagnoses = [rule for rule in rules if rule.cause is not None]
+        self.families = {rule.id: rule.family for rule in rules}
         self.aliases = aliases or {}
         self.restart()
 
@@ -165,12 +166,12 @@ class Judge:
             finding = one.finding(ending)
             if finding is not None:
                 found.append(finding)
-            elif one.points < one.rule.needs:
-                short[one.rule.id] = Skipped(
-                    one.rule.id, one.rule.family, f"{one.metric.name} has {one.points} of the {one.rule.needs} points it takes to judge"
-                )
+            elif one.points < one.rule.points:
+                reason = f"{one.metric.name} has {one.points} of the {one.rule.points} points it takes to judge"
+                short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
             else:
                 quiet.add(one.rule.id)
+        looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
         for rule in self.others:
             assert rule.when is not None
             if rule.when.ending:
@@ -180,7 +181,8 @@ class Judge:
         for gone in self.vanishing:
             found += gone.findings()
         fired = {one.rule for one in found}
-        skipped += [one for one in short.values() if one.rule not in fired | quiet]
+        waiting = [one for one in short.values() if one.rule not in fired | quiet]
+        skipped += waiting
         ignored = [Ignored(one, reason) for one in found if (reason := (ignore or {}).get(one.rule, (ignore or {}).get(one.family))) is not None]
         found = [one for one in found if not any(one is other.finding for other in ignored)]
         found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
@@ -188,7 +190,11 @@ class Judge:
         if self.translation.is_rl is False or not self.watched:
             quiet, found, diagnosed = set(), [], []
         everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
-        return RunVerdict(self.run, self.translation, ending.state, everything, sorted(skipped, key=lambda one: one.rule), sorted(quiet - fired), ignored)
+        skipped.sort(key=lambda one: one.rule)
+        answer = RunVerdict(self.run, self.translation, ending.state, everything, skipped, sorted(quiet - fired), ignored, self.families)
+        if len(waiting) > len(looked - fired) and not everything:
+            answer.too_short = f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"
+        return answer
 
 
 def shape_of(run: Run) -> Shape:

@@ -236,6 +236,31 @@ class FromBest:
             return in_noise(best - level, self.noise.extend(finite))
 
 
+class GivenBack:
+    """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the first.
+
+    A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
+    """
+
+    def __init__(self, window: int, least: int) -> None:
+        self.level = Rolling(_median, window, least)
+        self.first = np.nan
+        self.best = -np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        level = self.level.extend(values)
+        known = level[~np.isnan(level)]
+        if np.isnan(self.first) and len(known):
+            self.first = float(known[0])
+        best = np.fmax(np.fmax.accumulate(np.where(np.isnan(level), -np.inf, level)), self.best)
+        self.best = float(best[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(level < best, (best - level) / (best - self.first), np.where(np.isnan(level), np.nan, 0.0))
+
+
 class Gain:
     """How far the median of the last `window` points lies above that of the run's first `window` points, in units of noise."""
 
@@ -271,4 +296,4 @@ class Peak:
         return np.where(np.isfinite(peak), peak, np.nan)
 
 
-MEASURES = (*ROLLING, "nonfinite", "share", "from_best", "gain", "peak")
+MEASURES = (*ROLLING, "nonfinite", "share", "from_best", "given_back", "gain", "peak")

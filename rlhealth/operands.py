@@ -118,6 +118,10 @@ def build(condition: Condition) -> measures.Measure:
         inner = measures.Share(window, least, where.above, where.below, where.equals)
     elif condition.measure == "from_best":
         inner = measures.FromBest(window, least)
+    elif condition.measure == "given_back":
+        inner = measures.GivenBack(window, least)
+    elif condition.measure == "given_back":
+        inner = measures.GivenBack(window, least)
     elif condition.measure == "gain":
         inner = measures.Gain(window)
     elif condition.measure == "peak":
@@ -174,8 +178,10 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
     """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none.
 
-    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often.
+    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often; `same` is the anchor.
     """
+    if name == "same" and anchor is not None:
+        return anchor
     for one in name.split("|"):
         metric = clock_of(anchor, translation) if one == "step" else translation.metrics.get(one)
         if metric is not None and len(metric):

@@ -102,6 +102,16 @@ class Condition(Strict):
         return self
 
 
+    @property
+    def points(self) -> int:
+        """How many points it takes until the measure can say anything."""
+        own = 1 if self.measure in ("nonfinite", "peak") else self.least or self.over
+        against = self.ratio_to or self.minus
+        if against is None:
+            return own
+        return max(own, against.first + 1) if against.first is not None else own + max(3, (against.before or 0) // 2)
+
+
 class Test(Strict):
     """A test on the run's settings: equals, one of a list, above or below."""
 
@@ -190,6 +200,13 @@ class Rule(Strict):
         if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
             raise ValueError("a diagnosis has `cause`, every other rule has `when`")
         return self
+
+    @property
+    def points(self) -> int:
+        """How many points it takes until the rule could have told anything; with fewer, it has not looked."""
+        conditions = self.when.conditions if self.when else ()
+        held = self.when.for_ - 1 if self.when else 0
+        return max([self.needs, *(one.points + held for one in conditions)])
 
     @property
     def cites(self) -> str:
