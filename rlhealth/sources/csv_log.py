@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -30,6 +31,7 @@ _BOUND = re.compile(r"__(MIN|MAX)$")
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 16 << 20
+LONGEST_HEADER = 4 << 20
 
 
 class CsvLog(TextLog):
@@ -106,24 +108,14 @@ class CsvLog(TextLog):
             self.rows.take_columns(columns(frame))
 
     def _frame(self, block: bytes) -> pd.DataFrame | None:
-        import pandas as pd  # late: half a second
-
         lines = block.count(b"\n")
         kept = block.replace(b"\0", b"")
-        try:
-            frame = pd.read_csv(
-                io.BytesIO(kept), sep=self._comma, header=None, names=self._names, index_col=False, keep_default_na=False, na_values=[""],
-                on_bad_lines="skip", encoding_errors="replace", comment="#" if kept.startswith(b"#") else None, low_memory=False,
-            )  # fmt: skip
-        except (ValueError, pd.errors.ParserError):  # an unclosed quote swallows the rest: take the lines as they are
-            try:
-                frame = pd.read_csv(
-                    io.BytesIO(kept), sep=self._comma, header=None, names=self._names, index_col=False, keep_default_na=False, na_values=[""],
-                    on_bad_lines="skip", encoding_errors="replace", quoting=csv.QUOTE_NONE, low_memory=False,
-                )  # fmt: skip
-            except (ValueError, pd.errors.ParserError):
-                self.bad += lines
-                return None
+        frame = self._cells(kept)
+        if frame is None:
+            frame = self._cells(kept, quoting=csv.QUOTE_NONE)  # an unclosed quote swallows the rest: take the lines as they are
+        if frame is None:
+            self.bad += lines
+            return None
         lost = lines - len(frame) - sum(not line.strip() for line in kept.split(b"\n")[:-1])
         if lost > 0 and b'"' not in kept:
             self.bad += lost
@@ -132,6 +124,19 @@ class CsvLog(TextLog):
             self.first_bad = self.first_bad or next(long, self.text.line + 1)
         self.text.line += lines
         return frame
+
+    def _cells(self, block: bytes, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> pd.DataFrame | None:
+        import pandas as pd  # late: half a second
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of lines that end in a comma too many
+            try:
+                return pd.read_csv(
+                    io.BytesIO(block), sep=self._comma, header=None, names=self._names, index_col=False, keep_default_na=False, na_values=[""],
+                    on_bad_lines="skip", encoding_errors="replace", quoting=quoting, comment="#" if block.startswith(b"#") else None, low_memory=False,
+                )  # fmt: skip
+            except (ValueError, OverflowError, pd.errors.ParserError):
+                return None
 
     def _read_header(self, block: bytes) -> bytes:
         """Takes the header off the first block and plans what its columns are.
@@ -144,7 +149,10 @@ class CsvLog(TextLog):
         line, _, rest = block.partition(b"\n")
         text = line.decode("utf-8", "replace").strip("\r")
         self._comma = max(",\t;|", key=text.count)
-        cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]
+        except csv.Error:  # a bare carriage return, or a cell of more than 128 KiB
+            cells = [cell.strip(' "') for cell in text[:LONGEST_HEADER].split(self._comma)]
         if not cells:
             return b""
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):

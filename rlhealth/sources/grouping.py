@@ -13,8 +13,9 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
 from rlhealth.sources.growing import open_regular
 from rlhealth.sources.reader import Reader
+from rlhealth.sources.trainer_plan import Plan
 from rlhealth.sources.trainer_state import KIND as TRAINER_STATE
-from rlhealth.sources.trainer_state import Plan, TrainerState
+from rlhealth.sources.trainer_state import TrainerState
 
 TABLES = ("jsonl", "json", "csv", "console")
 #: Folders that trackers and trainers make below the folder that a person named.

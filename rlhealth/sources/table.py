@@ -21,7 +21,8 @@ from rlhealth.sources.reader import Reader
 from rlhealth.sources.row_shapes import looks_like_rows
 from rlhealth.sources.spelling import AXES, number
 from rlhealth.sources.textlog import Part, TextLog
-from rlhealth.sources.trainer_state import OPENING, TrainerState
+from rlhealth.sources.trainer_plan import OPENING
+from rlhealth.sources.trainer_state import TrainerState
 
 FORMATS: dict[str, Callable[..., TextLog]] = {"jsonl": JsonLines, "json": JsonDocument, "csv": CsvLog, "console": ConsoleLog}
 HEAD = 64 << 10  # bytes by which a format is known

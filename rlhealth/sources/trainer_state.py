@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
@@ -19,19 +14,15 @@ from rlhealth.sources.growing import NoHoles, open_regular
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.rows import Rows
-from rlhealth.sources.spelling import number, whole
+from rlhealth.sources.spelling import number
+from rlhealth.sources.trainer_plan import HEAD, OPENING, about, planned_steps
 from rlhealth.sources.walk import Found, walk
 
 KIND = "trainer_state"
 NAME = re.compile(r"^trainer_state.*\.json$")
-#: Where the rows begin: in a trainer's state, or in a bare list of rows.
-OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])')
 SETTINGS = ("num_train_epochs", "train_batch_size", "save_steps", "eval_steps")
 _CHECKPOINT = re.compile(r"^checkpoint-(\d+)$")
 _GLOBAL_STEP = re.compile(rb'"global_step"\s*:\s*(\d{1,18})\b')
-_NUMBERED = re.compile(rb'"(global_step|max_steps|num_train_epochs|epoch|episode)"\s*:\s*(-?\d[\d.eE+-]{0,30})')
-_ANY_ROW = re.compile(r'[,\[]\s*(?=\{\s*")')
-_HEAD, _TAIL = 1 << 16, 1 << 18  # bytes; what stands before and after the rows
 
 
 class TrainerState:
@@ -39,13 +30,15 @@ class TrainerState:
 
     Args:
         path: the file.
-        older: states of earlier checkpoints of the same run, which hold the beginning of its history.
-        name: what reports call the run.
+        folder: the trainer's output folder, in which newer checkpoints are followed; None to stay with the file.
+        older: how many states of earlier checkpoints of the same run there are, which hold the beginning of its history.
     """
 
-    def __init__(self, path: Path, older: int = 0, name: str | None = None) -> None:
+    def __init__(self, path: Path, folder: Path | None = None, older: int = 0) -> None:
         self.path = path
-        self.run = Run(name or run_name(path), Place(KIND, str(path)), clean=None)
+        self._folder = folder
+        self._looked: dict[Path, int] = {}
+        self.run = Run(run_name(path), Place(KIND, str(path)), clean=None)
         if older:
             self.run.notes.append(f"the newest of {older + 1} saved states was read")
         self._rows = Rows(self._begin)
@@ -58,6 +51,7 @@ class TrainerState:
         Raises:
             RlhealthError: where the file cannot be read, or is no trainer's state.
         """
+        self._follow()
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
             stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
@@ -74,6 +68,21 @@ class TrainerState:
         if number and self.run.first_step is not None:  # another run writes where this one wrote
             self.run.rewind(self.run.first_step)
         return self.run
+
+    def _follow(self) -> None:
+        """Goes over to the state of a newer checkpoint."""
+        if self._folder is None:
+            return
+        try:
+            states = {path: path.stat().st_mtime_ns for path in _states_in(self._folder)}
+        except OSError:  # deleted between the two looks
+            return
+        if states and states != self._looked:
+            self._looked = states
+            newest = max(states, key=_rank)
+            if newest != self.path and (_rank(newest) > _rank(self.path) or self.path not in states):
+                self.path = newest
+                self.run.place = Place(KIND, str(newest))
 
     def _take(self, rows: JsonRows) -> bool:
         """Passes over the rows that were read before, and takes the rest."""
@@ -109,55 +118,6 @@ class TrainerState:
         run.planned_steps = planned_steps(state, run) or run.planned_steps
 
 
-class Plan:
-    """The planned number of steps that a saved state tells, for a run that was read elsewhere; only the ends of the file are read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def steps(self, run: Run) -> int | None:
-        """The planned steps, or None where the state does not say, or is another run's."""
-        head, tail = self._ends()
-        before, after = head.partition(b'"log_history"')[0], tail.rpartition(b"]")[2]
-        if b"max_steps" not in after:  # a list stands behind the rows
-            after = tail[max(0, tail.rfind(b'"logging_steps"')) :]
-        state = {key.decode(): json.loads(value) for key, value in _NUMBERED.findall(before + after)}
-        return planned_steps(state, run) if self.is_of(run) else None
-
-    def is_of(self, run: Run) -> bool:
-        """Whether nothing that the state's last rows tell speaks against their being the run's."""
-        tail = self._ends()[1]
-        return _agree(JsonRows(io.BytesIO(tail), OPENING if b'"log_history"' in tail else _ANY_ROW), run)
-
-    def _ends(self) -> tuple[bytes, bytes]:
-        try:
-            with open_regular(self.path) as file:
-                head = file.read(_HEAD)
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-                return head, file.read(_TAIL)
-        except (RlhealthError, OSError):
-            return b"", b""
-
-
-def _agree(rows: Iterable[Mapping[str, Any]], run: Run) -> bool:
-    """Whether the rows of a state tell what the run tells at the same steps."""
-    compared = alike = 0
-    for row in rows:
-        step = whole(row.get("step"))
-        if step is None:
-            continue
-        for tag, value in row.items():
-            series = run.series.get(f"train/{tag}", run.series.get(tag))
-            told = number(value)
-            if tag == "step" or series is None or told is None or not math.isfinite(told):
-                continue
-            at = int(np.searchsorted(series.steps, step))
-            if at < len(series) and series.steps[at] == step:
-                compared += 1
-                alike += math.isclose(series.values[at], told, rel_tol=1e-3, abs_tol=1e-4)
-    return not compared or 2 * alike > compared
-
-
 def find(where: Path, found: Found | None = None) -> list[Reader]:
     """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is read."""
     if where.is_file():
@@ -180,43 +140,31 @@ def run_name(path: Path) -> str:
     return folder.name or path.stem
 
 
-def about(head: str, tail: str) -> dict[str, Any]:
-    """What a state says beside its rows, from the text before and after them."""
-    for text in (f"{head}]{tail}", f"{head}]}}"):
-        try:
-            state = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        return state if isinstance(state, dict) else {}
-    return {}
-
-
-def planned_steps(state: Mapping[str, Any], run: Run) -> int | None:
-    """The number of steps the trainer meant to take, in the steps that the rows count.
-
-    The PPO trainer of TRL (its state has `episode`) counts optimiser steps in `max_steps` and updates in `global_step` up to 0.13; the share of
-    the planned epochs that has passed tells the updates in every version.
-    """
-    most = whole(state.get("max_steps"))
-    if "episode" in state:
-        epochs, passed, step = (number(state.get(key)) for key in ("num_train_epochs", "epoch", "global_step"))
-        if epochs and passed and step:
-            return round(epochs / passed * step)
-        return None
-    return most if most and most > 0 else None
-
-
 def _newest(paths: list[Path]) -> TrainerState:
     """The state that goes furthest; of equals, the one outside a checkpoint folder."""
-    best = max(paths, key=lambda path: (saved_step(path), not _CHECKPOINT.match(path.parent.name), path.name))
-    return TrainerState(best, older=len(paths) - 1)
+    best = max(paths, key=_rank)
+    return TrainerState(best, output_folder(best) if best.name == "trainer_state.json" else None, older=len(paths) - 1)
+
+
+def _rank(path: Path) -> tuple[int, bool, str]:
+    return (saved_step(path), not _CHECKPOINT.match(path.parent.name), path.name)
+
+
+def _states_in(folder: Path) -> list[Path]:
+    """The states that lie where transformers puts them: in the output folder, and in its two newest checkpoints."""
+    try:
+        checkpoints = sorted((int(found[1]), one) for one in folder.iterdir() if (found := _CHECKPOINT.match(one.name)))
+        folders = [folder, *(one for _, one in checkpoints[-2:])]
+        return [path for one in folders if (path := one / "trainer_state.json").is_file()]
+    except OSError:
+        return []
 
 
 def saved_step(path: Path) -> int:
     """The step at which a state was saved: its `global_step`, or the number of its checkpoint, or -1."""
     try:
         with open_regular(path) as file:
-            found = _GLOBAL_STEP.search(file.read(_HEAD))
+            found = _GLOBAL_STEP.search(file.read(HEAD))
     except (RlhealthError, OSError):
         found = None
     checkpoint = _CHECKPOINT.match(path.parent.name)

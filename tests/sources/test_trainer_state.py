@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
-from rlhealth.sources.trainer_state import Plan, TrainerState, find
+from rlhealth.sources.trainer_plan import Plan
+from rlhealth.sources.trainer_state import TrainerState, find
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 GRPO = FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json"
@@ -123,6 +124,20 @@ def test_a_state_that_was_written_anew_is_read_on(tmp_path: Path) -> None:
     assert reader.poll()
     assert same(points(reader.run), expected(path))
     assert {tag: one.revision for tag, one in reader.run.series.items() if tag in revisions} == revisions, "old points were touched"
+
+
+def test_a_newer_checkpoint_is_followed_also_when_the_old_one_is_deleted(tmp_path: Path) -> None:
+    shutil.copytree(RESUMED / "checkpoint-20", tmp_path / "checkpoint-20")
+    (reader,) = find(tmp_path)
+    reader.poll()
+    assert reader.run.last_step == 20
+    (tmp_path / "checkpoint-100").mkdir()
+    assert not reader.poll(), "the checkpoint is there and its state is not yet"
+    shutil.copy(RESUMED / "checkpoint-100" / "trainer_state.json", tmp_path / "checkpoint-100")
+    shutil.rmtree(tmp_path / "checkpoint-20")
+    assert reader.poll()
+    assert same(points(reader.run), expected(RESUMED / "checkpoint-100" / "trainer_state.json"))
+    assert not reader.run.resumed_at
 
 
 def test_a_history_that_a_resume_cut_back_is_followed(tmp_path: Path) -> None:
