@@ -21,6 +21,7 @@ REPORTS = {
     "sarif": "rlhealth.reports.sarif",
     "gitlab": "rlhealth.reports.gitlab",
     "csv": "rlhealth.reports.csv_report",
+    "html": "rlhealth.reports.html",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from importlib.resources import files
@@ -44,14 +45,18 @@ def worst(run: RunVerdict) -> Finding | None:
 
 
 def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
-    """Runs by verdict, then by how many criticals and warnings, then by the earliest onset; healthy runs by name."""
+    """Runs by verdict, then by how many criticals and warnings, then by the earliest onset; healthy runs by name, s2 before s10."""
 
-    def key(run: RunVerdict) -> tuple[int, int, int, int, str]:
+    def key(run: RunVerdict) -> tuple[int, int, int, int, list[tuple[int, str]]]:
         criticals = sum(one.severity == Severity.CRITICAL for one in run.findings)
         warnings = sum(one.severity == Severity.WARNING for one in run.findings)
-        return _RANK[run.verdict], -criticals, -warnings, min((one.first_step for one in run.findings), default=0), run.name
+        return _RANK[run.verdict], -criticals, -warnings, min((one.first_step for one in run.findings), default=0), _natural(run.name)
 
     return sorted(runs, key=key)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() and part.isascii() and len(part) < 20 else (-1, part) for part in re.split(r"([0-9]+)", name)]
 
 
 def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:

@@ -1,0 +1,95 @@
+"""The HTML report: one file that needs no network, verdict and cause first, every chart inline, readable without scripts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from rlhealth import __version__
+from rlhealth.findings import RunVerdict, Verdict, counts
+from rlhealth.reports import Look, words
+from rlhealth.reports.html.markup import Html, el, join
+from rlhealth.reports.html.story import SIGNS, badge, body, facts
+from rlhealth.reports.html.table import table
+from rlhealth.reports.stories import worst_first
+
+_CURVES = 450_000  # characters that all small charts of a page may take together
+_PER_BUCKET = 13  # characters: two points of a path
+_ORDER = ("critical", "warning", "unknown", "unreadable", "healthy")
+_DETAILS = 60  # runs told in full; of more, only those that are not healthy
+
+
+def render(verdict: Verdict, look: Look) -> str:
+    """The page."""
+    runs = worst_first(verdict.runs)
+    keys = {id(run): f"run-{number}" for number, run in enumerate(runs)}
+    several = len(runs) + len(verdict.errors) > 1
+    told = runs if len(runs) <= _DETAILS else [run for run in runs if run.verdict != "healthy"][: 2 * _DETAILS]
+    vitals_only = len(told) > 1 and sum(len(run.translation.metrics) for run in told) > 600
+    charts = sum(6 if vitals_only else len(run.translation.metrics) for run in told)
+    buckets = int(min(150, max(24, _CURVES / _PER_BUCKET / max(1, charts))))
+    main = _several(verdict, runs, told, keys, buckets, vitals_only) if several else _single(verdict, runs, buckets)
+    style, script = (Html((files(__package__) / name).read_text("utf-8").strip()) for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    title = f"{SIGNS[verdict.verdict]} {runs[0].name if len(runs) == 1 else words.plural(len(runs), 'run')}: {verdict.verdict} · rlhealth"
+    head = el(
+        "head", el("meta", charset="utf-8"), el("meta", http_equiv="Content-Security-Policy", content=policy), el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"), el("title", title), el("style", style),
+    )  # fmt: skip
+    page = el("html", head, el("body", _top(), el("main", main, id="main"), _foot(verdict), el("script", script)), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _top() -> Html:
+    theme = el("button", "◐", type="button", id="theme", aria_label="Dark or light", title="Dark or light")
+    return el("header", el("a", "Skip to the verdict", href="#main", class_="hidden skip"), el("span", "rlhealth", class_="brand"), theme, class_="top")
+
+
+def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int) -> Html:
+    if not runs:
+        said = [
+            el("section", el("h3", badge("unknown", "unreadable"), " ", error.message), el("p", error.hint), class_="story unknown") for error in verdict.errors
+        ]
+        return join(el("h1", "No run could be read"), *said)
+    run = runs[0]
+    return el(
+        "article",
+        el("h1", run.name),
+        el("p", badge(run.verdict, words.tally(run)), class_="verdict"),
+        facts(run),
+        el("h2", "The verdict", class_="hidden"),
+        body(run, "run-0", buckets, False),
+    )
+
+
+def _several(verdict: Verdict, runs: list[RunVerdict], told: list[RunVerdict], keys: dict[int, str], buckets: int, vitals_only: bool) -> Html:
+    found = [badge(word if word in SIGNS else "unknown", f"{count} {word}") for word in _ORDER if (count := counts(verdict)[word])]
+    shown = {id(run) for run in told}
+    sections = [
+        el(
+            "details",
+            el("summary", el("h2", run.name), badge(run.verdict, words.tally(run))),
+            facts(run),
+            body(run, keys[id(run)], buckets, vitals_only),
+            id=keys[id(run)],
+            class_="run",
+            open=run.verdict != "healthy" and number == 0,
+        )
+        if id(run) in shown
+        else el("details", el("summary", el("h2", run.name), badge(run.verdict)), facts(run), id=keys[id(run)], class_="run")
+        for number, run in enumerate(runs)
+    ]
+    title = words.plural(len(runs) + len(verdict.errors), "run")
+    return join(
+        el("h1", title),
+        el("p", *(join(one, " ") for one in found), class_="verdict"),
+        table(verdict, runs, keys),
+        el("div", *sections, class_="details"),
+    )
+
+
+def _foot(verdict: Verdict) -> Html:
+    unmet = [el("p", f"{run.name}: required rule could not look: {name}", class_="problem") for run, name in verdict.unmet]
+    return el("footer", *unmet, el("p", words.closing(verdict)), el("p", f"rlhealth {__version__}", class_="version"))
