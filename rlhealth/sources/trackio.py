@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -24,9 +25,11 @@ from rlhealth.sources.wandb_values import training_config
 
 ADDRESS = "trackio://"
 SMALLEST_ROW = 16  # bytes
-BATCH = 2000  # rows at once: bounds the memory
+BATCH, BATCH_SIZE = 2000, 8 << 20  # rows and bytes at once: bounds the memory
+_METRICS = f"CASE WHEN length(metrics) < {16 << 20} THEN metrics END"  # what is longer is no row of metrics
 _EPOCH_ONLY = frozenset({"train/epoch"})
-Row = tuple[int, str, int, bytes | str]
+_BESIDE = frozenset({"train/global_step", "_step", "_timestamp"})
+Row = tuple[int, str, int, bytes | str | None]
 
 
 class TrackioReader:
@@ -69,14 +72,13 @@ class TrackioReader:
     def _new_rows(self, connection: sqlite3.Connection) -> Iterator[list[Row]]:
         first = self._last_id + 1
         where, keys = self.project.where(self.name, self.run_id, through_index=not first and not self.alone)
-        statement = f"SELECT id, timestamp, step, metrics FROM metrics WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608 (names are ours)
+        statement = f"SELECT id, timestamp, step, {_METRICS} FROM metrics WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608 (names are ours)
         try:
             cursor = connection.execute(statement, (first, NEWEST, *keys))
-            while rows := cursor.fetchmany(BATCH):
-                yield rows
+            yield from _batches(cursor)
         except sqlite3.DatabaseError:
             where, keys = self.project.where(self.name, self.run_id)
-            statement = f"SELECT id, timestamp, step, metrics FROM metrics NOT INDEXED WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608
+            statement = f"SELECT id, timestamp, step, {_METRICS} FROM metrics NOT INDEXED WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608
             rest = Salvage(connection, statement, keys, self._last_id + 1, self.project.newest_id(connection))
             yield from rest
             most = sum(here[1] for here in self.project.database.signature if here) // SMALLEST_ROW  # a damaged counter may say anything
@@ -90,12 +92,17 @@ class TrackioReader:
             if not isinstance(row, dict):
                 self._unreadable += 1
                 continue
-            self._ended = {key for key in row if key != "train/global_step"} == _EPOCH_ONLY
             row["_step"] = step
             row["_timestamp"] = _seconds(timestamp)
             found.append(row)
         if found:
-            self._rows.take_columns(columns_of(found))
+            self._ended = found[-1].keys() - _BESIDE == _EPOCH_ONLY
+            columns = columns_of(found)
+            if columns is not None:
+                self._rows.take_columns(columns)
+            else:
+                for row in found:
+                    self._rows.take(row)
 
     def _describe(self, connection: sqlite3.Connection) -> None:
         run = self.run
@@ -159,6 +166,19 @@ def folder() -> Path:
     return Path(os.environ.get("HF_HOME") or cache).expanduser() / "trackio"
 
 
+def _batches(cursor: Iterable[Row]) -> Iterator[list[Row]]:
+    rows: list[Row] = []
+    size = 0
+    for row in cursor:
+        rows.append(row)
+        size += len(row[3] or b"")
+        if len(rows) == BATCH or size > BATCH_SIZE:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
+
+
 def _in_project(project: Project) -> list[Reader]:
     runs = project.runs()
     return [TrackioReader(project, name, run_id, alone=len(runs) == 1) for name, run_id in runs]
@@ -189,6 +209,7 @@ def _looks_like_trackio(path: Path) -> bool:
     return is_sqlite or path.parent.name == "trackio" or path.with_suffix(".lock").exists()
 
 
+@lru_cache(4)  # rows are written in batches, which share a time
 def _seconds(timestamp: object) -> float:
     try:
         return datetime.fromisoformat(str(timestamp)).timestamp()

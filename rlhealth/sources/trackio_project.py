@@ -136,8 +136,10 @@ def _parser() -> Callable[[bytes | str], Any]:
     return parser
 
 
-def loads(text: bytes | str) -> Any:
+def loads(text: bytes | str | None) -> Any:
     """A JSON value, or None where it is none."""
+    if text is None:
+        return None
     try:
         return _parser()(text)
     except (ValueError, TypeError, RecursionError):
