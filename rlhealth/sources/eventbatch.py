@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rlhealth.run import Floats, Ints
-from rlhealth.sources.eventrecord import Event, Item, Scalar, event
+from rlhealth.sources.eventrecord import Event, event
+from rlhealth.sources.eventvalues import Item, Scalar
 
 _MOST_KINDS = 100_000
 _SIMPLE_VALUE = 0x15  # the key of Summary.Value.simple_value

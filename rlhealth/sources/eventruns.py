@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.eventrecord import Settings, Text
 from rlhealth.sources.eventsettings import holds_settings_only, in_text, named
+from rlhealth.sources.eventvalues import Settings, Text
 
 _PEEK = 256 << 10
 _CLOCK_SLACK = 60.0  # seconds by which the clocks of two machines may differ

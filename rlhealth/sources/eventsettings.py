@@ -10,7 +10,7 @@ from typing import Any
 
 from rlhealth.run import flat
 from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.eventrecord import Settings, Text
+from rlhealth.sources.eventvalues import Settings, Text
 from rlhealth.sources.walk import NAMES
 
 _TAGS = {"args", "training_args", "config", "cfg", "hyperparameters", "hparams", "hyperparams", "hyper_parameters", "model_config"}

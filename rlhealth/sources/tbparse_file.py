@@ -11,7 +11,7 @@ import numpy as np
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.eventbatch import Batch
 from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.eventrecord import Bins, Settings, Text
+from rlhealth.sources.eventvalues import Bins, Settings, Text
 
 
 class TbparseFile(EventFile):

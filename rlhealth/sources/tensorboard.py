@@ -11,9 +11,9 @@ from rlhealth.run import Place, Run
 from rlhealth.sources import eventruns
 from rlhealth.sources.eventbatch import Batch
 from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.eventrecord import Bins, Settings, Text
 from rlhealth.sources.eventruns import Launches
 from rlhealth.sources.eventsettings import Beside, in_text, named
+from rlhealth.sources.eventvalues import Bins, Settings, Text
 from rlhealth.sources.walk import NAMES, reason, regular, walk
 
 #: Names the reader of event files where a caller does not: "fast" or "tbparse".

@@ -22,7 +22,7 @@ from tensorboard.plugins.text import summary_v2 as text_summary
 from rlhealth.sources import crc32c, eventfile
 from rlhealth.sources.eventbatch import Decoder
 from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.eventrecord import Bins, Settings, Text
+from rlhealth.sources.eventvalues import Bins, Settings, Text
 from tests.sources.event_files import FILES, START, Columns, assert_same, by_protobuf, by_tbparse, columns, framed, rows, scalar, write
 
 TAGS = ["train/loss", "train/reward", "train/kl", "train/completions/mean_length", "train/epoch"]
