@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Translation
 from rlhealth.rules import Rule
@@ -35,10 +37,18 @@ def explain(findings: list[Finding], diagnoses: Iterable[Rule], translation: Tra
     return named, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
 
 
+def points_between(translation: Translation, begin: Finding, step: int) -> int:
+    """How many points of its metric lie between the beginning of a finding and a later step."""
+    metric = translation.metrics.get(begin.metric)
+    if metric is None:
+        return step - begin.first_step
+    return int(np.searchsorted(metric.steps, step) - np.searchsorted(metric.steps, begin.first_step))
+
+
 def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) -> tuple[Finding, list[Finding]] | None:
     """One diagnosis over the findings: the finding that it makes, and those that it explains; None without evidence."""
     assert rule.cause is not None
-    graded = [one for one in findings if one.severity >= Severity.WARNING]
+    graded = [one for one in findings if one.severity >= Severity.WARNING or one.rule in rule.cause.first]
     if any(one.rule in rule.cause.none or one.family in rule.cause.none for one in graded):
         return None
     first = sorted((one for one in graded if one.rule in rule.cause.first or one.family in rule.cause.first), key=lambda one: (one.first_step, one.raised_step))
@@ -46,7 +56,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
         return None
     begin = first[0]
     then = [one for one in graded if one is not begin and (one.rule in rule.cause.then or one.family in rule.cause.then) and one.first_step >= begin.first_step]
-    if not then:
+    if not then or (rule.cause.within is not None and points_between(translation, begin, min(one.first_step for one in then)) > rule.cause.within):
         return None
     members = sorted([*first, *(one for one in then if one not in first)], key=lambda one: (one.first_step, one.raised_step))
     raised = max(begin.raised_step, min(one.raised_step for one in then))

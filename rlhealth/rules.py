@@ -156,12 +156,15 @@ class Worse(Strict):
 
 
 class Cause(Strict):
-    """What a diagnosis reads: which findings (rule ids or families) begin first, and which follow from them."""
+    """What a diagnosis reads: which findings (rule ids or families) begin first, and which follow from them.
+
+    `none` are findings that rule it out; the first that follows begins `within` so many points of the cause's metric.
+    """
 
     first: tuple[str, ...]
     then: tuple[str, ...]
     none: tuple[str, ...] = ()
-    within: Number | None = None
+    within: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
 class Source(Strict):
