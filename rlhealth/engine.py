@@ -183,8 +183,9 @@ class Judge:
         fired = {one.rule for one in found}
         waiting = [one for one in short.values() if one.rule not in fired | quiet]
         skipped += waiting
-        ignored = [Ignored(one, reason) for one in found if (reason := (ignore or {}).get(one.rule, (ignore or {}).get(one.family))) is not None]
-        found = [one for one in found if not any(one is other.finding for other in ignored)]
+        unwanted = ignore or {}
+        ignored = [Ignored(one, reason) for one in found if (reason := unwanted.get(one.rule) or unwanted.get(one.family))]
+        found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
         found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
         quiet |= told_not
         if self.translation.is_rl is False or not self.watched:
