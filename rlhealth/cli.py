@@ -16,6 +16,7 @@ from rlhealth.errors import RlhealthError
 if TYPE_CHECKING:
     from rlhealth.findings import Gate, Verdict
     from rlhealth.reports import Look
+    from rlhealth.settings import Settings
 
 app = typer.Typer(
     name="rlhealth",
@@ -51,7 +52,9 @@ Where = Annotated[
     list[str],
     typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
 ]
-FailOnFlag = Annotated[FailOn, typer.Option("--fail-on", help="The least severity that makes the check fail (exit 1).")]
+FailOnFlag = Annotated[
+    FailOn | None, typer.Option("--fail-on", help="The least severity that makes the check fail (exit 1); critical where not given.", show_default=False)
+]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: leave with 0 whatever was found.")]
 Formats = Annotated[
     list[str] | None, typer.Option("-f", "--format", help="terminal, json, … ; may be given several times, each followed by its own -o.", show_default=False)
@@ -71,9 +74,12 @@ ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
 Require = Annotated[
     list[str] | None, typer.Option("--require", help="Fail where these rules or families could not look; several with commas.", show_default=False)
 ]
-MinSteps = Annotated[int, typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False)]
+MinSteps = Annotated[int | None, typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False)]
 BaselineFlag = Annotated[Path | None, typer.Option("--baseline", help="Accept the findings in this file: only what is new or worse fails.", show_default=False)]
 WriteBaseline = Annotated[Path | None, typer.Option("--write-baseline", help="Accept everything found now, and write it to this file.", show_default=False)]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="The settings file; else rlhealth.toml or pyproject.toml, from here upwards.", show_default=False)
+]
 Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False)]
 
 
@@ -134,7 +140,7 @@ def _options(version: Annotated[bool, typer.Option("--version", callback=_versio
 @app.command()
 def check(
     where: Where,
-    fail_on: FailOnFlag = FailOn.critical,
+    fail_on: FailOnFlag = None,
     exit_zero: ExitZero = False,
     format: Formats = None,
     output: Outputs = None,
@@ -144,9 +150,10 @@ def check(
     ignore: IgnoreFlag = None,
     alias: Alias = None,
     require: Require = None,
-    min_steps: MinSteps = 0,
+    min_steps: MinSteps = None,
     baseline: BaselineFlag = None,
     write_baseline: WriteBaseline = None,
+    config: Config = None,
     color: ColorFlag = Color.auto,
     width: Width = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
@@ -156,19 +163,35 @@ def check(
     from rlhealth import baseline as known
     from rlhealth.check import check as check_runs
     from rlhealth.rules import check_names, choose, load_rules
+    from rlhealth.settings import apply
 
-    judged_by = load_rules(*(rules or ()))
-    gate = _gate(fail_on, exit_zero, _listed(require), min_steps)
+    settings = settings_of(config)
+    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    gate = _gate(fail_on or FailOn(settings.fail_on or "critical"), exit_zero, _listed(require) or settings.require, _first(min_steps, settings.min_steps))
     check_names(judged_by, gate.require, "--require")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     verdict = check_runs(
-        where, source=source, rules=choose(judged_by, select or ()), gate=gate,
-        aliases=_aliases(alias), ignore=dict.fromkeys(ignore or (), "--ignore"), baseline=accepted,
+        where, source=source, rules=choose(judged_by, select or settings.select), gate=gate,
+        aliases={**settings.aliases, **_aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=accepted,
     )  # fmt: skip
     if write_baseline:
         known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
     report(verdict, format, output, look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)
+
+
+def settings_of(config: Path | None) -> Settings:
+    """The project's settings; what the user should know of them goes to stderr."""
+    from rlhealth.settings import load_settings
+
+    settings = load_settings(file=config)
+    for note in settings.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return settings
+
+
+def _first(given: int | None, said: int | None) -> int:
+    return given if given is not None else said or 0
 
 
 def _gate(fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0) -> Gate:
@@ -228,6 +251,10 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
         for unread in verdict.errors:
             print_error(unread)
 
+
+from rlhealth import watch_cli  # noqa: E402 (it takes its flags from here)
+
+app.command()(watch_cli.watch)
 
 if __name__ == "__main__":
     main()

@@ -27,7 +27,7 @@ FAMILIES = (
 class Strict(BaseModel):
     """A model that refuses unknown keys and numbers written as text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Limit(Strict):
