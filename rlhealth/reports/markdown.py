@@ -61,6 +61,8 @@ def _run(run: RunVerdict) -> str:
     facts = [run.translation.title, words.tracker(run.run.place.kind), steps, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else ""]
     lines = [f"### {_SIGNS[run.verdict]} {_code(run.name)}: {words.tally(run)}", "", " · ".join(_text(one) for one in facts if one), ""]
     lines += [f"> No answer: {_text(run.no_answer)}\n"] if run.no_answer else []
+    if run.no_answer:
+        lines += [f"**No answer**: {_text(run.no_answer)}", ""]
     lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
     told = stories(run)
     if not told:

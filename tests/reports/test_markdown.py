@@ -26,7 +26,7 @@ def test_the_verdict_comes_first_then_the_cause_with_its_consequences_as_one_tab
     rows = re.findall(r"<code>([a-z-]+)</code>", cause[: cause.index("</table>")])
     assert [row for row in rows if "-" in row][:3] == ["grad-norm-spike", "kl-high", "entropy-collapse"]
     assert re.search(r"<code>[▁▂▃▄▅▆▇█]{20}</code>", cause)
-    assert text.rstrip().endswith("1 ignored, 4 rules skipped; fail\\-on critical; exit 1")
+    assert text.rstrip().endswith("1 ignored, 4 rules skipped; fail-on critical; exit 1")
 
 
 def test_thirty_runs_are_a_table_and_the_healthy_one_row(many: Verdict) -> None:
@@ -41,7 +41,7 @@ def test_thirty_runs_are_a_table_and_the_healthy_one_row(many: Verdict) -> None:
 def test_no_name_from_a_log_is_markup_a_link_or_a_mention(name: str, request: pytest.FixtureRequest) -> None:
     shown = html(write(request.getfixturevalue(name), "markdown"))
     tags = set(re.findall(r"<(/?[a-zA-Z0-9]+)", shown))
-    ours = {"h2", "h3", "h4", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "ul", "li", "em", "hr", "blockquote"}
+    ours = {"h2", "h3", "h4", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "ul", "li", "em", "strong", "hr", "blockquote"}
     assert {tag.removeprefix("/") for tag in tags} <= ours
     prose = re.sub("<code>.*?</code>", "", shown)  # GitHub looks for links and mentions outside code only
     assert "://" not in prose

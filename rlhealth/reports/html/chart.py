@@ -11,7 +11,7 @@ from rlhealth.findings import Finding
 from rlhealth.reports import words
 from rlhealth.reports.html.curve import Scale, breaks, path, scale_of, thinned
 from rlhealth.reports.html.levels import Level
-from rlhealth.reports.html.markup import Html, el, join
+from rlhealth.reports.html.markup import Html, el
 from rlhealth.reports.stories import logarithmic
 
 if TYPE_CHECKING:
@@ -138,12 +138,10 @@ def spoken(metric: Metric, marks: Marks) -> str:
 
 def axis(span: Span, onset: int | None = None, said: str = "", tone: str = "") -> Html:
     """The steps below one or more charts, and where the onset lies."""
-    wide = max(1, span[1] - span[0])
-    mark: Html | None = None
-    if onset is not None:
-        share = 100 * (onset - span[0]) / wide
-        side = "left" if share < 60 else "right"
-        place = f"left:{share:.2f}%" if side == "left" else f"right:{100 - share:.2f}%"
-        words_ = join(el("b", "▲", aria_hidden="true"), f" {said}") if side == "left" else join(f"{said} ", el("b", "▲", aria_hidden="true"))
-        mark = el("span", words_, class_=f"mark {side} {tone}", style=place)
-    return el("div", el("span", words.grouped(span[0]), class_="from"), el("span", words.grouped(span[1]), class_="to"), mark, class_="axis")
+    share = 100 * (onset - span[0]) / max(1, span[1] - span[0]) if onset is not None else 50.0
+    ends = [el("span", words.grouped(step), class_=side) for step, side, near in ((span[0], "from", share < 8), (span[1], "to", share > 92)) if not near]
+    if onset is None:
+        return el("div", *ends, class_="axis")
+    sign = el("b", "▲", class_=f"mark {tone}", style=f"left:{share:.2f}%", aria_hidden="true")
+    label = el("span", said, class_="said", style=f"left:{share:.2f}%;transform:translateX(-{share:.2f}%)")  # never beyond either end
+    return el("div", *ends, sign, label, class_="axis")

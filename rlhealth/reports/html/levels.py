@@ -44,7 +44,12 @@ def _conditions() -> dict[str, Condition]:
 def level_of(one: Finding, metric: Metric) -> Level | None:
     """The limit as a level of the metric's own values, or None where the rule measures something else (noise, a rise, a share of points)."""
     condition = _conditions().get(one.rule)
-    if condition is None or one.limit is None or not np.isfinite(one.limit) or condition.measure not in _LEVELS or condition.per is not None:
+    return None if condition is None or one.limit is None else level_under(condition, one.limit, metric)
+
+
+def level_under(condition: Condition, limit: float, metric: Metric) -> Level | None:
+    """The limit of a rule's condition as a level of the metric's own values, or None where it is none."""
+    if not np.isfinite(limit) or condition.measure not in _LEVELS or condition.per is not None:
         return None
     side = next(side for side in ("above", "below", "equals") if getattr(condition, side) is not None)
     for against, combine in ((condition.ratio_to, np.multiply), (condition.minus, np.add)):
@@ -52,8 +57,8 @@ def level_of(one: Finding, metric: Metric) -> Level | None:
             if against.first is None:
                 return None
             start = metric.values[np.isfinite(metric.values)][: against.first]
-            return Level(float(combine(one.limit, np.median(start))), side) if len(start) else None
-    return Level(one.limit, side)
+            return Level(float(combine(limit, np.median(start))), side) if len(start) else None
+    return Level(limit, side)
 
 
 def usual(one: Finding, metric: Metric) -> tuple[float, float] | None:

@@ -48,7 +48,8 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool) -> Html:
     """Everything about one run below its name."""
     span = words.span_of(run)
     told = stories(run)
-    parts: list[Html | None] = [_remarks(run)]
+    blank = el("p", f"No answer: {run.no_answer}.", class_="quiet") if run.no_answer else None
+    parts: list[Html | None] = [blank, _remarks(run)]
     for number, (cause, following) in enumerate(told[:_STORIES]):
         parts.append(_story(run, cause, following, span, f"{key}-f{number}"))
     if len(told) > _STORIES:
@@ -56,8 +57,6 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool) -> Html:
     if not told and run.verdict == "healthy":
         blind = f"; {len(run.skipped)} could not look" if run.skipped else ""
         parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} looked and found nothing{blind}.", class_="quiet"))
-    if run.verdict == "unknown":
-        parts.append(el("p", "No rule could look at this run, so nothing is known about its health.", class_="quiet"))
     if span is not None:
         parts.append(_metrics(run, span, key, buckets, vitals_only))
     parts.append(_rules(run))
