@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,14 @@ class Extent:
 
 @dataclass
 class Launches:
-    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under which a person knows it."""
+    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under which a person knows it.
+
+    `parts` are files of single curves in sub-folders, and what is put behind their tag.
+    """
 
     files: list[Path]
     extent: Extent = field(default_factory=Extent)
+    parts: list[tuple[Path, str]] = field(default_factory=list)
     place: Path = Path()
     name: str = ""
     notes: list[str] = field(default_factory=list)
@@ -130,13 +134,33 @@ def launches(files: Iterable[Path], root: Path) -> list[Launches]:
     folders: dict[Path, list[Path]] = {}
     for path in files:
         folders.setdefault(path.parent, []).append(path)
+    parts = dict(_parts(folders))
     places: dict[Path, list[Path]] = {}
     for folder, paths in folders.items():
-        if not (holds_settings_only(folder) and folder.parent in folders):
+        if folder not in parts and not (holds_settings_only(folder) and folder.parent in folders):
             places.setdefault(folder.parent if is_dated(folder) else folder, []).extend(paths)
     found = [run for paths in places.values() for run in _runs_in(paths)]
+    for folder, (above, curve) in parts.items():
+        writers = {process(path) for path in folders[folder]}
+        for run in found:
+            if any(path.parent == above and process(path) in writers for path in run.files):
+                run.parts += [(path, curve) for path in folders[folder]]
     _name(found, root)
     return found
+
+
+def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Path, str]]]:
+    """Folders that `add_scalars` made below a run's: each holds one curve, under the main tag, from which the folder takes its name."""
+    for folder, paths in folders.items():
+        writers = {process(path) for path in paths}
+        for above in folder.parents:
+            if "" not in writers and writers <= {process(path) for path in folders.get(above, ())}:
+                below = folder.relative_to(above).as_posix()
+                tags = {tag for path in paths for tag in _extent_or_none(path).first_steps}
+                starts = [start for tag in tags for start in (tag.replace("/", "_") + "_", tag + "/") if below.startswith(start)]
+                if len(tags) == len(starts) == 1:
+                    yield folder, (above, below[len(starts[0]) :])
+                    break
 
 
 def _runs_in(paths: list[Path]) -> list[Launches]:

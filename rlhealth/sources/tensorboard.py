@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,9 +58,10 @@ class TensorboardReader:
     def __init__(self, launches: Launches, root: Path | None = None, *, known: Iterable[Path] = (), reader: str | None = None) -> None:
         self._launches = launches
         self._root = root
-        self._known = {*known, *launches.files}
+        self._known = {*known, *launches.files, *(path for path, _ in launches.parts)}
         self._open = _opener(reader)
         self._files: list[EventFile] = [self._open(path) for path in launches.files]
+        self._parts = [(self._open(path), curve) for path, curve in launches.parts]
         self._beside = self._look_beside()
         self._entered: set[Path] = set()
         self._listed: dict[Path, int] = {}
@@ -90,6 +92,7 @@ class TensorboardReader:
                 errors.append(RlhealthError(f"{file.path}: not a TensorBoard event file", hint=hint, location=str(file.path)))
         if len(errors) == len(self._files):
             raise errors[0]
+        new |= self._take_parts()
         self.run.config.update(self._beside.settings([file.path for file in self._files]))
         self.run.versions.update(self._beside.versions())
         self._tell(errors)
@@ -125,6 +128,16 @@ class TensorboardReader:
                 run.config.update(in_text(item))
             elif isinstance(item, Settings):
                 run.config.update(named(item.values))
+
+    def _take_parts(self) -> bool:
+        new = False
+        for file, curve in self._parts:
+            with contextlib.suppress(OSError):  # one curve less is no reason to leave the run unread
+                for batch in file.read():
+                    for tag, points in batch.points.items():
+                        self.run.add(f"{tag}/{curve}", *points.arrays())
+                    new = True
+        return new
 
     def _enter(self, number: int, begins: list[int]) -> None:
         """With the first points of a later launch the run goes back to where that one began; `begins` are its first steps of tags that are known."""

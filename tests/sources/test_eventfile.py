@@ -26,6 +26,17 @@ from rlhealth.sources.eventvalues import Bins, Settings, Text
 from tests.sources.event_files import FILES, START, Columns, assert_same, by_protobuf, by_tbparse, columns, framed, rows, scalar, write
 
 TAGS = ["train/loss", "train/reward", "train/kl", "train/completions/mean_length", "train/epoch"]
+PAYLOADS = [
+    event.SerializeToString()
+    for event in (
+        scalar("train/loss", 0.25, 300),
+        Event(step=4, summary=histogram_summary.histogram_pb("ratio", [1.0, 2.0, 3.0], buckets=2)),
+        Event(step=3, summary={"value": [{"tag": "ratio", "histo": {"min": 0.5, "max": 1.75, "bucket_limit": [1.0, 2.0], "bucket": [3.0, 5.0]}}]}),
+        Event(step=0, summary=text_summary.text_pb("args/text_summary", '{"beta": 0.04}')),
+        Event(step=0, summary=hparams_summary.hparams_pb({"lr": 1e-3, "name": "a", "adaptive": True})),
+        Event(step=0, summary=scalar_summary.scalar_pb("new", 0.5)),
+    )
+]
 anything = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -299,6 +310,17 @@ def test_no_damage_makes_it_fail_or_invent_points(tmp_path: Path, data: st.DataO
         assert set(zip(*parts, strict=True)) <= set(zip(*expected[tag], strict=True))
     again = columns(EventFile(path, vectorised=False))
     assert_same(found, again)
+
+
+@given(st.lists(st.binary(max_size=60) | st.tuples(st.sampled_from(PAYLOADS), st.integers(0, 400), st.binary(min_size=1, max_size=4)), max_size=20))
+@anything
+def test_an_intact_record_that_is_no_event_is_counted_and_breaks_nothing(tmp_path: Path, records: list[bytes | tuple[bytes, int, bytes]]) -> None:
+    payloads = [one if isinstance(one, bytes) else one[0][: one[1]] + one[2] + one[0][one[1] + len(one[2]) :] for one in records]
+    path = tmp_path / "events.out.tfevents.1.host.1.0"
+    path.write_bytes(framed([*payloads, scalar("last", 1.5, 7).SerializeToString()]))
+    file = EventFile(path)
+    assert columns(file)["last"] == ([7], [1.5], [START])
+    assert file.records + len(file.lost) >= len(payloads) + 1 and not file.torn
 
 
 def test_a_length_of_two_to_the_sixty_allots_nothing(tmp_path: Path) -> None:

@@ -201,6 +201,16 @@ def test_a_launch_that_died_before_its_first_step_is_no_run_beside_one_that_did_
     assert len(run.notes) == 1 and "no scalars" in run.notes[0]
 
 
+@pytest.mark.parametrize("below", ["losses_main_policy", "losses/main/policy"])  # as torch and as tensorboardX do it
+def test_curves_that_add_scalars_put_into_sub_folders_belong_to_the_run(tmp_path: Path, below: str) -> None:
+    launch(tmp_path / "a", range(1, 53), 0)
+    write(tmp_path / "a" / below / f"events.out.tfevents.{int(START)}.host.1.1", rows(["losses/main"], range(1, 30)))
+    launch(tmp_path / "a" / "trial", range(1, 9), 0)  # of the same process, but a run of its own
+    runs = read(tmp_path)
+    assert set(runs) == {"a", "a/trial"}
+    assert runs["a"].series["losses/main/policy"].steps.tolist() == list(range(1, 30))
+
+
 # --- beside the run -----------------------------------------------------------------------------------------------------------------------
 
 
