@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Browser, chromium
 
 from rlhealth.findings import Verdict
 from rlhealth.reports import write
+from tests.reports.browser import Browser, chromium
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
 AXE = [Path(place) for place in (os.environ.get("AXE_CORE", ""), "node_modules/axe-core/axe.min.js") if place and Path(place).is_file()]
