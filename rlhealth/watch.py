@@ -1,0 +1,195 @@
+"""Watch: the main path walked again and again while runs are written; what is new is told once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rlhealth.errors import RlhealthError
+from rlhealth.findings import Gate, RunVerdict, Verdict
+from rlhealth.rules import Rule
+from rlhealth.sources.reader import Reader
+from rlhealth.watching.actions import Actions, told
+from rlhealth.watching.changes import Change
+from rlhealth.watching.clock import Clock
+from rlhealth.watching.discovery import Discovery, covered, elsewhere, is_online
+from rlhealth.watching.follower import Event, Follower
+from rlhealth.watching.stopping import Stopping
+
+LOCAL, ONLINE = 15.0, 60.0  # seconds between two looks
+ALL_OVER = 600.0  # seconds for which a folder of runs that are all over is still watched for a new one
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a watch ends, beside the end of what it watches.
+
+    Attributes:
+        until_step: every run has reached this step.
+        timeout: seconds.
+    """
+
+    until_step: int | None = None
+    timeout: float | None = None
+
+
+class Watch:
+    """Follows every run at and below some places.
+
+    Args:
+        places: files, folders or addresses; they need not exist yet.
+        rules: what to judge by.
+        interval: seconds between two looks; 15 for files and 60 for servers where not given.
+    """
+
+    def __init__(
+        self, places: Sequence[str], rules: Sequence[Rule], *, source: str | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
+        ignore: Mapping[str, str] | None = None, interval: float | None = None, clock: Clock | None = None,
+    ) -> None:  # fmt: skip
+        self.rules = rules
+        self.gate = gate or Gate()
+        self.aliases = aliases
+        self.ignore = ignore
+        self.clock = clock or Clock()
+        self.interval = interval or (ONLINE if any(map(is_online, places)) else LOCAL)
+        self.discovery = Discovery(places, source)
+        self.followers: list[Follower] = []
+        self.begun = self.clock.monotonic()
+        self.looked_at = self.begun
+        self._waits: set[str] = set()
+
+    def look(self) -> list[Event]:
+        """One look at everything.
+
+        Returns:
+            what is to be told, in order.
+
+        Raises:
+            RlhealthError: where no run can ever appear.
+        """
+        told = self._discover()
+        for one in self.followers:
+            told += one.look(self.interval)
+        self.looked_at = self.clock.monotonic()
+        return told
+
+    def finish(self) -> list[Event]:
+        """Judges what was held back; what changed by it is to be told too."""
+        return [event for one in self.followers for event in one.finish()]
+
+    def verdict(self) -> Verdict:
+        """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate must not pass on what it did not see."""
+        seen = [one.verdict for one in self.followers if one.verdict is not None]
+        errors = [one.error for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
+        if not seen and not errors:
+            errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
+        return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun)
+
+    def verdict_of(self, run: str) -> RunVerdict | None:
+        """The newest verdict of the run of that name."""
+        return next((one.verdict for one in self.followers if one.name == run), None)
+
+    def is_over(self, limits: Limits) -> bool:
+        """Whether there is nothing left to wait for."""
+        if limits.timeout is not None and self.clock.monotonic() - self.begun >= limits.timeout:
+            return True
+        seen = [one for one in self.followers if one.looks]
+        if not seen or self.discovery.waiting:
+            return False
+        if limits.until_step is not None and all(one.over or (one.reader.run.last_step or 0) >= limits.until_step for one in seen):
+            return True
+        quiet = self.clock.monotonic() - max(one.news_at for one in seen)
+        return all(one.over for one in seen) and (len(seen) == 1 or quiet >= ALL_OVER)
+
+    def pause(self, limits: Limits) -> float:
+        """Seconds until the next look."""
+        left = self.looked_at + self.interval - self.clock.monotonic()
+        if limits.timeout is not None:
+            left = min(left, self.begun + limits.timeout - self.clock.monotonic())
+        return max(0.0, left)
+
+    def _discover(self) -> list[Event]:
+        for reader in self.discovery.look():
+            self._take(reader)
+        told = [
+            Event("waiting", place, f"{error.message}; waiting for it to appear") for place, error in self.discovery.waiting.items() if place not in self._waits
+        ]
+        self._waits = set(self.discovery.waiting)
+        return told
+
+    def _take(self, reader: Reader) -> None:
+        """Follows a run that is new, or goes on with this reader where it covers more of a run that is followed."""
+        mine, also = covered(reader), elsewhere(reader)
+        for one in self.followers:
+            known = covered(one.reader)
+            if known & (mine | also):
+                if (known & mine and not mine <= known) or (also and known & mine and not elsewhere(one.reader)):
+                    one.adopt(reader)
+                return
+        self.followers.append(Follower(reader, self.rules, self.aliases, self.ignore, self.clock))
+
+
+class Teller(Protocol):
+    """Who tells a person what happens: lines, or a screen."""
+
+    def tell(self, watch: Watch, event: Event) -> None:
+        """Tells one event."""
+
+    def wait(self, watch: Watch, seconds: float) -> bool:
+        """Lets time pass until the next look; False to leave."""
+        ...
+
+
+def watch(subject: Watch, limits: Limits, teller: Teller, actions: Actions | None = None, stopping: Stopping | None = None) -> Verdict:
+    """Looks until everything is over, a limit is reached, a run was stopped, or the teller says to leave; Ctrl-C ends it as a limit does.
+
+    Raises:
+        RlhealthError: where no run can ever appear.
+    """
+
+    def tell(events: Iterable[Event]) -> None:
+        for event in events:
+            teller.tell(subject, event)
+            run = subject.verdict_of(event.run)
+            if event.change is not None and actions is not None and run is not None:
+                actions.take(event.change, run)
+
+    try:
+        while True:
+            tell(subject.look())
+            if stopping is not None and not stopping.done:
+                tell(stop_due(subject, stopping))
+            tell(troubles(actions))
+            if subject.is_over(limits) or (stopping is not None and stopping.done) or not teller.wait(subject, subject.pause(limits)):
+                break
+    except KeyboardInterrupt:
+        pass
+    tell(subject.finish())
+    if actions is not None:
+        actions.end()
+    tell(troubles(actions))
+    return subject.verdict()
+
+
+def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
+    """Stops the first run that is to be stopped, and tells it before and after; the run is looked at once more, to see its end."""
+    due = next((one for one in subject.followers if stopping.is_due(one)), None)
+    if due is None or due.verdict is None:
+        return
+    worst = max((one for one in due.verdict.findings if not one.ended), key=lambda one: (one.severity, -one.raised_step))
+    yield Event("stopping", due.name, f"{worst.rule} is {worst.severity}: will {stopping.how}")
+    try:
+        done = stopping.stop(told(Change("stop", worst), due.verdict, subject.clock.wall()))
+        yield Event("stopped", due.name, done)
+    except RlhealthError as error:
+        yield Event("trouble", due.name, error.message)
+    yield from subject.look()
+
+
+def troubles(actions: Actions | None) -> list[Event]:
+    """What went wrong with the actions since they were last asked."""
+    found = []
+    while actions is not None and actions.troubles:
+        found.append(Event("trouble", "rlhealth", actions.troubles.popleft()))
+    return found

@@ -1,0 +1,111 @@
+"""Discovery, again and again: runs that are there when a watch begins, and those that appear later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlhealth.errors import Blind, RlhealthError
+from rlhealth.sources import find_readers
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.walk import walk
+
+SELDOM = 8  # looks between two questions to a place that holds several runs
+ONLINE = ("wandb://", "https://", "http://")
+
+
+class Discovery:
+    """The runs at some places. Folders are walked for new files at every look, and opened only where there are any.
+
+    Attributes:
+        waiting: place -> why no run was found there yet.
+    """
+
+    def __init__(self, places: Sequence[str], source: str | None = None) -> None:
+        self.places = list(places)
+        self.source = source
+        self.waiting: dict[str, RlhealthError] = {}
+        self._files: dict[str, frozenset[Path]] = {}
+        self._found: set[str] = set()
+        self._grows: set[str] = set()
+        self._looks = 0
+
+    def look(self) -> list[Reader]:
+        """Readers of the runs at every place where something changed since the last look; an address is asked until it answers.
+
+        Raises:
+            RlhealthError: for a place at which no run can ever appear.
+        """
+        found: list[Reader] = []
+        self._looks += 1
+        for place in self.places:
+            if self._is_settled(place):
+                continue
+            try:
+                readers = find_readers(place, source=self.source)
+            except RlhealthError as error:
+                if not may_appear(place, error):
+                    raise
+                self.waiting[place] = error
+                continue
+            self.waiting.pop(place, None)
+            self._found.add(place)
+            if any(one.run.place.kind == "trackio" for one in readers) or len(readers) > 1:
+                self._grows.add(place)
+            found += readers
+        return found
+
+    def _is_settled(self, place: str) -> bool:
+        """Whether nothing new can be found there: it was found and is one thing, or no file appeared.
+
+        Databases and projects on a server take new runs without a new file: they are asked at every few looks.
+        """
+        if place in self._grows and place in self._found and self._looks % SELDOM == 0:
+            return False
+        if "://" in place or place == "-" or not Path(place).expanduser().is_dir():
+            return place in self._found
+        files = frozenset(path for paths in walk(Path(os.path.abspath(Path(place).expanduser()))).files.values() for path in paths)  # noqa: PTH100
+        settled = self._files.get(place) == files
+        self._files[place] = files
+        return settled and place in self._found
+
+
+def may_appear(place: str, error: RlhealthError) -> bool:
+    """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays wrong."""
+    if isinstance(error, Blind):
+        return True
+    return place.startswith("trackio://") or not ("://" in place or place == "-")
+
+
+def is_online(place: str) -> bool:
+    """Whether looking there costs a server something."""
+    return place.startswith(ONLINE)
+
+
+def covered(reader: Reader) -> frozenset[str]:
+    """The files or the address that a reader reads: two readers that share one are of the same run."""
+    found = {reader.run.place.location}
+    main: Any = getattr(reader, "main", reader)
+    launches = getattr(main, "_launches", None)
+    for paths in (getattr(main, "paths", ()), getattr(launches, "files", ())):
+        found |= {str(path) for path in paths}
+    if reader.run.place.kind == "tensorboard":
+        found = {one for one in found if not Path(one).is_dir()} or found
+    if reader.run.place.kind == "trackio":  # one database holds many runs
+        found = {f"{reader.run.place.location.partition('#')[0]}#{getattr(main, 'name', reader.run.name)}"}
+    if reader.run.place.kind == "trainer_state":
+        found.add(str(output_of(Path(reader.run.place.location))))
+    return frozenset(found)
+
+
+def output_of(state: Path) -> Path:
+    """The output folder of a trainer's state, which moves from checkpoint to checkpoint."""
+    return state.parent.parent if state.parent.name.startswith("checkpoint-") else state.parent
+
+
+def elsewhere(reader: Reader) -> frozenset[str]:
+    """Where the same run was written too."""
+    others: Iterable[Reader] = getattr(reader, "others", ())
+    return frozenset(place for one in others for place in covered(one))
