@@ -10,6 +10,7 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
+from rlhealth.sources import wandb_parts
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.walk import regular, walk
 from rlhealth.sources.wandb_columns import columns_of
@@ -21,10 +22,9 @@ from rlhealth.sources.wandb_rows import AXES, Rows
 from rlhealth.sources.wandb_values import is_metric, training_config
 
 PEEKED = 8 * BLOCK  # bytes of each file that are read to see which files are one run
+_RUN_FOLDER = re.compile(r"(?:offline-)?run-.+")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)==(\S+)")
 _LARGEST_REQUIREMENTS = 1 << 20
-#: Settings by which the starts of one run may differ.
-_OF_A_START = frozenset({"run_name", "logging_dir", "resume_from_checkpoint", "max_steps", "num_train_epochs", "hub_model_id", "trainer_class"})
 
 
 class WandbFileReader:
@@ -32,10 +32,17 @@ class WandbFileReader:
 
     The exit record gives `Run.exit_code` and `Run.clean`; a file that ends inside a record gives `clean` False, which a killed run leaves
     for ever and a live one between two writes (`Run.modified` tells them apart).
+
+    Args:
+        paths: the files of the run.
+        known: all files that were found in the folder, so that one that appears there later and goes on with this run is taken up; None to
+            stay with `paths`.
     """
 
-    def __init__(self, *paths: Path) -> None:
+    def __init__(self, *paths: Path, known: Iterable[Path] | None = None) -> None:
         self.paths = paths
+        self._known = None if known is None else {path.parent.name for path in known}
+        self._candidates: dict[str, WandbFileReader] = {}
         self.run = Run(paths[0].stem.removeprefix("run-"), Place("wandb", str(paths[0])))
         self._begin()
 
@@ -99,8 +106,31 @@ class WandbFileReader:
         self._peeked = False
         if new:
             self._settle()
+        elif self.settings.exit_code is None and self._known is not None:
+            self._look_for_a_continuation()
         self._tell([error.message for error in failed])
         return new
+
+    def _look_for_a_continuation(self) -> None:
+        """The run stands still: was it resumed, into a file that was not there before?"""
+        try:
+            names = {one.name for one in self.paths[0].parent.parent.iterdir() if _RUN_FOLDER.fullmatch(one.name)}
+        except OSError:
+            return
+        for name in sorted(names - (self._known or set())):
+            found = [*(self.paths[0].parent.parent / name).glob("run-*.wandb")]
+            candidate = self._candidates.setdefault(name, WandbFileReader(found[0])) if found else None
+            try:
+                if candidate is None or not (candidate.poll() or candidate.run.series):
+                    continue
+            except RlhealthError:
+                continue
+            if candidate.run.series:  # now it can be told
+                self._known = (self._known or set()) | {name}
+                del self._candidates[name]
+                if wandb_parts.goes_on(self, candidate):
+                    self.paths += candidate.paths
+                    self._logs.append(RecordLog(candidate.paths[0]))
 
     def _next_part(self, index: int) -> None:
         self._part = index
@@ -171,7 +201,7 @@ def find(path: Path) -> list[Reader]:
     if path.is_dir():
         return readers(walk(path).files.get("wandb", []), path)
     regular(path)
-    return readers([path], path.parent)
+    return [WandbFileReader(path)]
 
 
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
@@ -183,41 +213,20 @@ def readers(files: Iterable[Path], root: Path) -> list[Reader]:
     folders: dict[Path, list[Path]] = {}
     for path in files:
         folders.setdefault(path.parent.parent, []).append(path)
-    return [reader for together in folders.values() for reader in _join_folder(together)]
+    return [WandbFileReader(*parts, known=together) for together in folders.values() for parts in _parts(together)]
 
 
-def _join_folder(paths: list[Path]) -> list[WandbFileReader]:
+def _parts(paths: list[Path]) -> list[list[Path]]:
+    """The files of each run among those of one folder."""
     if len(paths) == 1:
-        return [WandbFileReader(paths[0])]
+        return [paths]
     readers = [WandbFileReader(path) for path in paths]
     for reader in readers:
         try:
             reader.peek()
         except (RlhealthError, Replaced):
             continue  # the poll will say why
-    runs: list[list[WandbFileReader]] = []
-    for reader in sorted(readers, key=lambda one: one.settings.started):
-        earlier = next((run for run in reversed(runs) if _goes_on(run[-1], reader)), None)
-        if earlier is None:
-            runs.append([reader])
-        else:
-            earlier.append(reader)
-    runs.sort(key=lambda run: readers.index(run[0]))
-    return [run[0] if len(run) == 1 else WandbFileReader(*(part.paths[0] for part in run)) for run in runs]
-
-
-def _goes_on(earlier: WandbFileReader, later: WandbFileReader) -> bool:
-    one, other = earlier.run, later.run
-    if earlier.settings.run_id and earlier.settings.run_id == later.settings.run_id:
-        return True
-    if one.first_step is None or other.first_step is None or other.first_step <= one.first_step or one.step_axis == "_step":
-        return False
-    return one.config.get("output_dir") == other.config.get("output_dir") and _lasting(one) == _lasting(other) and bool(one.config)
-
-
-def _lasting(run: Run) -> dict[str, object]:
-    """The settings that a resume keeps: all but names and paths."""
-    return {key: value for key, value in run.config.items() if key not in _OF_A_START and not (isinstance(value, str) and "/" in value) and value == value}
+    return [[part.paths[0] for part in run] for run in wandb_parts.join(readers)]
 
 
 def _requirements(path: Path) -> dict[str, str]:

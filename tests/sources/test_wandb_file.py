@@ -558,6 +558,29 @@ def test_other_settings_another_folder_or_a_fresh_start_are_another_run(tmp_path
     assert sum(len(reader.run.series["kl"]) for reader in readers) == 52 + (100 if other.get("begins") == 1 else 60)
 
 
+def test_a_resume_that_begins_while_the_run_is_watched_is_taken_up(tmp_path):
+    first, second = resumed(tmp_path)
+    later = second.read_bytes()
+    second.unlink()
+    (reader,) = find(tmp_path)
+    assert [reader.poll(), reader.poll(), reader.run.last_step] == [True, False, 52]
+    second.write_bytes(later[:200])
+    assert reader.poll() is False
+    second.write_bytes(later)
+    assert [reader.poll(), reader.poll()] == [False, True]
+    assert reader.run.resumed_at == [41] and reader.run.series["kl"].steps.tolist() == list(range(1, 101))
+
+
+def test_a_run_of_another_training_that_begins_meanwhile_is_not(tmp_path):
+    first, second = resumed(tmp_path, beta=0.2)
+    later = second.read_bytes()
+    second.unlink()
+    (reader,) = find(tmp_path)
+    reader.poll()
+    second.write_bytes(later)
+    assert not any(reader.poll() for _ in range(4)) and reader.run.last_step == 52
+
+
 def test_the_link_to_the_latest_run_is_not_another_run(tmp_path):
     first, _ = resumed(tmp_path, beta=0.2)
     (tmp_path / "wandb" / "latest-run").symlink_to(first.parent.name)
