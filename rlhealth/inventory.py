@@ -1,0 +1,112 @@
+"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot look, and what to log so that they can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rlhealth.findings import RunVerdict, Skipped
+from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.spellings import Spelling, spellings
+from rlhealth.operands import Unable, pick_all
+from rlhealth.rules import Condition, Rule
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was not logged and would let rules look.
+
+    Attributes:
+        metrics: canonical names, any one of which will do.
+        spellings: what the run's trainer calls them; empty where it has no such metric.
+        rules: ids of the rules that wait for it.
+        alike: tags that nothing recognises and whose last part is that of one of the metrics: perhaps it, under a name of the user's own.
+    """
+
+    metrics: tuple[str, ...]
+    spellings: tuple[Spelling, ...]
+    rules: tuple[str, ...]
+    alike: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What one run holds.
+
+    Attributes:
+        judged: the run, its metrics and the rules that could not look.
+        metrics: those that have points, in the order of their names.
+        unrecognised: tags that no alias knows.
+        dropped: tags that are known and not used, each with the reason.
+        wanted: what is missing, what the trainer could log first.
+        others: rules that could not look for another reason: a setting, the framework, too few points.
+        rules: how many rules there are.
+    """
+
+    judged: RunVerdict
+    metrics: tuple[Metric, ...]
+    unrecognised: tuple[str, ...]
+    dropped: dict[str, str]
+    wanted: tuple[Wanted, ...]
+    others: tuple[Skipped, ...]
+    rules: int
+
+
+def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
+    """Takes stock of a run that was judged by those rules."""
+    known = {rule.id: rule for rule in rules}
+    translation = judged.translation
+    waiting: dict[tuple[str, ...], list[str]] = {}
+    others: list[Skipped] = []
+    for skipped in judged.skipped:
+        missing = _missing(known[skipped.rule], translation) if skipped.rule in known else None
+        if missing is None or not skipped.reason.endswith("not logged"):
+            others.append(skipped)
+        else:
+            waiting.setdefault(missing, []).append(skipped.rule)
+    wanted = [_wanted(judged, metrics, ids) for metrics, ids in _joined(waiting).items()]
+    logged = tuple(one for _, one in sorted(translation.metrics.items()) if len(one))
+    return Inventory(
+        judged, logged, translation.unrecognised, dict(translation.dropped),
+        tuple(sorted(wanted, key=lambda one: (not one.spellings, -len(one.rules), one.metrics))), tuple(others), len(known),
+    )  # fmt: skip
+
+
+def _joined(waiting: dict[tuple[str, ...], list[str]]) -> dict[tuple[str, ...], list[str]]:
+    """Rules by what they wait for; those that would take one metric more join those that take fewer."""
+    joined: dict[tuple[str, ...], list[str]] = {}
+    for metrics, rules in sorted(waiting.items(), key=lambda one: len(one[0])):
+        fewer = next((one for one in joined if set(one) <= set(metrics)), metrics)
+        joined.setdefault(fewer, []).extend(rules)
+    return joined
+
+
+def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
+    """The first of the rule's metrics that was not logged, with its alternatives; None where all were."""
+    if rule.when is None:
+        return None
+    conditions = [*rule.when.conditions, *(rule.critical.and_ if rule.critical else ())]
+    for name in _names(conditions):
+        if name == "step":
+            continue
+        try:
+            pick_all(name, translation)
+        except Unable:
+            return tuple(name.split("|"))
+    return None
+
+
+def _names(conditions: Iterable[Condition]) -> list[str]:
+    found = []
+    for one in conditions:
+        found.append(one.metric)
+        if one.per is not None and one.per.metric is not None:
+            found.append(one.per.metric)
+    return found
+
+
+def _wanted(judged: RunVerdict, metrics: tuple[str, ...], rules: list[str]) -> Wanted:
+    own = tuple(dict.fromkeys(spelling for name in metrics for spelling in spellings(judged.run, name)))
+    ends = {name.rpartition("/")[2] for name in metrics} - {"mean", "max", "min", "std", "*"}
+    alike = tuple(tag for tag in judged.translation.unrecognised if tag.replace(".", "/").rpartition("/")[2] in ends)
+    return Wanted(metrics, own, tuple(rules), alike)

@@ -1,0 +1,62 @@
+"""The `report` command: the page for people, as one file. `cli` registers it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlhealth import cli
+from rlhealth.errors import RlhealthError
+
+
+def report(
+    where: cli.Where,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")] = Path("health.html"),
+    open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    fail_on: cli.FailOnFlag = None,
+    source: cli.SourceFlag = None,
+    rules: cli.RulesDir = None,
+    select: cli.Select = None,
+    ignore: cli.IgnoreFlag = None,
+    alias: cli.Alias = None,
+    baseline: cli.BaselineFlag = None,
+    config: cli.Config = None,
+) -> None:
+    """Write the answer as one web page, for people.
+
+    Verdict, causes and every chart in one file that opens from a mail, without a network. Leaves with 0 when the page was written and there was an answer, whatever the answer; with 1 only where --fail-on is given.
+    """
+    from rlhealth.baseline import read_baseline
+    from rlhealth.check import check
+    from rlhealth.reports import words, write
+    from rlhealth.rules import choose, load_rules
+    from rlhealth.settings import apply
+
+    settings = cli.settings_of(config)
+    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    verdict = check(
+        where, source=source, rules=choose(judged_by, select or settings.select), gate=cli._gate(fail_on or cli.FailOn.never, False),
+        aliases={**settings.aliases, **cli._aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        baseline=read_baseline(baseline) if baseline else None,
+    )  # fmt: skip
+    text = write(verdict, "html", cli.look_of(cli.Color.never, None, False, True))
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RlhealthError(f"{output}: {error.strerror}", hint="-o takes a file in a folder that exists", location=str(output)) from None
+    for unread in verdict.errors:
+        cli.print_error(unread)
+    sys.stdout.write(f"{output}: {words.closing(verdict)}\n")
+    if open_it:
+        _open(output)
+    raise SystemExit(verdict.exit_code)
+
+
+def _open(page: Path) -> None:
+    import webbrowser  # late: it looks for browsers when imported
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        sys.stderr.write(f"hint: no browser was found; open {page} yourself\n")
