@@ -27,8 +27,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-rules_app = typer.Typer(help="The rules that runs are judged by.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(rules_app, name="rules")
 
 
 class FailOn(StrEnum):
@@ -252,9 +250,13 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
             print_error(unread)
 
 
-from rlhealth import watch_cli  # noqa: E402 (it takes its flags from here)
+from rlhealth import inventory_cli, report_cli, rules_cli, watch_cli  # noqa: E402 (they take their flags from here)
 
 app.command()(watch_cli.watch)
+app.command()(rules_cli.explain)
+app.add_typer(rules_cli.rules_app, name="rules")
+app.command()(inventory_cli.metrics)
+app.command()(report_cli.report)
 
 if __name__ == "__main__":
     main()
