@@ -32,14 +32,14 @@ TAGS = [
 Timed = Callable[[], int]
 
 
-def written(folder: Path, steps: int) -> Path:
-    """The event file, in that folder."""
+def written(folder: Path, steps: int, first: int = 1) -> Path:
+    """An event file of so many steps, in that folder."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
     writer, began = EventFileWriter(str(folder), max_queue_size=1000), time.time()
-    for step in range(1, steps + 1):
+    for step in range(first, first + steps):
         for number, tag in enumerate(TAGS):
             value = Summary.Value(tag=f"train/{tag}", simple_value=(step * 7919 + number * 104729) % 65521 / 65521)
             writer.add_event(Event(wall_time=began + step * 3.2 + number * 1.1e-5, step=step, summary=Summary(value=[value])))
@@ -189,17 +189,18 @@ def tick(steps: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder) / "run", steps)
-        more = written(Path(folder) / "more", 20).read_bytes()
+        more = written(Path(folder) / "more", 20, steps + 1).read_bytes()
         (reader,) = find(path.parent)
         reader.poll()
-        begin, taken = more.index(b"train/loss") - 28, []
-        size = (len(more) - begin) // 20
+        begin = 16 + int.from_bytes(more[:8], "little")  # behind the record that tells the version of the file
+        size, taken = (len(more) - begin) // 20, []
         for number in range(20):
             with path.open("ab") as stream:
                 stream.write(more[begin + number * size : begin + (number + 1) * size])
             began = time.perf_counter()
             reader.poll()
             taken.append(time.perf_counter() - began)
+        assert sum(len(series) for series in reader.run.series.values()) == len(TAGS) * (steps + 20)
     print(f"a poll that finds {len(TAGS)} new points after {len(TAGS) * steps:,}: {statistics.median(taken) * 1e3:.2f} ms")
 
 

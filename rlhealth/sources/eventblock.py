@@ -97,6 +97,9 @@ class Pattern:
         self._fixed = ~free
         self._check_columns = (ends[:, None] + np.arange(FOOTER)).ravel()
         self._checks = unmasked(self._row[self._check_columns].view("<u4"))
+        self._step_columns = np.concatenate(
+            [start + layout.step_at + np.arange(layout.step_bytes) for start, layout in zip(self._starts, layouts, strict=True)]
+        )
         place = np.arange(self.stride)
         record = np.searchsorted(ends + FOOTER, place, side="right")
         self._record_of = np.where((place >= (ends - lengths)[record]) & (place < ends[record]), record, -1)
@@ -150,20 +153,29 @@ class Pattern:
 
     def _add(self, rows: Bytes, batch: Batch) -> None:
         found: dict[str, list[tuple[Ints, Floats, Floats]]] = {}
-        first: tuple[NDArray[np.uint64], Ints] | None = None
-        for start, layout in zip(self._starts, self._layouts, strict=True):
-            times = _column(rows, start + layout.time_at, "<f8")
-            raw = _step_bytes(rows, start + layout.step_at, layout.step_bytes)
-            if first is None or not np.array_equal(raw, first[0]):
-                first = raw, _steps(raw, layout.step_bytes)
-            for tag, at, kind in layout.values:
-                found.setdefault(tag, []).append((first[1], _numbers(rows, start + at, kind), times))
+        agree = self._steps_agree(rows)
+        steps: Ints | None = None
+        with np.errstate(invalid="ignore"):  # a NaN that signals is a NaN
+            for start, layout in zip(self._starts, self._layouts, strict=True):
+                if steps is None or not agree:
+                    steps = _steps(rows, start + layout.step_at, layout.step_bytes)
+                times = _column(rows, start + layout.time_at, "<f8")
+                for tag, at, kind in layout.values:
+                    found.setdefault(tag, []).append((steps, _column(rows, start + at, kind).astype(np.float64, copy=False), times))
         for tag, parts in found.items():
             if len(parts) == 1:
                 batch.of(tag).extend(*parts[0])
             else:  # several times a round: in the order of the file
-                steps, values, times = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
-                batch.of(tag).extend(steps, values, times)
+                together = (np.stack(part, axis=1).ravel() for part in zip(*parts, strict=True))
+                batch.of(tag).extend(*together)
+
+    def _steps_agree(self, rows: Bytes) -> bool:
+        """Whether all records of each row are of the same step."""
+        count = self._layouts[0].step_bytes
+        if any(layout.step_bytes != count for layout in self._layouts):
+            return False
+        raw = rows.take(self._step_columns, axis=1).reshape(len(rows), self.period, count)
+        return bool((raw == raw[:, :1]).all())
 
 
 def _column(rows: Bytes, at: int, kind: str) -> NDArray[Any]:
@@ -171,20 +183,9 @@ def _column(rows: Bytes, at: int, kind: str) -> NDArray[Any]:
     return np.ndarray((len(rows),), kind, rows.data, at, (rows.shape[1],)).copy()
 
 
-def _step_bytes(rows: Bytes, at: int, count: int) -> NDArray[np.uint64]:
-    """The bytes of the step's varint in each row, as one number."""
-    kind = "u1" if count < 2 else "<u2" if count == 2 else "<u4" if count <= 4 else "<u8"
-    return _column(rows, at, kind).astype(np.uint64) & np.uint64((1 << 8 * count) - 1)
-
-
-def _steps(raw: NDArray[np.uint64], count: int) -> Ints:
-    """The steps that these varints of `count` bytes mean."""
-    steps = np.zeros(len(raw), np.uint64)
+def _steps(rows: Bytes, at: int, count: int) -> Ints:
+    """The steps that the varints of `count` bytes at byte `at` of each row mean."""
+    steps = np.zeros(len(rows), np.int64)
     for index in range(count):
-        steps |= (raw >> np.uint64(8 * index) & np.uint64(0x7F)) << np.uint64(7 * index)
-    return steps.astype(np.int64)
-
-
-def _numbers(rows: Bytes, at: int, kind: str) -> Floats:
-    with np.errstate(invalid="ignore"):  # a NaN that signals is a NaN
-        return _column(rows, at, kind).astype(np.float64)
+        steps |= (rows[:, at + index].astype(np.int64) & 0x7F) << 7 * index
+    return steps
