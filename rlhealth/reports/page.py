@@ -69,7 +69,8 @@ class Page:
         if most and len(lines) > most:
             lines = lines[:most]
             more = f" {self.glyphs.ellipsis} (--all)"
-            lines[-1] = Text(_head(lines[-1].plain.rstrip(), room - len(more)) + more, style)
+            kept = _head(lines[-1].plain.rstrip(), room - len(more))
+            lines[-1] = Text((kept.rpartition(" ")[0] or kept).rstrip(",;") + more, style)
         for number, one in enumerate(lines):
             text = Text()
             text.append(start if number == 0 else " " * len(start), "dim")

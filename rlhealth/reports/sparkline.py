@@ -9,6 +9,7 @@ from rlhealth.run import Floats, Ints
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "_.-=+*%#"
 _FEW = 0.25  # a series with more non-finite points than this logs them as "no value"; below it, each is an event worth a mark
+_DECADES = 1e4
 
 
 def sparkline(steps: Ints, values: Floats, width: int, *, span: tuple[int, int] | None = None, ascii: bool = False, log: bool = False) -> str:
@@ -62,7 +63,8 @@ def draw(heights: Floats, *, ascii: bool = False, log: bool = False) -> str:
     blocks = ASCII_BLOCKS if ascii else BLOCKS
     finite = heights[np.isfinite(heights)]
     if log and len(finite) and 0 <= finite.min() < finite.max():
-        least = float(finite[finite > 0].min())  # a zero is drawn as the least that is not
+        positive = finite[finite > 0]
+        least = max(float(positive.min()), float(np.median(positive)) / _DECADES)  # a zero, or 1e-12, shall not press all else to the top
         heights = np.where(np.isfinite(heights), np.log10(np.maximum(heights, least)), heights)
         finite = heights[np.isfinite(heights)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)

@@ -72,12 +72,15 @@ def shared(verdict: Verdict) -> list[tuple[str, int]]:
 
 
 def skips(runs: list[RunVerdict]) -> list[tuple[str, str, int]]:
-    """Skipped rules over all runs: rule, its commonest reason, in how many runs; the most widely skipped first."""
+    """Skipped rules over all runs: rule, its commonest reason, in how many runs; the most widely skipped first, those of other trainers last."""
     reasons: dict[str, Counter[str]] = {}
     for run in runs:
         for one in run.skipped:
             reasons.setdefault(one.rule, Counter())[one.reason] += 1
-    return sorted(((rule, found.most_common(1)[0][0], found.total()) for rule, found in reasons.items()), key=lambda one: (-one[2], one[1], one[0]))
+    return sorted(
+        ((rule, found.most_common(1)[0][0], found.total()) for rule, found in reasons.items()),
+        key=lambda one: (one[1].startswith("it is about"), -one[2], one[1], one[0]),
+    )
 
 
 def notes(run: RunVerdict) -> list[str]:

@@ -136,8 +136,10 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     values = [words.amount(one, one.worst_value) for one in following]
     limits = ["" if one.limit is None else f"limit {words.amount(one, one.limit)}" for one in following]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
-    width = min(_spark_width(page), max(6, page.width - 11 - wide - right - 12))
-    named = min(max(cell_len(page.safe(one.rule)) for one in following), max(8, page.width - 11 - wide - width - right))
+    longest = max(cell_len(page.safe(one.rule)) for one in following)
+    room = page.width - 11 - wide - right
+    width = min(_spark_width(page), max(6, room - max(12, min(longest, room - 14))))  # names are whole while 14 columns of curve are left
+    named = min(longest, max(8, room - width))
     for number, one in enumerate(following):
         metric = run.translation.metrics.get(one.metric)
         spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]

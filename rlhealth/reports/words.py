@@ -116,7 +116,7 @@ def duration(seconds: float) -> str:
     for size, word in ((86400, "d"), (3600, "h")):
         if seconds >= size:
             return f"{_digits(seconds / size)} {word}"
-    return f"{round(seconds / 60)} min" if seconds >= 60 else f"{_digits(seconds)} s"
+    return f"{round(seconds / 60)} min" if seconds >= 60 else f"{round(seconds)} s"
 
 
 _TRACKERS = {

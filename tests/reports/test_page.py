@@ -13,7 +13,8 @@ from rlhealth.reports import write
 from tests.reports.browser import Browser, chromium
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
-AXE = [Path(place) for place in (os.environ.get("AXE_CORE", ""), "node_modules/axe-core/axe.min.js") if place and Path(place).is_file()]
+ROOT = Path(__file__).parents[2]
+AXE = [one for one in (Path(os.environ.get("AXE_CORE", "/")), ROOT / "node_modules" / "axe-core" / "axe.min.js") if one.is_file()]
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 
 

@@ -50,7 +50,8 @@ def chart(metric: Metric, span: Span, marks: Marks = Marks(), *, buckets: int, t
         _gaps(breaks(steps, values, first), tall),
         el("path", class_="onset", d=Html(f"M{marks.onset - first} 0V{tall}")) if marks.onset is not None else None,
         viewBox=f"0 0 {wide} {tall}", preserveAspectRatio="none", role="img", aria_label=spoken(metric, marks), tabindex="0" if focus else None,
-        data_first=first, data_low=repr(scale.low), data_high=repr(scale.high), data_log=scale.log, data_percent=metric.unit == "fraction",
+        data_first=first, data_low=repr(scale.low), data_high=repr(scale.high), data_log=scale.log,
+        data_least=f"{scale.height(scale.least):.0f}" if scale.log else None, data_percent=metric.unit == "fraction",
     )  # fmt: skip
     return el("div", drawn, *(_words(metric, marks, scale) if focus else ()), class_="chart")
 
@@ -106,6 +107,9 @@ def _words(metric: Metric, marks: Marks, scale: Scale) -> list[Html]:
             parts.append(
                 el("span", f"{said} ({'above' if marks.level.value > scale.high else 'below'} this chart)", class_="limit-label outside", aria_hidden="true")
             )
+    broken = len(metric) - len(finite)
+    if broken:
+        parts.append(el("span", f"{words.grouped(broken)} not finite", class_="broken", aria_hidden="true"))
     if scale.log:
         parts.append(el("span", "log", class_="log", title="logarithmic scale"))
     return parts

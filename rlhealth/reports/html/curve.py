@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints
 
+_DECADES = 1e4  # how far below its median a series is still told apart on a log scale
+
 
 @dataclass(frozen=True)
 class Scale:
     """How values become heights: `low` at the bottom (y = `tall`), `high` at the top (y = 0), perhaps by their logarithm.
 
     Attributes:
-        least: what zero is drawn as where `log`; no value below zero has a logarithm, so there `log` is off.
+        least: where `log`, what anything smaller is drawn as: a single zero, or 1e-12, shall not press all else to the top. No value
+            below zero has a logarithm, so there `log` is off.
     """
 
     low: float
@@ -52,7 +55,7 @@ def scale_of(values: Floats, tall: int, *, log: bool = False, also: float | None
     low, high = float(finite.min()), float(finite.max())
     positive = finite[finite > 0]
     log = log and low >= 0 and len(positive) > 0 and high > low
-    least = float(positive.min()) if log else 0.0
+    least = max(float(positive.min()), float(np.median(positive)) / _DECADES) if log else 0.0
     low = max(low, least) if log else low
     if also is not None and np.isfinite(also) and not (log and also <= 0):
         reach = (np.log10(high / low) + 0.5) if log else (high / 2 - low / 2) * 2

@@ -101,6 +101,7 @@
     const share = 1 - y / svg.viewBox.baseVal.height;
     const exact = log === undefined ? Number(low) + share * (Number(high) - Number(low)) : 10 ** (Math.log10(low) + share * (Math.log10(high) - Math.log10(low)));
     const span = Math.abs(Number(high) - Number(low));
+    if (svg.dataset.least !== undefined && y >= Number(svg.dataset.least)) return `≤ ${written(exact, svg.dataset.percent !== undefined)}`;
     const shown = log === undefined && Math.abs(exact) < span / svg.viewBox.baseVal.height ? 0 : exact;
     return written(shown, svg.dataset.percent !== undefined);
   };
