@@ -80,13 +80,20 @@ def thinned(steps: Ints, values: Floats, buckets: int) -> NDArray[np.int64]:
     finite = np.isfinite(values)
     width = max(1, int(steps[-1] - steps[0]) + 1)
     bucket = ((steps - steps[0]) * (buckets / width)).astype(np.int64)
-    order = np.lexsort((np.where(finite, values, 0.0), ~finite, bucket))  # within a bucket: finite ones by value, then the others
-    starts = np.flatnonzero(np.append(True, bucket[order][1:] != bucket[order][:-1]))
-    finite_count = np.add.reduceat(finite[order].astype(np.int64), starts)
-    most = order[starts + np.maximum(finite_count - 1, 0)]
-    broken = order[np.append(starts[1:], count) - 1]  # a point of the bucket that is not finite, where there is one
-    kept = [order[starts], most, broken[~finite[broken]], np.array([0, count - 1])]
-    return np.unique(np.concatenate(kept))
+    starts = np.flatnonzero(np.append(True, bucket[1:] != bucket[:-1]))
+    least = _first_equal(np.where(finite, values, np.inf), np.minimum, starts)
+    most = _first_equal(np.where(finite, values, -np.inf), np.maximum, starts)
+    broken = np.append(np.flatnonzero(~finite), count)
+    first_broken = broken[np.searchsorted(broken, starts)]
+    turns = first_broken[first_broken < np.append(starts[1:], count)]
+    return np.unique(np.concatenate([least, most, turns, np.array([0, count - 1])]))
+
+
+def _first_equal(values: Floats, extreme: np.ufunc, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each stretch that begins at one of `starts`, the index of its first least (or greatest) value."""
+    found = extreme.reduceat(values, starts)
+    hits = np.flatnonzero(values == np.repeat(found, np.diff(np.append(starts, len(values)))))
+    return np.asarray(hits[np.searchsorted(hits, starts)], np.int64)
 
 
 def path(steps: Ints, values: Floats, scale: Scale, first: int) -> str:
