@@ -21,17 +21,25 @@ from rlhealth.sources.walk import reason
 MAGIC = b"SQLite format 3\0"
 LARGEST_COPY = 16 << 30  # bytes
 _ATTEMPTS = 5
+#: What a damaged database raises; SQLite may quote the damage, which is then no text.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _LOGS = ("-wal", "-journal")
 _LOG_HEADER = 32  # bytes of a -wal that change when it is started anew
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class SqliteCopy:
-    """A database for reading, as it stands when `connection` is called."""
+    """A database for reading, as it stands when `connection` is called.
+
+    Attributes:
+        signature: by which a change of its files is seen.
+        damaged: whether it is cut short or its list of tables is broken, so that only some of it can be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.signature: Signature = ()
+        self.damaged = False
         self._connection: sqlite3.Connection | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._copied: tuple[int, int, int] | None = None
@@ -45,7 +53,7 @@ class SqliteCopy:
 
         Raises:
             RlhealthError: if the file is gone, not to be read, no SQLite database, or too large to be copied.
-            sqlite3.DatabaseError: if it is damaged.
+            sqlite3.Error, UnicodeDecodeError: if it is damaged.
         """
         now = self._look()
         if self._connection is not None and now == self.signature:
@@ -56,8 +64,14 @@ class SqliteCopy:
             what = "the file is empty" if not head else "not an SQLite database"
             raise RlhealthError(f"{self.path}: {what}", hint="a Trackio project is a file <project>.db", location=str(self.path))
         self.close()
+        self.damaged = False
         self._connection = self._copy() if self._is_written(now) else _open(self.path, "immutable=1")
         self.signature = now
+        try:
+            self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except DAMAGE:  # a file that is cut short, or one broken index among the tables, must not hide the rest
+            self.damaged = True
+            self._connection.execute("PRAGMA writable_schema = 1")  # makes SQLite go on; nothing can be written all the same
         return self._connection
 
     def close(self) -> None:
@@ -119,12 +133,17 @@ class SqliteCopy:
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection in which nothing can be written, and a statement that a damaged file would make endless is given up."""
+    """A connection in which nothing can be written,."""
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True, timeout=0, check_same_thread=False)
+    connection.text_factory = _text
     connection.execute("PRAGMA query_only = 1")
     connection.execute("PRAGMA trusted_schema = 0")
     connection.execute("PRAGMA cell_size_check = 1")
     return connection
+
+
+def _text(found: bytes) -> str:
+    return found.decode("utf-8", "replace")
 
 
 def _copy_or_remove(here: Path, there: Path) -> None:

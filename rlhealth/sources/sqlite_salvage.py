@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+from rlhealth.sources.sqlite_copy import DAMAGE
+
 BATCH = 2000  # ids at once
 STATEMENTS = 5000  # that are spent on one table
 NEWEST = (1 << 63) - 1
@@ -42,7 +44,7 @@ class Salvage:
             low, high = waiting.pop()
             try:
                 rows = self._connection.execute(self._statement, (low, high, *self._keys)).fetchall()
-            except sqlite3.DatabaseError:
+            except DAMAGE:
                 if low == high:
                     self.lost += 1
                 else:

@@ -16,7 +16,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.row_columns import columns_of
-from rlhealth.sources.sqlite_copy import MAGIC
+from rlhealth.sources.sqlite_copy import DAMAGE, MAGIC
 from rlhealth.sources.sqlite_salvage import NEWEST, Salvage
 from rlhealth.sources.trackio_project import ALERT, NotTrackio, Project, loads
 from rlhealth.sources.walk import regular, walk
@@ -76,7 +76,7 @@ class TrackioReader:
         try:
             cursor = connection.execute(statement, (first, NEWEST, *keys))
             yield from _batches(cursor)
-        except sqlite3.DatabaseError:
+        except DAMAGE:
             where, keys = self.project.where(self.name, self.run_id)
             statement = f"SELECT id, timestamp, step, {_METRICS} FROM metrics NOT INDEXED WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608
             rest = Salvage(connection, statement, keys, self._last_id + 1, self.project.newest_id(connection))
@@ -116,15 +116,17 @@ class TrackioReader:
             if trainer:
                 run.config.setdefault("trainer_class", trainer)
             alerts = self.project.alerts(connection, self.name, self.run_id)
-        except sqlite3.DatabaseError:
+        except DAMAGE:
             alerts = []
             self._lost = self._lost or 1
         run.notes = [note for note in run.notes if not note.startswith(ALERT)] + alerts
         run.problems = []
+        if self.project.database.damaged and not self._lost:
+            run.problems.append("the database is damaged or cut short; nothing shows what it lost")
         if self._lost:
             run.problems.append(f"the database is damaged: {self._lost:,} row{'s' if self._lost > 1 else ''} at least could not be read")
         if self._unreadable:
-            run.problems.append(f"{self._unreadable:,} rows are not JSON and were left out")
+            run.problems.append(f"{self._unreadable:,} row{'s' if self._unreadable > 1 else ''} left out: not JSON")
 
 
 def find(where: Path | str) -> list[Reader]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.sqlite_copy import SqliteCopy
+from rlhealth.sources.sqlite_copy import DAMAGE, SqliteCopy
 from rlhealth.sources.sqlite_salvage import Salvage
 
 MOST_ALERTS = 20
@@ -38,11 +38,13 @@ class Project:
             if not self._columns:
                 for table in ("metrics", "configs", "alerts"):
                     self._columns[table] = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-        except sqlite3.DatabaseError as error:
+        except DAMAGE as error:
             self._columns = {}
             raise damaged(self.path, error) from error
         if not {"run_name", "step", "metrics", "timestamp"} <= self._columns["metrics"]:
             self._columns = {}
+            if self.database.damaged:
+                raise damaged(self.path, "its table of metrics cannot be found")
             hint = "Trackio's databases have a table metrics"
             raise NotTrackio(f"{self.path}: not a database of Trackio's", hint=hint, location=str(self.path))
         return connection
@@ -67,14 +69,18 @@ class Project:
     def _runs_in(self, connection: sqlite3.Connection, table: str) -> list[tuple[str, str | None, int]]:
         """Name, id and first row of each run; from a damaged table, of those that it still gives."""
         key = "run_id" if "run_id" in self._columns[table] else "NULL"
-        try:
-            return connection.execute(f"SELECT run_name, {key}, min(id) FROM {table} GROUP BY run_name, {key} ORDER BY 3").fetchall()  # noqa: S608
-        except sqlite3.DatabaseError as error:
-            statement = f"SELECT run_name, {key}, min(id) FROM {table} NOT INDEXED WHERE id BETWEEN ? AND ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
-            found = [row for rows in Salvage(connection, statement, (), 0, self.newest_id(connection)) for row in rows]
-            if found or table != "metrics":
-                return found
-            raise damaged(self.path, error) from error
+        failure: object = "it is cut short"
+        if not self.database.damaged:  # an index of a damaged one may name runs that never were
+            try:
+                return connection.execute(f"SELECT run_name, {key}, min(id) FROM {table} GROUP BY run_name, {key} ORDER BY 3").fetchall()  # noqa: S608
+            except DAMAGE as error:
+                failure = error
+        statement = f"SELECT run_name, {key}, min(id) FROM {table} NOT INDEXED WHERE id BETWEEN ? AND ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
+        found = [row for rows in Salvage(connection, statement, (), 0, self.newest_id(connection)) for row in rows]
+        named = [(name, run_id, first) for name, run_id, first in found if isinstance(name, str) and "\0" not in name]
+        if not named and table == "metrics":
+            raise damaged(self.path, failure)
+        return named
 
     def where(self, name: str, run_id: str | None, *, through_index: bool = False) -> tuple[str, tuple[str, ...]]:
         """A condition that tells the rows of one run, and its values; looked up by the index on runs, or met in the order of ids."""
@@ -95,7 +101,7 @@ class Project:
         for statement in ("SELECT seq FROM sqlite_sequence WHERE name = 'metrics'", "SELECT max(id) FROM metrics"):
             try:
                 found = connection.execute(statement).fetchone()
-            except sqlite3.DatabaseError:
+            except DAMAGE:
                 continue
             if found and isinstance(found[0], int):
                 return found[0]
@@ -115,9 +121,9 @@ class NotTrackio(RlhealthError):
     """An SQLite database of another program."""
 
 
-def damaged(path: Path, error: sqlite3.DatabaseError) -> RlhealthError:
+def damaged(path: Path, error: object) -> RlhealthError:
     """What to say where a database gives nothing at all."""
-    return RlhealthError(f"{path}: {error}", hint="the database is damaged; sqlite3's .recover may save some of it", location=str(path))
+    return RlhealthError(f"{path}: {str(error)[:200]}", hint="the database is damaged; sqlite3's .recover may save some of it", location=str(path))
 
 
 def _alert(level: str, step: int | None, title: str, text: str | None) -> str:

@@ -188,7 +188,7 @@ class WandbFileReader:
         several = len(self._logs) > 1
         problems = [f"{log.path.name}: {sentence}" if several else sentence for log in self._logs for sentence in log.damage]
         if self._unreadable:
-            problems.append(f"{self._unreadable:,} records are not wandb's and were left out")
+            problems.append(f"{self._unreadable:,} record{'s' if self._unreadable > 1 else ''} left out: not wandb's")
         self.run.problems = problems + failures
 
 

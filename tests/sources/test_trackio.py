@@ -396,7 +396,7 @@ def test_a_row_that_is_not_json_is_left_out_and_counted(tmp_path):
     log(connection, [{"kl": 1.0}, "{not json", {"kl": 3.0}, "[1, 2]", '{"kl": NaN}'])
     run = read(tmp_path / "p.db")
     assert points(run) == {"kl": [(0, "1.0"), (2, "3.0"), (4, "nan")]}
-    assert run.problems == ["2 rows are not JSON and were left out"]
+    assert run.problems == ["2 rows left out: not JSON"]
 
 
 def test_one_overwritten_page_costs_its_rows_and_the_rest_is_read(tmp_path):
@@ -410,6 +410,31 @@ def test_one_overwritten_page_costs_its_rows_and_the_rest_is_read(tmp_path):
     assert 1900 < len(run.series["kl"]) < 2000
     assert "damaged" in run.problems[0]
     assert all(int(step) == value for step, value in zip(run.series["kl"].steps, run.series["kl"].values, strict=True))
+
+
+def test_a_database_that_is_cut_short_gives_the_rows_that_are_left(tmp_path):
+    whole = DATABASE.read_bytes()
+    found = []
+    for share in (0.6, 0.8, 0.9, 0.99):
+        (tmp_path / "p.db").write_bytes(whole[: int(share * len(whole))])
+        run = read(tmp_path / "p.db")
+        assert run.name == "grpo-h11-short" and run.problems
+        found.append(len(run.series["train/kl"]))
+    assert 0 < found[0] < found[1] < found[2] < found[3] < 30
+
+
+def test_a_broken_index_costs_no_row(tmp_path):
+    whole = DATABASE.read_bytes()
+    name = b"CREATE INDEX idx_metrics_run_step"
+    (tmp_path / "p.db").write_bytes(whole.replace(name, name.replace(b"INDEX", b"INDEKS"[:5])))
+    run = read(tmp_path / "p.db")
+    assert points(run) == points(read(DATABASE)) and run.problems
+
+
+def test_a_million_names_in_one_table_take_no_more_room_than_they_are(tmp_path):
+    connection = database(tmp_path / "p.db")
+    log(connection, [{f"metric/{row}/{index}": 1.0 for index in range(100)} for row in range(400)])
+    assert len(read(tmp_path / "p.db").series) == 40_000
 
 
 @MODEST
