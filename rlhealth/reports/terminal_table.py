@@ -75,16 +75,20 @@ def _widths(page: Page, table: list[list[str]]) -> list[int]:
     for place, least in ((4, 78), (3, 60), (5, 46)):
         if page.width < least:
             wanted[place] = 0
-    room = page.width - 4 - 2 * sum(width > 0 for width in wanted[1:])
+    room = page.width - 3 - _sign_width(page) - 2 * sum(width > 0 for width in wanted[1:])
     flexible = room - sum(wanted[1:2] + wanted[3:])
     rule = min(wanted[2], max(10, flexible // 2, flexible - wanted[0]))
     name = max(6, min(wanted[0], flexible - rule))
     return [name, wanted[1], rule, *wanted[3:]]
 
 
+def _sign_width(page: Page) -> int:
+    return len(page.glyphs.critical)
+
+
 def _line(page: Page, word: str, cols: list[str], widths: list[int], style: str) -> None:
     sign = page.glyphs.of(word) if word else ""
-    parts: list[tuple[str, str]] = [(f" {sign:<2}", STYLES.get(word, "")), (page.fit(cols[0], widths[0]), style or "bold")]
+    parts: list[tuple[str, str]] = [(f" {sign:<{_sign_width(page)}} ", STYLES.get(word, "")), (page.fit(cols[0], widths[0]), style or "bold")]
     tones = ("", STYLES.get(word, ""), "", "", "blue", "")
     for place in np.flatnonzero(widths)[1:]:
         shown = page.fit(cols[place], widths[place], right=place in (3, 5) and bool(word or place == 3))

@@ -139,6 +139,11 @@ def test_ascii_needs_no_other_alphabet(name: str, piped: bool, request: pytest.F
     assert shown(request.getfixturevalue(name), ascii=True, piped=piped).isascii()
 
 
+def test_a_sign_stands_apart_from_the_name_in_either_alphabet(many: Verdict) -> None:
+    assert " !! lr3e-3_s0 " in shown(many, ascii=True)
+    assert " ✗ lr3e-3_s0 " in shown(many)
+
+
 def test_piped_is_one_whole_finding_a_line(sick: Verdict) -> None:
     lines = shown(sick, piped=True, width=40).splitlines()
     assert lines[0] == (
