@@ -14,7 +14,7 @@ from rlhealth.sources.walk import reason, regular
 
 BLOCK = 1 << 20
 #: A longer line is passed over and counted.
-LONGEST_LINE = 16 << 20
+LONGEST_LINE = 64 << 20
 _HEAD = 256  # bytes by which a file is known again
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 BLOCK = 8 << 20  # bytes read at a time
-LONGEST_ROW = 16 << 20  # characters; a longer object is not waited for
+LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
 LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
 TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
 _NESTING = re.compile(r"[\[{]")

@@ -29,6 +29,8 @@ class Points:
         self.columns: dict[str, Column] = {}
         self._nulls: dict[str, Column] = {}
         self._told: set[str] = set()
+        self._known = len(run.series)
+        self._full = False
 
     def put(self, tag: str, value: Any, step: int, time: float) -> None:
         """Takes one value: a number however it is spelt, null (NaN, if the tag is a number elsewhere) or a distribution; text is no metric."""
@@ -49,16 +51,19 @@ class Points:
         column[2].append(time)
 
     def is_room_for(self, tag: str) -> bool:
-        """Whether a tag is kept: a name of sane length, among the first so many."""
+        """Whether a tag is kept, asked when it first comes: a name of sane length, among the first so many."""
         if tag in self.run.series:
             return True
         if len(tag) > LONGEST_TAG:
             self._tell(f"a name of {len(tag):,} characters: not read")
             return False
-        if len(self.run.series) + len(self.columns) >= MOST_TAGS:
+        if self._known < MOST_TAGS:
+            self._known += 1
+            return True
+        if not self._full:
+            self._full = True
             self._tell(f"more than {MOST_TAGS:,} metrics: the others were not read")
-            return False
-        return True
+        return False
 
     def last_step(self, tag: str) -> float:
         """The newest step of a tag, moved or not; minus infinity where it has none."""

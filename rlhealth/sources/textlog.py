@@ -89,8 +89,9 @@ class TextLog:
 
     def nothing(self) -> RlhealthError:
         """What is said where the file holds no metrics."""
-        size = "is empty" if not self.text.offset else f"no metrics found in it (read as {self.kind})"
-        return RlhealthError(f"{self.path}: {size}", hint="a log has rows of numbers with names: {'loss': 0.1, 'kl': 0.02, …}", location=str(self.path))
+        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in self.problems())
+        why = "is empty" if not self.text.offset else f"no metrics found in it (read as {self.kind}){lost}"
+        return RlhealthError(f"{self.path}: {why}", hint="a log has rows of numbers with names: {'loss': 0.1, 'kl': 0.02, …}", location=str(self.path))
 
     def start_again(self) -> None:
         """The file was rewritten: what it said before is dropped, the runs stay the same objects."""
@@ -117,7 +118,7 @@ class TextLog:
             what = "1 line" if self.bad == 1 else f"{self.bad:,} lines"
             found.append(f"{self.path.name}: {what} passed over that cannot be read, the first is line {self.first_bad}")
         if self.text.too_long:
-            found.append(f"{self.path.name}: {self.text.too_long} lines passed over that are longer than 16 MiB")
+            found.append(f"{self.path.name}: {self.text.too_long} lines passed over that are longer than 64 MiB")
         return found
 
     def _tell(self) -> None:

@@ -297,13 +297,13 @@ def test_lines_without_end_and_nests_without_bottom_are_bounded(tmp_path: Path) 
     with path.open("w") as file:
         file.write(jsonl(ROWS[:3]))
         file.write('{"a":' * 200_000 + "\n")
-        file.write('{"step": 9, "x": "' + "y" * (17 << 20) + '"}\n')
+        file.write('{"step": 9, "x": "' + "y" * (65 << 20) + '"}\n')
         file.write(jsonl(ROWS[3:6]))
     (run,) = open_runs(str(path))
     assert points(run) == expected(ROWS[:6])
     assert run.problems == [
         "history.jsonl: 1 line passed over that cannot be read, the first is line 4",
-        "history.jsonl: 1 lines passed over that are longer than 16 MiB",
+        "history.jsonl: 1 lines passed over that are longer than 64 MiB",
     ]
 
 

@@ -268,7 +268,7 @@ def test_a_sparse_file_of_a_hundred_gigabytes_is_answered_without_being_read(tmp
         read(empty)
 
 
-def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
+def written(folder: Path, rows: list[Any]) -> Path:
     path = folder / "trainer_state.json"
     path.write_text(json.dumps({"epoch": 1.0, "log_history": rows, "max_steps": 0}, indent=2, sort_keys=True))
     return path
