@@ -49,12 +49,13 @@ class Unreadable:
         raise self.error
 
 
-def find_readers(where: str, *, source: str | None = None) -> list[Reader]:
+def find_readers(where: str, *, source: str | None = None, reader: str = "fast") -> list[Reader]:
     """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
 
     Args:
         where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`; `-` for stdin.
         source: one kind of `SOURCES` (or "table"), where the runs were written to several.
+        reader: how event files are read: "fast", or "tbparse".
 
     Raises:
         RlhealthError: where no run is found, saying what was looked for.
@@ -74,7 +75,7 @@ def find_readers(where: str, *, source: str | None = None) -> list[Reader]:
     path = Path(where).expanduser()
     if not path.exists() and not path.is_symlink():
         raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
-    return _in_folder(path, kinds) if path.is_dir() else _in_file(path, kinds)
+    return _in_folder(path, kinds, reader) if path.is_dir() else _in_file(path, kinds, reader)
 
 
 def open_all(where: str, source: str | None = None, tick: Tick | None = None) -> tuple[list[Run], list[RlhealthError]]:
@@ -122,14 +123,14 @@ def _kinds(source: str | None) -> tuple[str, ...]:
     return kinds
 
 
-def _in_file(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
+def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     from rlhealth.sources.walk import kind_of
 
     kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
     if len(kinds) > 1 and kind not in ("tensorboard", "wandb", "trackio"):
         kind = _kind_by_bytes(path) or kind
     if kind in ("tensorboard", "wandb", "trackio"):
-        return list(_module(kind).find(path))
+        return list(_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources import table
 
     return table.find(path, _table_kind(kinds))
@@ -150,7 +151,7 @@ def _kind_by_bytes(path: Path) -> str | None:
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
-def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
+def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     from rlhealth.sources import grouping
     from rlhealth.sources.walk import natural, walk
 
@@ -160,7 +161,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
     readers: list[Reader] = []
     for kind in ("tensorboard", "wandb", "trackio"):
         if kind in kinds and found.files.get(kind):
-            readers += _tracked(kind, found.files[kind], root, errors)
+            readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
     readers += _tables(found, kinds, readers, root, errors)
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
@@ -168,18 +169,22 @@ def _in_folder(path: Path, kinds: tuple[str, ...]) -> list[Reader]:
     return [*joined, *(Unreadable(error) for error in errors)]
 
 
-def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError]) -> list[Reader]:
+def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError], options: dict[str, str]) -> list[Reader]:
     try:
-        return list(_module(kind).readers(files, root))
+        return list(_module(kind).readers(files, root, **options))
     except RlhealthError:
         pass  # one of them cannot be read; the others can
     found: list[Reader] = []
     for file in files:
         try:
-            found += _module(kind).readers([file], root)
+            found += _module(kind).readers([file], root, **options)
         except RlhealthError as error:
             errors.append(error)
     return found
+
+
+def _options(kind: str, reader: str) -> dict[str, str]:
+    return {"reader": reader} if kind == "tensorboard" else {}
 
 
 def _tables(found: Found, kinds: tuple[str, ...], tracked: Iterable[Reader], root: Path, errors: list[RlhealthError]) -> list[Reader]:

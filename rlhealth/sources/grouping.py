@@ -20,7 +20,7 @@ from rlhealth.sources.trainer_state import TrainerState
 TABLES = ("jsonl", "json", "csv", "console")
 #: Folders that trackers and trainers make below the folder that a person named.
 _LAYOUT = re.compile(
-    r"runs|logs?|tb|tb_logs|tensorboard(_logs)?|events|csv|wandb|latest-run|offline-run-.*|run-\d{8}_\d{6}-.*|trackio|checkpoints?|checkpoint-\d+",
+    r"runs|logs?|tb|tb_logs|tensorboard(_logs)?|events|csv|wandb|files|latest-run|offline-run-.*|run-\d{8}_\d{6}-.*|trackio|checkpoints?|checkpoint-\d+",
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d", re.IGNORECASE)

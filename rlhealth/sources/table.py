@@ -31,8 +31,8 @@ IN_MEMORY = 64 << 20  # bytes of stdin; more goes to a temporary file
 _SUFFIX = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 #: JSON files of models and data sets, which are no logs and are not looked into.
 NO_LOGS = re.compile(
-    r"config|token|vocab|merges|special|added|preprocessor|processor|\.index\.json|metadata|summary|package|manifest|schema|dataset|settings|requirements"
-    r"|model_card|adapter|scheduler_|game_log|completions?|\.ipynb|prompts?",
+    r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
+    r"|prompts?|completions?|game_log|datasets?)|\.index\.json$",
     re.IGNORECASE,
 )
 

@@ -37,6 +37,7 @@ class TextLog:
     Attributes:
         kind: the format, one of `SOURCES`.
         rows: where rows become runs.
+        followed: the runs that have a reader.
         bad: how many lines or cells could not be read, and the number of the first such line.
     """
 
@@ -48,6 +49,7 @@ class TextLog:
         self.rows = Rows(self.make)
         self.bad = 0
         self.first_bad = 0
+        self.followed: list[Run] = []
         self._told: list[str] = []
 
     @property
@@ -144,6 +146,11 @@ class Part:
         self.log = log
         self.run = run
         self._size = -1
+        log.followed.append(run)
+
+    def appeared(self) -> list[Part]:
+        """Readers for the runs that have begun in the file and that nobody reads yet."""
+        return [Part(self.log, run) for run in self.log.runs if (run.series or run.histograms) and not any(run is one for one in self.log.followed)]
 
     def poll(self) -> bool:
         """Reads what is new in the file; True where this run has grown or changed since the last call."""

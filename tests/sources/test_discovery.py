@@ -51,6 +51,15 @@ def test_source_chooses_and_every_source_tells_the_same(source: str) -> None:
     assert reward.values.tolist() == pytest.approx(state.series["reward"].values.tolist(), rel=1e-6)
 
 
+def test_what_wandb_kept_of_the_console_is_no_second_run(root: Path) -> None:
+    shutil.copytree(EVERYWHERE / "wandb", root / "wandb")
+    (offline,) = (root / "wandb").iterdir()
+    (offline / "files").mkdir()
+    rows = json.loads((EVERYWHERE / "trainer_state.json").read_text())["log_history"]
+    (offline / "files" / "output.log").write_text("".join(f"{row}\n" for row in rows))
+    assert [run.place.kind for run in open_runs(str(root))] == ["wandb"]
+
+
 def test_the_state_beside_tells_how_many_steps_were_planned(root: Path) -> None:
     shutil.copytree(EVERYWHERE / "runs", root / "runs")
     (alone,) = open_runs(str(root))

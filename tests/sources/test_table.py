@@ -76,6 +76,19 @@ def test_several_runs_appended_to_one_file_are_told_apart(tmp_path: Path) -> Non
     assert not any(run.resumed_at for run in runs)
 
 
+def test_a_run_that_begins_in_a_file_that_is_followed_is_offered_once(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_text(jsonl(ROWS))
+    (reader,) = table.find(path)
+    assert isinstance(reader, Part) and not reader.appeared()
+    with path.open("a") as file:
+        file.write(jsonl(ROWS[:5]))
+    reader.poll()
+    (other,) = reader.appeared()
+    assert points(other.run) == expected(ROWS[:5])
+    assert not reader.appeared() and not other.appeared()
+
+
 def test_a_resume_goes_back_a_little_and_stays_one_run(tmp_path: Path) -> None:
     again = [{**row, "reward": -1.0} for row in ROWS[19:28]]
     (run,) = open_runs(put(tmp_path / "history.jsonl", jsonl([*ROWS[:25], *again])))
