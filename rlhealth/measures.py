@@ -200,10 +200,14 @@ class Noise:
 
     def extend(self, values: Floats) -> Floats:
         """The unit at each of the next points; NaN while it is not known."""
-        noise = self.rolling.extend(np.diff(values, prepend=self.last))
-        finite = values[~np.isnan(values)]
-        if len(finite):
-            self.last = float(finite[-1])
+        if not len(values):
+            return np.empty(0)
+        known = ~np.isnan(values)
+        change = np.full(len(values), np.nan)
+        change[known] = np.diff(values[known], prepend=self.last)  # across a gap too, wherever the points were cut
+        noise = self.rolling.extend(change)
+        if known.any():
+            self.last = float(values[known][-1])
         loudest = np.fmax(np.fmax.accumulate(np.nan_to_num(noise)), self.loudest)
         largest = np.fmax(np.fmax.accumulate(np.abs(np.nan_to_num(values))), self.largest)
         self.loudest, self.largest = float(loudest[-1]), float(largest[-1])

@@ -58,7 +58,8 @@ class Operand:
                 values = values / (self.scale * (below if self.condition.per.signed else np.abs(below) ** float(self.condition.per.power)))
         elif self.scale != 1:
             values = values / self.scale
-        return new_steps, self.measure.extend(values)
+        with np.errstate(all="ignore"):  # what overflows is infinite, and what has no value is NaN: both are judged as such
+            return new_steps, self.measure.extend(values)
 
 
 class Held:
