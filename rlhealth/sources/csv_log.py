@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ _BOUND = re.compile(r"__(MIN|MAX)$")
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 16 << 20
+STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
 LONGEST_HEADER = 4 << 20
 
 
@@ -89,6 +91,9 @@ class CsvLog(TextLog):
         return self.text.offset > before or any(more)
 
     def _is_whole(self, rest: bytes) -> bool:
+        """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""
+        if time.time() - self.text.modified < STILL_WRITTEN:
+            return False
         cells = len(rest.decode("utf-8", "replace").split(self._comma))
         return bool(rest.strip()) and bool(self._names) and cells == len(self._names) and rest.rstrip()[-1:].isdigit()
 
@@ -180,12 +185,12 @@ class CsvLog(TextLog):
             own = {name: name.rpartition(" - ")[2] for name in self._names if name.rpartition(" - ")[0] == run and not _BOUND.search(name)}
             rows.take_columns(shared | columns(frame[list(own)].rename(columns=own)))
 
-    def _take_points(self, frame: pd.DataFrame, tag: str, step: str, value: str, time: str | None) -> None:
+    def _take_points(self, frame: pd.DataFrame, tag: str, step: str, value: str, clock: str | None) -> None:
         table = columns(frame.drop(columns=[tag]))
         steps, values = table.get(step), table.get(value)
         if steps is None or values is None:
             return
-        times = table[time] if time and time in table else np.full(len(frame), np.nan)
+        times = table[clock] if clock and clock in table else np.full(len(frame), np.nan)
         known = np.isfinite(steps) & (np.abs(steps) < 2**62)
         runs = frame["run"].astype(str).to_numpy() if "run" in self._names else np.full(len(frame), "")
         tags = frame[tag].astype(str).to_numpy()

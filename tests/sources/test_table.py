@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,18 @@ def test_a_csv_that_grows_is_read_on_and_its_half_line_is_waited_for(tmp_path: P
         reached = [] if end == 200 else log.runs[0].series["rollout/ep_rew_mean"].steps.tolist()
         assert len(reached) == max(text[:end].count("\n") - 1, 0)
     assert log is not None and log.text.offset == len(text)
+
+
+def test_a_last_line_that_nothing_ends_is_a_row_once_nobody_writes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("step,reward\n1,0.25\n2,0.5")
+    log = CsvLog(path)
+    log.poll()
+    assert points(log.runs[0]) == {"reward": [(1, 0.25)]}
+    os.utime(path, (1e9, 1e9))
+    log.poll()
+    assert points(log.runs[0]) == {"reward": [(1, 0.25), (2, 0.5)]}
+    assert log.runs[0].clean is None
 
 
 def test_nan_in_a_cell_is_kept_and_an_empty_cell_is_not_a_nan(tmp_path: Path) -> None:
