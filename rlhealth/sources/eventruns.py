@@ -28,6 +28,7 @@ class Extent:
     """What a launch covers, told by the first and the last stretch of its file.
 
     Attributes:
+        every: steps between two points of the tag that is logged most often; 0 where none has two.
         first_steps: the first step of each tag that was seen.
         settings: the configuration that the file carries.
     """
@@ -35,7 +36,7 @@ class Extent:
     first_time: float = float("inf")
     last_time: float = float("-inf")
     last_step: int = -1
-    every: int = 1
+    every: int = 0
     first_steps: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -48,8 +49,9 @@ class Extent:
                 self.first_time = min(self.first_time, float(times.min()))
                 self.last_time = max(self.last_time, float(times.max()))
                 self.last_step = max(self.last_step, int(steps.max()))
-                if len(steps) > 1:
-                    self.every = max(self.every, int(steps[-1] - steps[-2]))
+                apart = int(steps[1] - steps[0]) if len(steps) > 1 else 0
+                if apart > 0:
+                    self.every = min(self.every or apart, apart)
             for _, _, item in batch.items:
                 if isinstance(item, Text):
                     self.settings.update(in_text(item))
@@ -104,7 +106,10 @@ def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def continues(run: Launches, path: Path, new: Extent) -> bool:
-    """Whether a later file goes on with the run. In another folder it must start within the run's range or right after it, under the same arguments."""
+    """Whether a later file goes on with the run: not from the beginning, and not while the run was still being written.
+
+    In another folder it must start within the run's range or right after it, under the same arguments.
+    """
     old, last = run.extent, run.files[-1]
     here = path.parent == last.parent
     shared = old.first_steps.keys() & new.first_steps.keys()
@@ -113,9 +118,9 @@ def continues(run: Launches, path: Path, new: Extent) -> bool:
     if not shared:
         return False
     start, began = min(new.first_steps[tag] for tag in shared), min(old.first_steps[tag] for tag in shared)
-    if start <= began or (new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)):
+    if start <= max(began, new.every) or (new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)):
         return False
-    reach = old.last_step + max(2 * old.every, (old.last_step - began) // 10)
+    reach = old.last_step + max(2 * max(old.every, new.every, 1), (old.last_step - began) // 10)
     return here or (start <= reach and same_settings(old.settings, new.settings))
 
 
@@ -125,7 +130,7 @@ def join(run: Launches, path: Path, new: Extent) -> None:
     run.files.append(path)
     run.extent = Extent(
         min(old.first_time, new.first_time), max(old.last_time, new.last_time), new.last_step if new.first_steps else old.last_step,
-        max(old.every, new.every), {**new.first_steps, **old.first_steps}, {**old.settings, **new.settings},
+        min(old.every or new.every, new.every or old.every), {**new.first_steps, **old.first_steps}, {**old.settings, **new.settings},
     )  # fmt: skip
 
 

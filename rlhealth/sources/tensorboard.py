@@ -63,6 +63,7 @@ class TensorboardReader:
         self._files: list[EventFile] = [self._open(path) for path in launches.files]
         self._parts = [(self._open(path), curve) for path, curve in launches.parts]
         self._beside = self._look_beside()
+        self._waiting = ""
         self._entered: set[Path] = set()
         self._listed: dict[Path, int] = {}
         self._beginning: list[Path] = []
@@ -194,7 +195,8 @@ class TensorboardReader:
                 extent.first_steps[tag] = int(one.steps[0])
                 extent.last_step = max(extent.last_step, int(one.steps[-1]))
                 extent.last_time = max(extent.last_time, float(one.times[-1]))
-                extent.every = max(extent.every, int(one.steps[-1] - one.steps[-2]) if len(one) > 1 else 1)
+                apart = int(one.steps[1] - one.steps[0]) if len(one) > 1 else 0
+                extent.every = min(extent.every or apart, apart or extent.every)
         extent.settings = dict(self.run.config)
 
     def _tell(self, errors: list[RlhealthError]) -> None:
@@ -204,6 +206,13 @@ class TensorboardReader:
             if file.lost and file.records:
                 records = "1 damaged record" if len(file.lost) == 1 else f"{len(file.lost)} damaged records"
                 run.problems.append(f"{records} skipped at byte {file.lost[0]} of {file.path.name}")
+        if self._waiting in run.notes:
+            run.notes.remove(self._waiting)
+        if not run.series:
+            path = self._files[-1].path
+            what = "holds no scalars" if self._files[-1].offset else "is empty"
+            self._waiting = f"{path.name} {what}: nothing was logged yet, or training ended before it logged anything"
+            run.notes.append(self._waiting)
         run.clean = False if self._files[-1].torn else None
         run.modified = max((modified for file in self._files if (modified := _modified(file.path))), default=float("nan"))
 

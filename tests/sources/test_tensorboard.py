@@ -129,6 +129,12 @@ def test_launches_from_step_1_in_one_folder_are_different_runs(tmp_path: Path) -
     assert all(not run.resumed_at for run in runs.values())
 
 
+def test_a_launch_from_the_beginning_that_logs_less_often_is_another_run(tmp_path: Path) -> None:
+    launch(tmp_path / "a", range(1, 100), 0)
+    launch(tmp_path / "a", range(10, 200, 10), 1000, host="host.2")
+    assert sorted((run.first_step, run.last_step) for run in read(tmp_path).values()) == [(1, 99), (10, 190)]
+
+
 def test_several_files_in_one_folder_are_one_run_where_each_goes_on(tmp_path: Path) -> None:
     launch(tmp_path / "a", range(1, 53), 0, host="host.1")
     launch(tmp_path / "a", range(41, 81), 1000, host="host.2")
@@ -165,7 +171,7 @@ def test_a_dated_folder_goes_on_with_the_one_beside_it_under_the_same_arguments(
 
 
 @pytest.mark.parametrize(
-    ("steps", "began", "arguments"),
+    ("steps", "began", "arguments"),  # of the second launch; the first makes 100 steps in 500 seconds
     [
         (range(101, 201), 9000, '{"beta": 0.2}'),  # other arguments
         (range(1, 101), 9000, '{"beta": 0.1}'),  # from the start
@@ -330,8 +336,10 @@ def test_an_empty_file_is_waited_for(tmp_path: Path) -> None:
     (reader,) = find(tmp_path)
     assert not reader.poll()
     assert (reader.run.series, reader.run.problems) == ({}, [])
+    assert reader.run.notes == [f"{path.name} is empty: nothing was logged yet, or training ended before it logged anything"]
     launch(tmp_path, range(1, 4), 0).replace(path)
     assert reader.poll() and reader.run.last_step == 3
+    assert reader.run.notes == []
 
 
 def test_a_file_that_is_gone_or_closed_to_us_is_an_error_that_says_why(tmp_path: Path) -> None:
