@@ -74,11 +74,15 @@ class Episodes:
             self.streak = 0
 
     def _see_worst(self, steps: Ints, values: Floats) -> None:
-        finite = np.where(np.isnan(values), -np.inf if self.sign == "above" else np.inf, values)
-        place = int(np.argmin(finite) if self.sign == "below" else np.argmax(finite))
+        if np.isnan(values).all():
+            place = 0
+        else:
+            place = int(np.nanargmin(values) if self.sign == "below" else np.nanargmax(values))
         found = (int(steps[place]), float(values[place]))
         if self._candidate is None or self._beats(found[1], self._candidate[1]):
             self._candidate = found
 
     def _beats(self, one: float, other: float) -> bool:
+        if np.isnan(one) or np.isnan(other):
+            return bool(np.isnan(other) and not np.isnan(one))
         return one < other if self.sign == "below" else one > other
