@@ -65,8 +65,9 @@ class EventFile:
             return
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self.offset)
+            buffer = bytearray()
             while self.offset < until:
-                buffer, filled = self._fill(stream, until)
+                buffer, filled = self._fill(stream, until, buffer)
                 if filled == len(self._held):
                     break
                 self.offset += filled - len(self._held)
@@ -76,12 +77,14 @@ class EventFile:
                 yield from self._decoder.taken()
         self.torn = bool(self._held)
 
-    def _fill(self, stream: BinaryIO, until: int) -> tuple[bytearray, int]:
+    def _fill(self, stream: BinaryIO, until: int, buffer: bytearray) -> tuple[bytearray, int]:
+        """A buffer, the given one if it is large enough, that begins with what is held and goes on with new bytes; and how many it holds."""
         held = len(self._held)
-        room = min(max(self._block, self._wanted() - held), until - self.offset)
-        buffer = bytearray(held + room)
+        size = held + min(max(self._block, self._wanted() - held), until - self.offset)
+        if len(buffer) < size:
+            buffer = bytearray(size)
         buffer[:held] = self._held
-        return buffer, held + (stream.readinto(memoryview(buffer)[held:]) or 0)  # type: ignore[attr-defined]
+        return buffer, held + (stream.readinto(memoryview(buffer)[held:size]) or 0)  # type: ignore[attr-defined]
 
     def _wanted(self) -> int:
         """Bytes that the record at hand needs in all."""
