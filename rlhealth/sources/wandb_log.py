@@ -15,6 +15,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Ints
 from rlhealth.sources.decimals import MARGIN
 from rlhealth.sources.growing import NoHoles, open_regular
+from rlhealth.sources.protowire import varint
 from rlhealth.sources.walk import reason
 
 HEADER = 7  # of the file: ":W&B", a 16-bit magic number, a version; of each fragment: crc32 of type and data, length, type
@@ -136,11 +137,16 @@ class RecordLog:
         if self._total < at:
             return MARGIN
         if self._chunk[MARGIN : MARGIN + 4] != b":W&B":
-            if not self._whole(at):
+            if not self._whole(at) and not self._holds_fragments():
                 hint = "a wandb run is a file run-<id>.wandb"
                 raise RlhealthError(f"{self.path}: not a wandb record log (it does not begin with ':W&B')", hint=hint, location=str(self.path))
             self._damage.append("the header of the file is damaged; the records after it were read")
         return at
+
+    def _holds_fragments(self) -> bool:
+        """Whether there is a whole fragment anywhere in the chunk: then this is a log, however its beginning looks."""
+        starts = [MARGIN, *range(MARGIN + BLOCK, self._total, BLOCK)]
+        return any(self._whole(at) or self._following(at, min(at + BLOCK, self._total)) is not None for at in starts if at + HEADER <= self._total)
 
     def _block(self, at: int) -> tuple[int, bool]:
         """Takes the fragments of the block at `at`: where it stopped, and whether that is because the rest is not written yet."""
@@ -237,12 +243,7 @@ class RecordLog:
 
 def _number(record: bytes) -> int:
     """The number that wandb gave a record (field 1, a varint), or 0."""
-    value = shift = 0
-    if record[:1] != b"\x08":
+    try:
+        return varint(record, 1)[0] if record[:1] == b"\x08" else 0
+    except ValueError:
         return 0
-    for byte in record[1:]:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            break
-    return value

@@ -399,6 +399,17 @@ def test_a_damaged_header_of_the_file_costs_nothing_but_a_word(tmp_path):
     assert points(run) == points(intact) and "header" in run.problems[0]
 
 
+def test_a_first_block_of_zeros_costs_that_block(tmp_path):
+    def zero(whole):
+        whole[:BLOCK] = bytes(BLOCK)
+        return whole
+
+    intact, run = damaged(tmp_path, zero)
+    assert len(run.problems) == 2 and run.exit_code == 0
+    assert_subset(run, intact, most_lost=200)
+    assert len(run.series["train/reward"]) > 20
+
+
 def test_a_wrong_length_in_the_last_block_does_not_hide_what_follows(tmp_path):
     records = [run_record("made"), *(history({"kl": float(step), "_step": step}, 10 + step) for step in range(20))]
     whole = bytearray(HEADER + frame(records))
@@ -559,7 +570,7 @@ def test_other_settings_another_folder_or_a_fresh_start_are_another_run(tmp_path
 
 
 def test_a_resume_that_begins_while_the_run_is_watched_is_taken_up(tmp_path):
-    first, second = resumed(tmp_path)
+    _, second = resumed(tmp_path)
     later = second.read_bytes()
     second.unlink()
     (reader,) = find(tmp_path)
@@ -572,7 +583,7 @@ def test_a_resume_that_begins_while_the_run_is_watched_is_taken_up(tmp_path):
 
 
 def test_a_run_of_another_training_that_begins_meanwhile_is_not(tmp_path):
-    first, second = resumed(tmp_path, beta=0.2)
+    _, second = resumed(tmp_path, beta=0.2)
     later = second.read_bytes()
     second.unlink()
     (reader,) = find(tmp_path)
