@@ -11,8 +11,8 @@ from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.rules import Rule, load_rules
-from rlhealth.run import Run
-from rlhealth.sources import find_readers
+from rlhealth.run import Run, unique_name
+from rlhealth.sources.places import find_all
 
 
 def check(
@@ -39,23 +39,24 @@ def check(
     begun = time.perf_counter()
     rules = load_rules() if rules is None else rules
     verdict = Verdict([], gate=gate or Gate())
-    for place in [where] if isinstance(where, str | Path) else where:
+    names: set[str] = set()
+    for reader in find_all([where] if isinstance(where, str | Path) else where, source=source):
         try:
-            readers = find_readers(str(place), source=source)
+            reader.poll()
+            found = judge(reader.run, rules, aliases, ignore)
         except RlhealthError as error:
             verdict.errors.append(error)
             continue
-        for reader in readers:
-            try:
-                reader.poll()
-                found = judge(reader.run, rules, aliases, ignore)
-            except RlhealthError as error:
-                verdict.errors.append(error)
-                continue
-            found.too_short = verdict.gate.too_short(reader.run.last_step) or found.too_short
-            if baseline is not None:
-                baseline.apply(found)
-            verdict.runs.append(found)
+        except (OSError, MemoryError) as error:
+            place = reader.run.place.location
+            verdict.errors.append(RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place))
+            continue
+        found.run.name = unique_name(found.run.name, names)
+        names.add(found.run.name)
+        found.too_short = verdict.gate.too_short(found.run.last_step) or found.too_short
+        if baseline is not None:
+            baseline.apply(found)
+        verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
 

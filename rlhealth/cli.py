@@ -228,23 +228,52 @@ def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Loo
     return Look(max(columns, 40), colored, not encoding.startswith("utf"), not terminal and width is None and color is not Color.always, show_all, quiet)
 
 
+def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple[str, str]]:
+    """Each format with its file, `-` for stdout: in the order in which they were said, an output belongs to the format before it."""
+    found = [[name, "-"] for name in formats]
+    rest = iter(outputs)
+    at = -1
+    for word in said:
+        if word in ("-f", "--format") or (word.startswith(("-f", "--format=")) and word != "--fail-on"):
+            at += 1
+        elif word in ("-o", "--output") or word.startswith(("-o", "--output=")):
+            found[max(at, 0)][1] = next(rest, "-")
+    for file in rest:  # not said on this command line: by their order
+        next(one for one in found if one[1] == "-")[1] = file
+    return [(name, file) for name, file in found]
+
+
+def write_file(file: str, text: str, *, append: bool = False) -> None:
+    """Writes a report to a file. Raises RlhealthError where it cannot be written."""
+    try:
+        with Path(file).open("a" if append else "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        raise RlhealthError(f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file) from None
+
+
 def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: Look) -> None:
-    """Writes each format where it is to go: the n-th `-o` belongs to the n-th `-f`; a format without one goes to stdout."""
+    """Writes each format where it is to go: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
+
+    In GitHub Actions the terminal report is followed by annotations, and the job summary is written too.
+    """
     from rlhealth.reports import write
 
     wanted = formats or ["terminal"]
-    files = list(outputs or ()) + ["-"] * (len(wanted) - len(outputs or ()))
     if len(outputs or ()) > len(wanted):
         raise RlhealthError("there are more -o than -f", hint="give each -f its own -o: -f junit -o health.xml -f terminal")
-    for name, file in zip(wanted, files, strict=True):
+    for name, file in pairs(wanted, outputs or [], sys.argv[1:]):
         text = write(verdict, name, look)
         if file == "-":
             sys.stdout.write(text)
-            continue
-        try:
-            Path(file).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise RlhealthError(f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file) from None
+        else:
+            write_file(file, text)
+        if name == "terminal" and file == "-" and os.environ.get("GITHUB_ACTIONS") == "true":
+            sys.stdout.write(write(verdict, "github", look))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        from rlhealth.reports import github
+
+        write_file(summary, github.summary(verdict, look), append=True)
     if formats and "terminal" not in formats:
         for unread in verdict.errors:
             print_error(unread)

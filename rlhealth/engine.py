@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from rlhealth.ending import Ending, ending_of
 from rlhealth.episodes import Episodes
 from rlhealth.findings import Finding, Ignored, RunVerdict, Severity, Skipped
 from rlhealth.metrics import Metric, Translation, translate
-from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, pick, pick_all, worse_of
+from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, pick, pick_all, unit_of, worse_of
 from rlhealth.rules import Condition, Rule, Test
 from rlhealth.run import Run
 from rlhealth.vanished import Vanishing
@@ -95,7 +96,8 @@ class Watched:
         said = words(self.translation, self.metric, first) | {
             "value": worst_value, "limit": limit, "worst_step": worst_step, "over": self.anchor.condition.over, "step": ending.step,
         }  # fmt: skip
-        return describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
+        told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
+        return replace(told, side=self.bounds[0].sign, measured=unit_of(self.anchor.condition))
 
 
 class Judge:
@@ -184,7 +186,7 @@ class Judge:
         waiting = [one for one in short.values() if one.rule not in fired | quiet]
         skipped += waiting
         unwanted = ignore or {}
-        ignored = [Ignored(one, reason) for one in found if (reason := unwanted.get(one.rule) or unwanted.get(one.family))]
+        ignored = [Ignored(one, given) for one in found if (given := unwanted.get(one.rule) or unwanted.get(one.family))]
         found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
         found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
         quiet |= told_not

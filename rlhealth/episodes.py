@@ -74,10 +74,8 @@ class Episodes:
             self.streak = 0
 
     def _see_worst(self, steps: Ints, values: Floats) -> None:
-        if np.isnan(values).all():
-            place = 0
-        else:
-            place = int(np.nanargmin(values) if self.sign == "below" else np.nanargmax(values))
+        finite = np.where(np.isnan(values), np.inf if self.sign == "below" else -np.inf, values)
+        place = int(np.argmin(finite) if self.sign == "below" else np.argmax(finite))
         found = (int(steps[place]), float(values[place]))
         if self._candidate is None or self._beats(found[1], self._candidate[1]):
             self._candidate = found

@@ -51,7 +51,16 @@ class Episode:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with a run, with its evidence. Steps are those of the run; values are in the metric's unit."""
+    """One thing that is wrong with a run, with its evidence. Steps are those of the run.
+
+    Attributes:
+        metric, tag: the canonical metric, and the name under which it was logged.
+        worst_value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value".
+        side: on which side of the limit it is sick: above, below or equals.
+        measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
+            "noise" where it is in units of the metric's noise, "share" where it is a share of points.
+        explained_by: the rule whose finding is the cause of this one, where one is.
+    """
 
     rule: str
     family: str
@@ -71,6 +80,8 @@ class Finding:
     advice: tuple[str, ...]
     source: str
     unit: str = ""
+    side: str = "above"
+    measured: str = "value"
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
 

@@ -121,8 +121,6 @@ def build(condition: Condition) -> measures.Measure:
         inner = measures.FromBest(window, least)
     elif condition.measure == "given_back":
         inner = measures.GivenBack(window, least)
-    elif condition.measure == "given_back":
-        inner = measures.GivenBack(window, least)
     elif condition.measure == "gain":
         inner = measures.Gain(window)
     elif condition.measure == "peak":
@@ -135,6 +133,15 @@ def build(condition: Condition) -> measures.Measure:
     if against.first is not None:
         return measures.SinceStart(inner, against.first, condition.minus is not None)
     return measures.AgainstPast(inner, window, against.before or 1, condition.minus is not None)
+
+
+def unit_of(condition: Condition) -> str:
+    """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
+    if condition.measure in ("from_best", "gain"):
+        return "noise"
+    if condition.measure in ("share", "nonfinite"):
+        return "share"
+    return "ratio" if condition.ratio_to or condition.per or condition.measure == "given_back" else "value"
 
 
 @dataclass(frozen=True)

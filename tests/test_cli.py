@@ -18,7 +18,7 @@ def test_a_sick_run_fails_the_gate_and_names_its_cause_first(cli: Cli) -> None:
     done = cli("check", SICK, "--width", "100", "--color", "never")
     assert done.returncode == 1
     first = next(line for line in done.stdout.splitlines() if "[" in line)
-    assert "policy-ran-away" in first
+    assert "learning-rate-jump" in first
     assert done.stdout.splitlines()[-1].rstrip().endswith("exit 1")
     assert done.stderr == ""
 
@@ -50,7 +50,20 @@ def test_json_on_stdout_is_whole_and_strict(cli: Cli) -> None:
 def test_several_formats_go_to_their_own_files(cli: Cli, tmp_path: Path) -> None:
     done = cli("check", SICK, "-f", "json", "-o", tmp_path / "health.json", "-f", "terminal")
     assert json.loads((tmp_path / "health.json").read_text())["verdict"] == "critical"
-    assert "policy-ran-away" in done.stdout
+    assert "learning-rate-jump" in done.stdout
+
+
+def test_an_output_belongs_to_the_format_before_it(cli: Cli, tmp_path: Path) -> None:
+    done = cli("check", SICK, "--fail-on", "critical", "-f", "terminal", "-f", "json", "-o", tmp_path / "health.json")
+    assert json.loads((tmp_path / "health.json").read_text())["verdict"] == "critical"
+    assert "learning-rate-jump" in done.stdout
+
+
+def test_in_github_actions_annotations_follow_and_the_summary_is_written(cli: Cli, tmp_path: Path) -> None:
+    done = cli("check", SICK, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
+    assert "::error" in done.stdout
+    assert "learning-rate-jump" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "::error" not in cli("check", SICK, "-f", "json", GITHUB_ACTIONS="true").stdout
 
 
 def test_a_file_that_cannot_be_written_is_said_and_exits_with_2(cli: Cli, tmp_path: Path) -> None:
