@@ -112,6 +112,8 @@ def _messages(rule: Rule) -> Iterator[Problem]:
     known |= {f"config.{name}" for name in setting_names()} | {f"option.{name}" for name in setting_names() & option_phrases().keys()}
     texts = [(("message",), rule.message), *((("try", index), one) for index, one in enumerate(rule.try_))]
     for path, text in texts:
+        if text.count("[[") != text.count("]]"):
+            yield path, "a part in [[ ]] is not closed"
         try:
             yield from ((path, f"there is no field {{{name}}}{meant(name, known)}") for name in fields_of(text) if name not in known)
         except ValueError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
 from rlhealth.rules import Against, Condition, Limit, Per, Rule, Test, Worse
-from rlhealth.wording import fill, option_phrases
+from rlhealth.wording import fill
 
 _MEASURES = {
     "value": "the mean of {window} of {metric}", "mean": "the mean of {window} of {metric}", "median": "the median of {window} of {metric}",
@@ -78,8 +78,7 @@ def scope(rule: Rule) -> list[str]:
 
 def advice(rule: Rule) -> list[str]:
     """What to try, where no run tells the names of its settings."""
-    said = {f"option.{name}": phrase for name, phrase in option_phrases().items()} | {"first_step": "N"}
-    return [fill(one, said) for one in rule.try_]
+    return [fill(one, {"first_step": "N"}) for one in rule.try_]
 
 
 def severities(rule: Rule) -> str:

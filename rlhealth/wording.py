@@ -14,7 +14,7 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.catalogue import FOLDER, read_yaml
 from rlhealth.rules import Rule
 
-_SEGMENT = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost
 
 
 def describe(
@@ -38,7 +38,7 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
 def settings(translation: Translation) -> dict[str, Any]:
     """The run's settings as far as they are told, and what its trainer calls each, as a message names them: {config.beta}, {option.kl_coef}."""
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
-    return told | {f"option.{key}": name for key, name in (option_phrases() | translation.options).items()}
+    return told | {f"option.{key}": name for key, name in translation.options.items()}
 
 
 @lru_cache(maxsize=1)
@@ -68,17 +68,21 @@ class _Unknown:
         self.name = name
 
     def __str__(self) -> str:
-        return self.name.rpartition(".")[2]
+        kind, _, name = self.name.rpartition(".")
+        return option_phrases().get(name, name) if kind == "option" else name
 
 
 def fill(text: str, said: Mapping[str, Any]) -> str:
     """A message with its fields filled.
 
-    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere
-    an unknown field is named by its own name.
+    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere a
+    setting that the trainer's own name is not known for is said in plain words, and any other field by its own name.
     """
-    kept = _SEGMENT.sub(lambda found: found[1] if all(name in said for name in fields_of(found[1])) else "", text)
-    return _Fill().vformat(kept, (), said).strip()
+    before = ""
+    while before != text:
+        before = text
+        text = _SEGMENT.sub(lambda found: found[1] if all(name in said for name in fields_of(found[1])) else "", text)
+    return _Fill().vformat(text, (), said).strip()
 
 
 def fields_of(text: str) -> list[str]:
