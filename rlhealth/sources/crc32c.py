@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +33,11 @@ def _in_python(payload: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-def _fastest() -> Callable[[bytes], int]:
-    try:
-        import google_crc32c  # optional: a hundred times faster than the table
-    except ImportError:
-        return _in_python
-    return google_crc32c.value  # type: ignore[no-any-return]
-
-
-crc32c = _fastest()
+try:
+    import google_crc32c  # optional: at the speed of memory, where the table takes a tenth of a microsecond a byte
+except ImportError:
+    google_crc32c = None  # type: ignore[assignment]
+crc32c: Callable[[bytes], int] = google_crc32c.value if google_crc32c else _in_python
 
 
 def masked(payload: bytes) -> int:
@@ -58,6 +55,16 @@ def unmasked(stored: Words) -> Words:
     """Stored checksums, shape (n,), as plain CRC-32C."""
     rotated = stored - np.uint32(MASK_DELTA)
     return rotated >> np.uint32(17) | rotated << np.uint32(15)
+
+
+def vanishes(differences: NDArray[np.uint8]) -> bool:
+    """Whether the CRC of these bytes, shape (n,), is that of as many zeros. False also where only the table is at hand, which would take too long to tell."""
+    return crc32c is not _in_python and crc32c(differences) == _of_zeros(len(differences))  # type: ignore[arg-type]
+
+
+@lru_cache(256)
+def _of_zeros(size: int) -> int:
+    return crc32c(bytes(size))
 
 
 _contributions = np.asarray(_TABLE, np.uint32)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints
-from rlhealth.sources.crc32c import contributions, unmasked
+from rlhealth.sources.crc32c import Words, contributions, unmasked, vanishes
 from rlhealth.sources.eventbatch import Batch, Layout
 
 Bytes = NDArray[np.uint8]
@@ -135,11 +135,20 @@ class Pattern:
         return not np.any((row ^ self._row) & self._fixed)
 
     def _intact(self, rows: Bytes, differs: Bytes, varied: Bytes) -> int:
-        """How many rows come before the first with a wrong checksum. Only bytes that differ can change a checksum, each by its own contribution."""
+        """How many rows come before the first with a wrong checksum.
+
+        CRC is linear: a record is intact if, where it differs from an intact one, the differing payload and the differing checksum cancel out. So does then
+        a whole stretch of them, which one pass over its bytes shows; where it does not, each record is looked at.
+        """
+        checks = unmasked(rows.take(self._check_columns, axis=1).view("<u4")) ^ self._checks
+        differs[:, self._check_columns] = checks.view(np.uint8)
+        return len(rows) if vanishes(differs.reshape(-1)) else self._singly_intact(differs, varied, checks)
+
+    def _singly_intact(self, differs: Bytes, varied: Bytes, wrong: Words) -> int:
+        """The same, record by record: each byte of a payload that differs changes its checksum by its own contribution."""
         columns = np.flatnonzero((varied != 0) & (self._record_of >= 0))
         records = self._record_of[columns]
         turn = np.arange(len(columns)) - np.searchsorted(records, records)  # the how-manieth of its record
-        wrong = unmasked(rows.take(self._check_columns, axis=1).view("<u4")) ^ self._checks
         for index in range(int(turn.max(initial=-1)) + 1):
             chosen = turn == index
             which = columns[chosen]
@@ -149,7 +158,7 @@ class Pattern:
             else:
                 wrong[:, records[chosen]] ^= found
         bad = wrong.any(axis=1)
-        return int(np.argmax(bad)) if bad.any() else len(rows)
+        return int(np.argmax(bad)) if bad.any() else len(differs)
 
     def _add(self, rows: Bytes, batch: Batch) -> None:
         found: dict[str, list[tuple[Ints, Floats, Floats]]] = {}
