@@ -39,9 +39,11 @@ class HostedRun:
     stopped: bool = False
     alerts: list[dict[str, Any]] = field(default_factory=list)
     requirements: str = ""
+    #: whether pages of live history leave out the rows that were exported
+    live_only: bool = False
     #: rows that the server counts beside those that it has
     more_counted: int = 0
-    _counted: tuple[int, Counter[str]] = (-1, Counter())  # noqa: RUF009 (replaced, never changed)
+    _counted: tuple[int, Counter[str]] = (-1, Counter())
 
     @property
     def last_step(self) -> int:
@@ -281,7 +283,8 @@ def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _page(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
-        rows = [row for row in run.rows if given["minStep"] <= row["_step"] < given["maxStep"]][: given["pageSize"]]
+        kept = run.rows[run.parquet_rows :] if run.live_only else run.rows
+        rows = [row for row in kept if given["minStep"] <= row["_step"] < given["maxStep"]][: given["pageSize"]]
         server.rows_sent += len(rows)
         return {"history": [json.dumps(row) for row in rows]}
 

@@ -59,7 +59,7 @@ class History:
         self._newest: Row = {}
         self._kept: dict[str, bool] = {}
         self._held = 0
-        self._ordered: dict[int, int] = {}
+        self._ordered = 0
         self._shortage = 0
         self._summary: Mapping[str, Any] = {}
 
@@ -184,12 +184,11 @@ class History:
     def _flush(self) -> None:
         self._rows.flush()
         self._held = 0
-        for kept in (self.run.series, self.run.histograms):
-            if len(kept) != self._ordered.get(id(kept)):  # the SDK gives a row's keys in any order
-                found = dict(sorted(kept.items()))
-                kept.clear()
-                kept.update(found)
-                self._ordered[id(kept)] = len(kept)
+        if len(self.run.series) != self._ordered:  # the SDK gives a row's keys in any order
+            ordered = sorted(self.run.series.items())
+            self.run.series.clear()
+            self.run.series.update(ordered)
+            self._ordered = len(ordered)
 
     def _keeps(self, key: str) -> bool:
         kept = self._kept.get(key)

@@ -1,33 +1,26 @@
-"""The wandb SDK, kept quiet, bounded in time and away from your folders; the only module that imports it."""
+"""One wandb server, asked through the real SDK: runs, pages of history, stop and alert; every question is bounded in time and asked again."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
-import queue
 import random
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb_address import CLOUD, Address
-from rlhealth.sources.wandb_faults import LOG_IN, scrub, told
+from rlhealth.sources.wandb_faults import LOG_IN, told
+from rlhealth.sources.wandb_quiet import bounded, key_for, private_folder, private_folders, within
 
 T = TypeVar("T")
 Row = dict[str, Any]
 #: Seconds for which a look is tried before it is given up.
 PATIENCE = 60.0
 LARGEST_REQUIREMENTS = 1 << 20
-_LOCK = threading.Lock()
 _sessions: dict[str, Session] = {}
-_elsewhere: list[tempfile.TemporaryDirectory[str]] = []
-_inside: list[int] = []
-_before: dict[str, str | None] = {}
 _ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!, $title: String!, $text: String!,
     $severity: AlertSeverity = INFO) { notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
     title: $title, text: $text, severity: $severity}) { success } }"""
@@ -61,14 +54,14 @@ class Session:
         self._api: Any = None
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
-        """The answer of `ask(api)`, within `patience` seconds.
+        """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
 
         Raises:
             Blind: if there was none, for a reason that may pass.
             RlhealthError: for one that will not (no key, no access, no such run).
         """
         try:
-            return _within(self.patience, lambda: self._ask(ask))
+            return within(self.patience + 1, lambda: self._ask(ask))
         except TimeoutError as error:
             self._api = None  # whatever it still waits for is left to it
             raise told(error, place, self.secrets) from None
@@ -77,16 +70,19 @@ class Session:
 
     def patiently(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
         """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without `progress`."""
-        until, done, pause = time.monotonic() + self.patience, progress(), min(1.0, self.patience / 10)
+        until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
+        first: Blind | None = None
         while True:
             try:
                 return ask()
-            except Blind:
+            except Blind as error:
                 if progress() != done:
-                    until, done, pause = time.monotonic() + self.patience, progress(), min(1.0, self.patience / 10)
+                    until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
+                    first = None
+                first = first or error  # later ones may only say that time ran out
                 wait = pause * random.uniform(0.5, 1.5)  # noqa: S311 (scatters the retries of several watchers)
                 if time.monotonic() + wait > until:
-                    raise
+                    raise first from None
                 time.sleep(wait)
                 pause = min(pause * 2, 15.0)
 
@@ -115,14 +111,8 @@ class Session:
             keys: only rows that have all of these, and of them only these.
             fresh: asks the server for its exported files again, of which it may have written newer ones.
         """
-        found = self.once(lambda _: _scan(hosted, first, size, keys, fresh), place)
-        pages = itertools.groupby(found, key=lambda row: (step_of(row) - first) // size)
-
-        def following() -> list[Row] | None:
-            page = next(pages, None)
-            return None if page is None else list(page[1])
-
-        while (rows := self.once(lambda _: following(), place)) is not None:
+        pages = _Pages(self.once(lambda _: _scan(hosted, first, size, keys, fresh), place), first, size)
+        while rows := self.once(lambda _: pages.following(), place):
             yield rows
 
     def requirements(self, hosted: Any, place: str) -> str:
@@ -132,7 +122,7 @@ class Session:
             file = hosted.file("requirements.txt")
             if not 0 < int(file.size or 0) < LARGEST_REQUIREMENTS:
                 return ""
-            with tempfile.TemporaryDirectory(dir=_elsewhere[0].name) as folder, file.download(root=folder, replace=True) as text:
+            with tempfile.TemporaryDirectory(dir=private_folder()) as folder, file.download(root=folder, replace=True) as text:
                 return str(text.read())
 
         try:
@@ -152,7 +142,7 @@ class Session:
         given = {"entityName": address.entity, "projectName": address.project, "runName": address.run, "title": title, "text": text, "severity": level}
 
         def send(api: Any) -> Any:
-            with _private_folders():
+            with private_folders():
                 return api.run(address.path)._service_api.execute_graphql(_ALERT, given)
 
         answer = self.once(send, str(address))
@@ -162,19 +152,48 @@ class Session:
     def _ask(self, ask: Callable[[Any], T]) -> T:
         if self._api is None:
             self._api = self._log_in()
-        with _private_folders():
+        with private_folders():
             return ask(self._api)
 
     def _log_in(self) -> Any:
-        with _private_folders():
+        with private_folders():
             import wandb
 
-            key = _key(self.server)
+            key = key_for(self.server)
             if key is None:
                 raise RlhealthError(f"{self.server}: no key of wandb is configured", hint=LOG_IN, location=self.server)
             self.secrets = (key,)
-            with _bounded(wandb, self.patience):
+            with bounded(wandb, self.patience):
                 return wandb.Api(overrides={"base_url": self.server}, timeout=max(1, int(self.patience)))
+
+
+class _Pages:
+    """The rows of a scan in lists of those within `size` steps; what came before a failure is handed out before it."""
+
+    def __init__(self, rows: Iterator[Row], first: int, size: int) -> None:
+        self._rows, self._first, self._size = rows, first, size
+        self._held: list[Row] = []
+        self._failure: Exception | None = None
+
+    def following(self) -> list[Row]:
+        """The next page; empty after the last one."""
+        if self._failure is not None:
+            raise self._failure
+        page, self._held = self._held, []
+        try:
+            while (row := next(self._rows, None)) is not None:  # a `for` would have the SDK begin again
+                if page and self._number(row) != self._number(page[0]):
+                    self._held = [row]
+                    break
+                page.append(row)
+        except Exception as error:
+            self._failure = error
+            if not page:
+                raise
+        return page
+
+    def _number(self, row: Row) -> int:
+        return (step_of(row) - self._first) // self._size
 
 
 def _scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh: bool) -> Any:
@@ -196,7 +215,7 @@ def step_of(row: Row) -> int:
 def _base_url(address: Address) -> str:
     import wandb
 
-    with _private_folders():
+    with private_folders():
         settings = wandb.setup().settings
     server = (os.environ.get("WANDB_BASE_URL") or str(settings.base_url)).rstrip("/")
     known = {_host(server), _host(str(settings.app_url))}
@@ -210,92 +229,3 @@ def _base_url(address: Address) -> str:
 
 def _host(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
-
-
-def _key(server: str) -> str | None:
-    """The key for the server from the environment, .netrc or wandb's settings; "" for a token file; None where there is none. Never asks."""
-    try:
-        from wandb.sdk.lib import wbauth
-
-        found = wbauth.authenticate_session(host=server, source="rlhealth", prompt=False, update_session=False)
-    except (ImportError, TypeError):  # an older wandb
-        import wandb
-
-        return wandb.api.api_key or None
-    except Exception as error:
-        raise RlhealthError(f"{server}: the key of wandb cannot be used: {scrub(str(error))}", hint=LOG_IN, location=server) from None
-    return None if found is None else getattr(found, "api_key", "")
-
-
-@contextmanager
-def _bounded(wandb: Any, patience: float) -> Iterator[None]:
-    """Bounds the SDK's own waiting for the session that is made meanwhile, and for no other one in this process.
-
-    The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to that.
-    """
-    settings = wandb.setup().settings
-    wanted = {
-        "x_graphql_retry_max": int(math.log2(patience / 3 + 1)),
-        "x_graphql_timeout_seconds": max(1.0, min(20.0, patience / 2)),
-        "x_graphql_retry_wait_max_seconds": 10.0,
-    }
-    before = {name: getattr(settings, name) for name in wanted if hasattr(settings, name)}
-    try:
-        for name in before:
-            setattr(settings, name, wanted[name])
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(settings, name, value)
-
-
-@contextmanager
-def _private_folders() -> Iterator[None]:
-    """The SDK makes folders for what it caches and logs: of its own, gone when this process ends.
-
-    A look that was given up may still be in here; what the environment was before is put back when the last one leaves.
-    """
-    with _LOCK:
-        if not _elsewhere:
-            _elsewhere.append(tempfile.TemporaryDirectory(prefix="rlhealth-wandb-", ignore_cleanup_errors=True))
-        if not _inside:
-            folder = _elsewhere[0].name
-            wanted = {"WANDB_DIR": folder, "WANDB_CACHE_DIR": folder, "XDG_CACHE_HOME": folder, "WANDB_ERROR_REPORTING": "false"}
-            _before.update({name: os.environ.get(name) for name in wanted})
-            os.environ.update(wanted)
-        _inside.append(1)
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _inside.pop()
-            if not _inside:
-                for name, value in _before.items():
-                    if value is None:
-                        os.environ.pop(name, None)
-                    else:
-                        os.environ[name] = value
-
-
-def _within(seconds: float, ask: Callable[[], T]) -> T:
-    """The answer of `ask`, which runs in a thread of its own: some calls of the SDK have no time-out.
-
-    Raises:
-        TimeoutError: if there was none within so many seconds; the thread is left to itself.
-    """
-    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            answers.put((ask(), None))
-        except BaseException as error:
-            answers.put((None, error))
-
-    threading.Thread(target=work, daemon=True, name="wandb").start()
-    try:
-        answer, error = answers.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError(f"no answer within {seconds:.0f} seconds") from None
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]
