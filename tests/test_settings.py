@@ -211,3 +211,35 @@ def test_every_key_of_any_toml_has_its_place(top, items, table):
             line, column = places[path]
             here = text.splitlines()[line - 1][column - 1 :]
             assert isinstance(path[-1], int) or str(path[-1]) in here
+
+
+def test_check_follows_the_settings_and_flags_go_before_them(cli, tmp_path):
+    sick = Path(__file__).parents[1] / "fixtures" / "runs" / "lr-jump"
+    assert cli("check", sick, cwd=tmp_path).returncode == 1
+    (tmp_path / "rlhealth.toml").write_text('fail-on = "never"\n')
+    assert cli("check", sick, cwd=tmp_path).returncode == 0
+    assert cli("check", sick, "--fail-on", "warning", cwd=tmp_path).returncode == 1
+    (tmp_path / "ci.toml").write_text("min-steps = 100000\n")
+    assert cli("check", sick, "--config", "ci.toml", cwd=tmp_path).returncode == 2
+    assert cli("check", sick, "--config", "ci.toml", "--min-steps", "1", cwd=tmp_path).returncode == 1
+    (tmp_path / "rlhealth.toml").write_text('select = ["kl-negative"]\n')
+    chosen = cli("check", sick, "-f", "json", cwd=tmp_path).stdout
+    assert '"kl-negative"' in chosen and '"reward-decline"' not in chosen
+
+
+def test_what_settings_ignore_is_counted_and_what_expired_is_told(cli, tmp_path):
+    sick = Path(__file__).parents[1] / "fixtures" / "runs" / "lr-jump"
+    families = sorted({one.family for one in RULES})
+    (tmp_path / "rlhealth.toml").write_text("".join(f'[[ignore]]\nrule = "{one}"\nreason = "known"\n' for one in families))
+    found = cli("check", sick, cwd=tmp_path)
+    assert found.returncode == 0 and " ignored" in found.stdout.splitlines()[-1]
+    (tmp_path / "rlhealth.toml").write_text("".join(f'[[ignore]]\nrule = "{one}"\nreason = "known"\nuntil = 2020-01-01\n' for one in families))
+    found = cli("check", sick, cwd=tmp_path)
+    assert found.returncode == 1 and "note: rlhealth.toml: ignoring approx-kl (known) ended on 2020-01-01: it counts again" in found.stderr
+
+
+def test_a_slip_in_the_settings_is_no_answer(cli, tmp_path):
+    (tmp_path / "rlhealth.toml").write_text('fail-no = "never"\n')
+    found = cli("check", "anywhere", cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("error: rlhealth.toml:1:1: fail-no: unknown key; did you mean `fail-on`?\nhint: ")
