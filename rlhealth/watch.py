@@ -110,24 +110,29 @@ class Watch:
         return max(0.0, left)
 
     def _discover(self) -> list[Event]:
-        for reader in self.discovery.look():
-            self._take(reader)
+        for place, readers in self.discovery.look().items():
+            for reader in readers:
+                self._take(reader, place)
+            found = {one for reader in readers for one in covered(reader) | elsewhere(reader)}
+            # what looked like a run, while its only file was there that holds no numbers, and is part of another
+            self.followers = [one for one in self.followers if one.place != place or one.reader.run.series or covered(one.reader) & found]
         told = [
             Event("waiting", place, f"{error.message}; waiting for it to appear") for place, error in self.discovery.waiting.items() if place not in self._waits
         ]
         self._waits = set(self.discovery.waiting)
         return told
 
-    def _take(self, reader: Reader) -> None:
-        """Follows a run that is new, or goes on with this reader where it covers more of a run that is followed."""
+    def _take(self, reader: Reader, place: str) -> None:
+        """Follows a run that is new; one that is followed goes on with this reader where it covers more, so that it is read as `check` would read it."""
         mine, also = covered(reader), elsewhere(reader)
-        for one in self.followers:
-            known = covered(one.reader)
-            if known & (mine | also):
-                if (known & mine and not mine <= known) or (also and known & mine and not elsewhere(one.reader)):
-                    one.adopt(reader)
-                return
-        self.followers.append(Follower(reader, self.rules, self.aliases, self.ignore, self.clock))
+        same = [one for one in self.followers if covered(one.reader) & (mine | also)]
+        if not same:
+            self.followers.append(Follower(reader, self.rules, self.aliases, self.ignore, self.clock, place))
+            return
+        kept = next((one for one in same if covered(one.reader) & mine), same[0])
+        if not mine <= covered(kept.reader) or (also and not elsewhere(kept.reader)):
+            kept.adopt(reader)
+        self.followers = [one for one in self.followers if one is kept or one not in same or not covered(one.reader) <= mine | also]
 
 
 class Teller(Protocol):

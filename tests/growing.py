@@ -23,6 +23,13 @@ class GrowingFile:
     def done(self) -> bool:
         return self.at >= len(self.source)
 
+    def grow_records(self, share: float) -> None:
+        """Appends whole records of an event file, up to about that share of it."""
+        end = self.at
+        while end < min(len(self.source), share * len(self.source)):
+            end += int.from_bytes(self.source[end : end + 8], "little") + 16
+        self.grow(end - self.at)
+
     def grow(self, size: int) -> None:
         """Appends the next `size` bytes."""
         with self.target.open("ab") as file:

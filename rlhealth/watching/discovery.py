@@ -32,13 +32,13 @@ class Discovery:
         self._grows: set[str] = set()
         self._looks = 0
 
-    def look(self) -> list[Reader]:
-        """Readers of the runs at every place where something changed since the last look; an address is asked until it answers.
+    def look(self) -> dict[str, list[Reader]]:
+        """Readers of all runs at each place where something changed since the last look; an address is asked until it answers.
 
         Raises:
             RlhealthError: for a place at which no run can ever appear.
         """
-        found: list[Reader] = []
+        found: dict[str, list[Reader]] = {}
         self._looks += 1
         for place in self.places:
             if self._is_settled(place):
@@ -54,7 +54,7 @@ class Discovery:
             self._found.add(place)
             if any(one.run.place.kind == "trackio" for one in readers) or len(readers) > 1:
                 self._grows.add(place)
-            found += readers
+            found[place] = readers
         return found
 
     def _is_settled(self, place: str) -> bool:
@@ -89,7 +89,7 @@ def covered(reader: Reader) -> frozenset[str]:
     found = {reader.run.place.location}
     main: Any = getattr(reader, "main", reader)
     launches = getattr(main, "_launches", None)
-    for paths in (getattr(main, "paths", ()), getattr(launches, "files", ())):
+    for paths in (getattr(main, "paths", ()), getattr(launches, "files", ()), [path for path, _ in getattr(launches, "parts", ())]):
         found |= {str(path) for path in paths}
     if reader.run.place.kind == "tensorboard":
         found = {one for one in found if not Path(one).is_dir()} or found

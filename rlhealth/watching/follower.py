@@ -50,9 +50,11 @@ class Follower:
     """
 
     def __init__(
-        self, reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None, clock: Clock | None = None
+        self, reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None,
+        clock: Clock | None = None, place: str = "",
     ) -> None:  # fmt: skip
         self.reader = reader
+        self.place = place  # where it was found
         self.rules = rules
         self.aliases = aliases
         self.ignore = ignore or {}
