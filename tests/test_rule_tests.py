@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rlhealth.engine import NEVER, Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.rule_cases import read_cases
+from rlhealth.rule_cases import read_cases, run_of, translation_of
 from rlhealth.rule_lint import guidance, lint
 from rlhealth.rule_tests import find_cases, fires, judge_case, run_case
 from rlhealth.rules import load_rules, rule_files, shipped_rules
@@ -37,6 +38,22 @@ def test_a_finding_is_told_at_its_raised_step_and_not_a_point_earlier(case, rule
     assert not [one for one in judge_case(case, BY_ID[rule], RULES, first.raised_step - 1).findings if one.rule == rule]
     then = [one for one in judge_case(case, BY_ID[rule], RULES, first.raised_step).findings if one.rule == rule and one.metric == first.metric]
     assert [(one.first_step, one.raised_step) for one in then] == [(first.first_step, first.raised_step)]
+
+
+@pytest.mark.parametrize(("case", "rule"), [one for one in CASES if BY_ID[one.values[1]].family != "stalled"])
+def test_all_rules_tell_of_a_prefix_what_they_tell_of_the_whole_up_to_there(case, rule):
+    run = run_of(case)
+    translation = translation_of(case, run, BY_ID[rule])
+    whole = told(Judge(run, RULES, translation=translation), NEVER)
+    watching = Judge(run, RULES, translation=translation)
+    last = run.last_step or max(one.steps[-1] for one in run.histograms.values())
+    for cut in sorted({1, last // 3, last // 2, last - 1, last}):
+        assert told(watching, cut) == {one for one in whole if one[3] <= cut}
+
+
+def told(judge, until):
+    judge.advance(until)
+    return {(one.rule, one.metric, one.first_step, one.raised_step) for one in judge.verdict(0.0).findings if one.family != "stalled"}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
