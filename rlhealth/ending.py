@@ -57,7 +57,7 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
 
     if run.exit_code not in (None, 0):
         return told("stopped", f"the process ended with exit code {run.exit_code} at {plan}", "died")
-    if closed or run.exit_code == 0:
+    if closed or run.exit_code == 0 or run.clean is True:
         if short:
             return told("stopped", f"training was ended in good order at {plan}", "early")
         return told("finished", f"training ended in good order at {plan}")

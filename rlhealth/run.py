@@ -183,7 +183,8 @@ class Run:
         problems: what was damaged or lost in reading, one sentence each.
         notes: what was assumed or chosen in reading, one sentence each.
         modified: when the files were last written, seconds since 1970.
-        clean: False where the file shows that its writer died (a torn end); None where it shows nothing.
+        clean: True where the log shows that training ended in good order, False where it shows that its writer died (a torn
+            end); None where it shows nothing.
     """
 
     name: str

@@ -35,6 +35,7 @@ def grpo(steps: int, planned: int | None, *, closed: bool = False, exit_code: in
         (grpo(62, None), LONG_AGO, "unknown", set()),
         (grpo(62, None, clean=False), LONG_AGO, "stopped", {"died"}),
         (grpo(62, None, clean=False), 5.0, "running", set()),
+        (grpo(80, 200, clean=True), LONG_AGO, "stopped", {"early"}),
         (grpo(62, 200, exit_code=1), LONG_AGO, "stopped", {"died"}),
         (grpo(62, 200, exit_code=255), 5.0, "stopped", {"died"}),
         (grpo(100, 100, exit_code=0), LONG_AGO, "finished", set()),
