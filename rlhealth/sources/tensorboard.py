@@ -118,6 +118,7 @@ class TensorboardReader:
         arrays = {tag: points.arrays() for tag, points in batch.points.items()}
         if batch.restart is not None:
             run.rewind(batch.restart)
+            self._entered.add(self._files[number].path)
         elif arrays:
             self._enter(number, [int(steps.min()) for tag, (steps, _, _) in arrays.items() if tag in run.series])
         for tag, (steps, values, times) in arrays.items():
@@ -161,8 +162,7 @@ class TensorboardReader:
                 self._listed.pop(path.parent, None)  # it has just begun: look again
                 continue
             self._known.add(path)
-            if not self._launches.extent.first_steps:
-                self._measure()
+            self._measure()
             if eventruns.continues(self._launches, path, new):
                 eventruns.join(self._launches, path, new)
                 self._files.append(self._open(path))
@@ -188,7 +188,7 @@ class TensorboardReader:
         return before != self._listed[folder]
 
     def _measure(self) -> None:
-        """The extent of what was read, which discovery had no need to look at."""
+        """The extent of what was read: more than discovery saw, which looks only where there is something to tell apart."""
         extent = self._launches.extent
         for tag, one in self.run.series.items():
             if len(one):
@@ -197,7 +197,7 @@ class TensorboardReader:
                 extent.last_time = max(extent.last_time, float(one.times[-1]))
                 apart = int(one.steps[1] - one.steps[0]) if len(one) > 1 else 0
                 extent.every = min(extent.every or apart, apart or extent.every)
-        extent.settings = dict(self.run.config)
+        extent.settings = extent.settings or dict(self.run.config)
 
     def _tell(self, errors: list[RlhealthError]) -> None:
         run = self.run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.plugins.text import summary_v2 as text_summary
 
 from rlhealth.errors import RlhealthError
@@ -40,6 +40,10 @@ def launch(folder: Path, steps: range, began: float, *, host: str = "host.1", ar
     for count, step in enumerate(steps):
         events += [scalar(tag, began + step, step, START + began + count * every) for tag in tags]
     return write(folder / f"events.out.tfevents.{int(START + began)}.{host}.0", events)
+
+
+def append(path: Path, events: list[Event]) -> None:
+    path.write_bytes(path.read_bytes() + framed(event.SerializeToString() for event in events))
 
 
 # --- real runs ----------------------------------------------------------------------------------------------------------------------------
@@ -274,10 +278,32 @@ def test_a_resumed_launch_is_taken_up_as_it_appears(tmp_path: Path, folders: tup
     later = launch(tmp_path / folders[1], range(0), 1000, host="host.2")
     reader.poll()
     assert reader.run.last_step == 52
-    later.write_bytes(later.read_bytes() + framed(event.SerializeToString() for event in rows(TAGS, range(41, 71))))
+    append(later, rows(TAGS, range(41, 71)))
     assert reader.poll()
     assert (reader.run.last_step, reader.run.resumed_at) == (70, [41])
     assert not reader.poll()
+
+
+def test_a_launch_is_taken_up_where_the_run_is_now_not_where_it_was_found(tmp_path: Path) -> None:
+    runs = tmp_path / "exp" / "runs"
+    launch(runs / "Nov20_19-00-00_host", range(1, 500), -9000, host="host.9", arguments='{"seed": 9}')
+    path = launch(runs / FIRST, range(1, 53), 0, arguments='{"seed": 1}')
+    readers = {Path(reader.run.place.location).name: reader for reader in find(tmp_path)}
+    readers[FIRST].poll()
+    append(path, rows(TAGS, range(53, 400), every=0.5))
+    readers[FIRST].poll()
+    launch(runs / SECOND, range(381, 420), 5000, host="host.2", arguments='{"seed": 1}')
+    assert readers[FIRST].poll()
+    assert (readers[FIRST].run.last_step, readers[FIRST].run.resumed_at) == (419, [381])
+    assert not readers["Nov20_19-00-00_host"].run.resumed_at
+
+
+def test_a_writer_that_voids_its_past_resumes_once(tmp_path: Path) -> None:
+    launch(tmp_path / "a", range(1, 53), 0)
+    path = launch(tmp_path / "a", range(0), 1000, host="host.2")
+    append(path, [Event(wall_time=START + 1000, step=41, session_log=SessionLog(status=SessionLog.START)), *rows(TAGS, range(41, 60))])
+    run = only(tmp_path)
+    assert (run.resumed_at, run.series["train/kl"].steps.tolist()) == ([41], list(range(1, 60)))
 
 
 def test_a_new_run_in_the_same_folder_is_not_mixed_into_the_old_one(tmp_path: Path) -> None:
