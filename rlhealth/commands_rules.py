@@ -28,7 +28,7 @@ def list_text(rules: Sequence[Rule], piped: bool) -> str:
         return "".join("\t".join(row) + "\n" for row in rows)
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     columns = max(shutil.get_terminal_size().columns, 40)
-    lines = [" ".join((*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3])) for row in rows]
+    lines = ["  ".join((*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3])) for row in rows]
     lines = [line if len(line) <= columns else line[: columns - 1] + "…" for line in lines]
     return "\n".join([lines[0], "─" * min(columns, max(map(len, lines))), *lines[1:]]) + f"\n{len(rules)} rules; `rlhealth explain ID` tells one\n"
 
@@ -53,7 +53,9 @@ def _explained(rule: Rule, test: tuple[str, TestFile] | None) -> str:
     lines += [*_section("fires where", in_words(rule)), *_section("why", [" ".join(rule.because.split())]), *_section("try", advice(rule))]
     lines += _section("limits from", [f"{one.text} ({one.url})" if one.url else one.text for one in rule.source])
     if rule.covers:
-        lines += _section("says of TRL's guidance", [f"{row}: {guidance()['sentences'][row]['says']}" for row in rule.covers if row in guidance()["sentences"]])
+        lines += _section(
+            "encodes of TRL's guidance", [f"{row}: {guidance()['sentences'][row]['says']}" for row in rule.covers if row in guidance()["sentences"]]
+        )
     if test is not None:
         lines += _section(f"cases in {test[0]}", [f"{_wanted(case)}: {case.name}" for case in test[1].cases])
     return "\n".join(lines)

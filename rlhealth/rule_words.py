@@ -55,7 +55,7 @@ def condition_in_words(one: Condition) -> str:
     elif one.over == 1 and one.measure == "nonfinite":
         return f"{metric} is NaN or infinite" if one.above == 0 else f"{metric} is finite"
     else:
-        window = f"the last {one.over} points" + (f" (from {one.least} on)" if one.least is not None and one.least < one.over else "")
+        window = f"the last {one.over} points" if one.least is None or one.least >= one.over else f"the last {one.least} to {one.over} points"
         said = _MEASURES.get(one.measure, f"the {one.measure} of {{window}} of {{metric}}").format(
             window=window, metric=metric, over=one.over, where=_where(one)
         )

@@ -68,10 +68,10 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("kl-high-per-sequence", ["the median of the last 5 points (from 3 on) of `objective/kl` is above 6 nats/sequence, for 2 points in a row", "critical where it is above 10"]),
+        ("kl-high-per-sequence", ["the median of the last 3 to 5 points of `objective/kl` is above 6 nats/sequence, for 2 points in a row", "critical where it is above 10"]),
         ("nonfinite", ["`loss`, `loss/policy_avg`, `loss/value_avg` or else `grad_norm` is NaN or infinite"]),
         ("run-ended-early", ["training ended in good order before its planned steps"]),
-        ("ratio-too-low", ["the median of the last 3 points (from 1 on) of `val/ratio` is below 1 − the setting clip_range (0.8 where that is not told), for 3 points in a row", "critical where it is below 0.5, at the first point"]),
+        ("ratio-too-low", ["the median of the last 1 to 3 points of `val/ratio` is below 1 − the setting clip_range (0.8 where that is not told), for 3 points in a row", "critical where it is below 0.5, at the first point"]),
     ],
 )  # fmt: skip
 def test_conditions_read_as_sentences(name, words):
