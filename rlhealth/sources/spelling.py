@@ -50,7 +50,7 @@ def _spelt(text: str) -> float | None:
         share = _spelt(text[:-1].rstrip())
         return None if share is None else share / 100
     if _PLAIN.fullmatch(text):
-        return float(text.replace(",", ""))
+        return float(text.replace(",", "").replace("_", ""))
     bare = text.lstrip("+-").lower()
     if bare in _WORDS and len(text) - len(bare) <= 1:
         return -_WORDS[bare] if text[0] == "-" else _WORDS[bare]

@@ -17,7 +17,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources.growing import open_regular
 from rlhealth.sources.json_rows import JsonRows
-from rlhealth.sources.spelling import number, whole
+from rlhealth.sources.spelling import FURTHEST, number, whole
 
 #: Where the rows begin: in a trainer's state, or in a bare list of rows.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])')
@@ -96,6 +96,7 @@ def planned_steps(state: Mapping[str, Any], run: Run) -> int | None:
     if "episode" in state:
         epochs, passed, step = (number(state.get(key)) for key in ("num_train_epochs", "epoch", "global_step"))
         if epochs and passed and step:
-            return round(epochs / passed * step)
+            updates = epochs / passed * step
+            return round(updates) if 0 < updates < FURTHEST else None
         return None
     return most if most and most > 0 else None

@@ -18,6 +18,7 @@ from rlhealth.run import Run
 from rlhealth.sources import open_runs, table
 from rlhealth.sources.console import ConsoleLog
 from rlhealth.sources.printed import Printed, dict_in
+from rlhealth.sources.spelling import number
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS: list[dict[str, Any]] = json.loads((FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json").read_text())["log_history"]
@@ -75,6 +76,15 @@ def test_two_runs_in_one_console_log_are_told_apart_by_their_epochs(tmp_path: Pa
 )
 def test_a_printed_dict_is_read_and_never_evaluated(printed: str, expected: dict[str, Any]) -> None:
     assert str(dict_in(printed)) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,568,987.96", 1568987.96), ("1_000.5", 1000.5), ("0_.57", 0.57), ("-∞", -math.inf), ("+nan", math.nan), ("0.05%", 0.0005), ("No Log", None), ("1,2", None),
+     ("np.float64(1e-06)", 1e-6), ("tensor([0.5], device='cuda:0')", 0.5), ("f(f(1))", None), ("--inf", None), ("%", None), ("9" * 300, None), ("1e999", math.inf)],
+)  # fmt: skip
+def test_numbers_in_any_spelling(text: str, value: float | None) -> None:
+    assert str(number(text)) == str(value)
 
 
 def test_a_dict_that_is_printed_over_several_lines_is_one_row(tmp_path: Path) -> None:

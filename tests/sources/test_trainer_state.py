@@ -100,6 +100,13 @@ def test_ppo_of_trl_0_13_counts_optimiser_steps_in_max_steps_and_updates_in_the_
     assert Plan(path).steps(run) == 140
 
 
+@pytest.mark.parametrize("epoch", ["Infinity", "1e-320", "NaN", "0", "-1", '"x"'])
+def test_a_plan_that_makes_no_sense_is_no_plan(tmp_path: Path, epoch: str) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text(f'{{"episode": 32, "epoch": {epoch}, "global_step": 5, "log_history": [{{"step": 5, "reward": 1.0}}], "num_train_epochs": 1e300}}')
+    assert read(path).planned_steps is None
+
+
 def test_a_plan_is_not_taken_from_the_state_of_another_run() -> None:
     assert Plan(GRPO).steps(read(GRPO)) == 30
     assert Plan(GRPO).steps(read(GRPO_INF)) is None
