@@ -202,14 +202,14 @@ class Noise:
         """The unit at each of the next points; NaN while it is not known."""
         if not len(values):
             return np.empty(0)
-        known = ~np.isnan(values)
+        known = np.isfinite(values)
         change = np.full(len(values), np.nan)
         change[known] = np.diff(values[known], prepend=self.last)  # across a gap too, wherever the points were cut
         noise = self.rolling.extend(change)
         if known.any():
             self.last = float(values[known][-1])
         loudest = np.fmax(np.fmax.accumulate(np.nan_to_num(noise)), self.loudest)
-        largest = np.fmax(np.fmax.accumulate(np.abs(np.nan_to_num(values))), self.largest)
+        largest = np.fmax(np.fmax.accumulate(np.where(known, np.abs(values), 0.0)), self.largest)
         self.loudest, self.largest = float(loudest[-1]), float(largest[-1])
         unit = np.fmax(loudest, largest * 1e-3)
         return np.where(unit > 0, unit, np.nan)

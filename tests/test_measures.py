@@ -58,7 +58,7 @@ def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
 
 
 @pytest.mark.parametrize("made", MADE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(values=SERIES, cuts=st.lists(st.integers(0, 150), max_size=6))
 def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
     with warnings.catch_warnings():
@@ -75,14 +75,14 @@ def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
 
 
 @pytest.mark.parametrize("made", MADE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=SERIES, other=SERIES)
 def test_what_comes_later_changes_nothing(made, values, other):
     np.testing.assert_array_equal(extend(MADE[made](), values + other)[: len(values)], extend(MADE[made](), values))
 
 
 @pytest.mark.parametrize("made", [name for name in MADE if not name.startswith(("nonfinite", "less the start, noisy"))])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=SERIES)
 def test_an_infinity_counts_as_a_missing_point(made, values):
     without = [value if np.isfinite(value) else NAN for value in values]
