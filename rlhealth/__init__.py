@@ -3,6 +3,7 @@
     import rlhealth
 
     verdict = rlhealth.check("runs/exp1")       # every run at and below a path or an address
+    verdict = rlhealth.compare("runs/exp2", ["runs/good-1", "runs/good-2"])     # against known-good runs of the same task
     for run in rlhealth.open_runs("runs"):      # the runs themselves, as numbers
         table = run.frame()                     # pandas: run, tag, step, time, value
 
@@ -18,17 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlhealth.check import check
+    from rlhealth.compare import compare
     from rlhealth.errors import RlhealthError
     from rlhealth.findings import Finding, Gate, RunVerdict, Severity, Verdict
     from rlhealth.run import Run
     from rlhealth.sources import open_runs
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Gate", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "open_runs"]
+__all__ = ["Finding", "Gate", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "compare", "open_runs"]
 
 #: Public name -> the module that defines it.
 _HOMES = {
     "check": "rlhealth.check",
+    "compare": "rlhealth.compare",
     "open_runs": "rlhealth.sources",
     "Run": "rlhealth.run",
     "Finding": "rlhealth.findings",

@@ -279,13 +279,14 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
             print_error(unread)
 
 
-from rlhealth import inventory_cli, report_cli, rules_cli, watch_cli  # noqa: E402 (they take their flags from here)
+from rlhealth import compare_cli, inventory_cli, report_cli, rules_cli, watch_cli  # noqa: E402 (they take their flags from here)
 
 app.command()(watch_cli.watch)
 app.command()(rules_cli.explain)
 app.add_typer(rules_cli.rules_app, name="rules")
 app.command()(inventory_cli.metrics)
 app.command()(report_cli.report)
+app.command()(compare_cli.compare)
 
 if __name__ == "__main__":
     main()

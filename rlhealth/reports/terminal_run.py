@@ -83,7 +83,8 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
         page.prose("why", " ".join(cause.why.split()))
     for number, advice in enumerate(cause.advice):
         page.prose("try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} ")
-    page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
+    if cause.family != "baseline":  # no rule file stands behind it
+        page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
 
 
 def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None:
@@ -136,7 +137,8 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     values = [words.amount(one, one.worst_value) for one in following]
     limits = ["" if one.limit is None else f"limit {words.amount(one, one.limit)}" for one in following]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
-    longest = max(cell_len(page.safe(one.rule)) for one in following)
+    names = [one.metric if one.rule == cause.rule else one.rule for one in following]
+    longest = max(cell_len(page.safe(name)) for name in names)
     room = page.width - 11 - wide - right
     width = min(_spark_width(page), max(6, room - max(12, min(longest, room - 14))))  # names are whole while 14 columns of curve are left
     named = min(longest, max(8, room - width))
@@ -145,7 +147,7 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
         spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]
         branch = page.glyphs.last_branch if number == len(following) - 1 else page.glyphs.branch
         page.line(
-            "   ", (branch, "dim"), " ", f"{steps[number]:<{wide}}  ", (page.fit(one.rule, named), STYLES[str(one.severity)]), "  ", *spark, "  ",
+            "   ", (branch, "dim"), " ", f"{steps[number]:<{wide}}  ", (page.fit(names[number], named), STYLES[str(one.severity)]), "  ", *spark, "  ",
             (values[number].rjust(max(map(len, values))), "bold"), (f"  {limits[number]}" if page.width >= 64 else "", "dim"),
         )  # fmt: skip
     _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
