@@ -109,7 +109,8 @@ class TrackioReader:
         if self._rows.axis is None:
             run.step_axis = "step"
         run.clean = True if self._ended and len(run.series) > 1 else None
-        run.modified = max((here[2] / 1e9 for here in self.project.database.signature if here is not None), default=math.nan)
+        # an empty log file beside the database only says that somebody looked into it
+        run.modified = max((here[2] / 1e9 for here in self.project.database.signature if here is not None and here[1]), default=math.nan)
         try:
             trainer = run.config.get("trainer_class")
             run.config = training_config(self.project.config(connection, self.name, self.run_id))
