@@ -18,7 +18,7 @@ from rlhealth.rule_cases import Case, TestFile
 from rlhealth.rule_lint import guidance, lint
 from rlhealth.rule_tests import Outcome, find_cases, fires, run_case
 from rlhealth.rule_words import advice, in_words, scope, severities
-from rlhealth.rules import FAMILIES, Condition, Rule, rule_files
+from rlhealth.rules import FAMILIES, Condition, Rule, rule_files, text_of
 
 
 def list_text(rules: Sequence[Rule], piped: bool) -> str:
@@ -83,7 +83,7 @@ def test_text(folders: Sequence[Traversable], rules: Sequence[Rule]) -> tuple[st
     problems: list[str] = []
     linted = [file for folder in folders for file in ([folder] if folder.is_file() else rule_files(folder)) if ".test." not in file.name]
     for file in linted:
-        problems += lint(file.read_text(encoding="utf-8"), str(file), rules)
+        problems += lint(text_of(file), str(file), rules)
     by_id = {rule.id: rule for rule in rules}
     found = find_cases(folders, rules)
     outcomes = [run_case(case, by_id[file.rule], rules, location) for location, file in found for case in file.cases]

@@ -22,6 +22,7 @@ from rlhealth.wording import describe, ending_finding, words
 
 NEVER = int(np.iinfo(np.int64).max)
 Shape = tuple[Any, ...]
+quietly = np.errstate(all="ignore")  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
 
 
 class Watched:
@@ -112,6 +113,7 @@ class Judge:
         self.aliases = aliases or {}
         self.restart()
 
+    @quietly
     def restart(self) -> None:
         """Begins again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
@@ -138,6 +140,7 @@ class Judge:
         metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
         self.watched += [Watched(rule, metric, self.translation) for metric in metrics]
 
+    @quietly
     def advance(self, until: int = NEVER) -> None:
         """Judges every point up to and including step `until` that was not judged yet."""
         if self.shape != self._shape():
@@ -154,6 +157,7 @@ class Judge:
         logged = tuple(len(one) > 0 for one in self.translation.metrics.values())
         return shape_of(self.run), logged
 
+    @quietly
     def verdict(self, now: float | None = None, ignore: Mapping[str, str] | None = None) -> RunVerdict:
         """What is known of the run so far, at `now` (seconds since 1970).
 

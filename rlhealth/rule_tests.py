@@ -12,7 +12,7 @@ from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Finding, RunVerdict
 from rlhealth.rule_cases import Case, Expected, TestFile, newest_time, read_cases, run_of, test_files, translation_of
-from rlhealth.rules import Rule
+from rlhealth.rules import Rule, text_of
 
 CLOSE = 0.01  # a number holds to one percent: cases are written by hand
 
@@ -53,7 +53,7 @@ def find_cases(paths: Iterable[Traversable], rules: Sequence[Rule]) -> list[tupl
                 file = Path(str(file)).with_name(file.name.partition(".")[0] + ".test.yaml")  # a rule names its own test
                 if not file.is_file():
                     raise RlhealthError(f"{path}: there is no {file.name} beside it", hint="`rlhealth rules new` prints one to start from", location=str(path))
-            found.append((str(file), read_cases(file.read_text(encoding="utf-8"), str(file), known)))
+            found.append((str(file), read_cases(text_of(file), str(file), known)))
     return found
 
 

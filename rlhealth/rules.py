@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import string
 from collections.abc import Iterable, Iterator
 from importlib.abc import Traversable
 from importlib.resources import files
@@ -15,12 +17,17 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from rlhealth.errors import RlhealthError
 from rlhealth.measures import MEASURES
 
+LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
+DEEPEST = 60  # levels of YAML; a rule has five
+
 Number = StrictInt | StrictFloat
+Text = Annotated[str, Field(max_length=4000)]
 Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
 FAMILIES = (
     "ratio", "approx-kl", "clip-fraction", "kl-high", "kl-negative", "kl-coef", "entropy", "value-loss", "reward-trend", "reward-signal",
-    "reward-hacking", "truncation", "length", "grad-norm", "loss", "numerics", "dead", "stalled", "mismatch", "throughput", "diagnosis",
+    "reward-hacking", "truncation", "length", "grad-norm", "loss", "numerics", "dead", "stalled", "mismatch", "throughput", "baseline",
+    "diagnosis",
 )  # fmt: skip
 
 
@@ -101,7 +108,6 @@ class Condition(Strict):
             raise ValueError("`ratio_to` and `minus` exclude each other")
         return self
 
-
     @property
     def points(self) -> int:
         """How many points it takes until the measure can say anything."""
@@ -179,7 +185,7 @@ class Rule(Strict):
 
     id: str
     family: str
-    title: str
+    title: Annotated[str, Field(max_length=200)]
     severity: Literal["info", "warning", "critical"]
     applies_to: tuple[str, ...] = ()
     unless: dict[str, Setting | Test] = {}
@@ -189,14 +195,20 @@ class Rule(Strict):
     when: When | None = None
     critical: Worse | None = None
     cause: Cause | None = None
-    message: str
-    because: str
-    try_: tuple[str, ...] = Field(alias="try", min_length=1)
+    message: Text
+    because: Text
+    try_: tuple[Text, ...] = Field(alias="try", min_length=1)
     source: tuple[Source, ...] = Field(min_length=1)
     covers: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Rule:
+        for text in (self.message, *self.try_):
+            try:
+                for piece in re.split(r"\[\[|\]\]", text):
+                    [*string.Formatter().parse(piece)]
+            except ValueError as error:
+                raise ValueError(f"{str(error).lower()} in `{text[:60]}`; write {{{{ and }}}} for braces that are meant as such") from None
         if self.family not in FAMILIES:
             near = difflib.get_close_matches(self.family, FAMILIES, 1)
             raise ValueError(f"no family `{self.family}`" + (f"; did you mean `{near[0]}`?" if near else ""))
@@ -243,9 +255,27 @@ def load_rules(*folders: Traversable) -> list[Rule]:
         if not folder.is_dir() and not folder.is_file():
             raise RlhealthError(f"no rules at {folder}", hint="--rules takes a folder of rule files, or one rule file")
         for file in [folder] if folder.is_file() else rule_files(folder):
-            rule = read_rule(file.read_text(encoding="utf-8"), str(file))
+            rule = read_rule(text_of(file), str(file))
             found[rule.id] = rule
     return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
+
+
+def text_of(file: Traversable) -> str:
+    """The text of a file of rules or of their tests.
+
+    Raises:
+        RlhealthError: where it cannot be read, is larger than any such file, or is no text in UTF-8.
+    """
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise RlhealthError(f"{file}: larger than {LARGEST_FILE >> 20} MiB", hint="a rule file holds one rule", location=str(file))
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise RlhealthError(f"{file}: cannot be read: {error.strerror}", hint="check the permissions", location=str(file)) from None
+    except UnicodeDecodeError as error:
+        raise RlhealthError(f"{file}: not a text in UTF-8, from byte {error.start} on", hint="save it as UTF-8", location=str(file)) from None
 
 
 def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
@@ -338,10 +368,14 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
 
 
 def _plain(node: yaml.Node, path: tuple[Any, ...], marks: Marks, location: str) -> Any:
+    if len(path) > DEEPEST:
+        raise RlhealthError(f"{location}:{_place(node.start_mark)}: nested more than {DEEPEST} levels deep", hint="a rule needs five")
     marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise RlhealthError(f"{location}:{_place(key.start_mark)}: a key is a word, not a list or a mapping", hint="write `key: value`")
             if key.value in found:
                 raise RlhealthError(f"{location}:{_place(key.start_mark)}: `{key.value}` stands here twice", hint="keep one of them")
             found[key.value] = _plain(value, (*path, key.value), marks, location)

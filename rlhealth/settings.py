@@ -123,9 +123,10 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
         ) from None
     marks: dict[tuple[Any, ...], tuple[int, int]] = {}
     if only_own_table or path.name == SHARED:
-        if not isinstance(raw.get("tool", {}).get("rlhealth"), dict):
+        tool = raw.get("tool")
+        if not isinstance(tool, dict) or not isinstance(tool.get("rlhealth"), dict):
             return Settings()
-        raw = raw["tool"]["rlhealth"]
+        raw = tool["rlhealth"]
         marks = {keys[2:]: mark for keys, mark in toml_places(text).items() if keys[:2] == ("tool", "rlhealth")}
     else:
         marks = toml_places(text)

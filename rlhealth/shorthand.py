@@ -64,8 +64,9 @@ def _piece(piece: str, noise: np.random.Generator) -> Floats:
     if found["start"] == "_":
         return np.full(count, np.nan)
     start = float(found["start"])
-    made = np.linspace(start, float(found["end"]), count) if found["end"] else np.full(count, start)
-    return made + noise.normal(0.0, float(found["noise"]), count) if found["noise"] else made
+    with np.errstate(all="ignore"):  # from inf to somewhere is NaN, and that is what it says
+        made = np.linspace(start, float(found["end"]), count) if found["end"] else np.full(count, start)
+        return made + noise.normal(0.0, abs(float(found["noise"])), count) if found["noise"] else made
 
 
 def _few(count: int, text: str) -> int:

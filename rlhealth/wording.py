@@ -15,6 +15,7 @@ from rlhealth.metrics.catalogue import FOLDER, read_yaml
 from rlhealth.rules import Rule
 
 _SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost
+_FORMAT = re.compile(r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")  # {value:>999999999} shall not fill the memory
 
 
 def describe(
@@ -57,6 +58,8 @@ class _Fill(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, float) and not format_spec:
             format_spec = ".6g"  # a setting of 5e-6 that went through text as 5.0000000000000004e-06
+        if not _FORMAT.fullmatch(format_spec):
+            return str(value)
         try:
             return str(super().format_field(value, format_spec))
         except (ValueError, TypeError):
@@ -82,7 +85,10 @@ def fill(text: str, said: Mapping[str, Any]) -> str:
     while before != text:
         before = text
         text = _SEGMENT.sub(lambda found: found[1] if all(name in said for name in fields_of(found[1])) else "", text)
-    return _Fill().vformat(text, (), said).strip()
+    try:
+        return _Fill().vformat(text, (), said).strip()
+    except ValueError:  # fields nested in fields
+        return text.strip()
 
 
 def fields_of(text: str) -> list[str]:

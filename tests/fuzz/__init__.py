@@ -1,0 +1,1 @@
+"""Fuzzing: every reader, the files a user writes and every report, fed what nobody meant to write: `python -m tests.fuzz --seconds 60`."""

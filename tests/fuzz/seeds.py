@@ -1,0 +1,156 @@
+"""What fuzzing starts from: small pieces of the real logs in fixtures/, and of the files that users write."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from tests.fuzz.framing import SEPARATOR, event_payloads, event_spans, wandb_log, wandb_spans
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
+SMALL = 6_000  # bytes; the smaller a seed, the more inputs a second
+
+
+@cache
+def event_files() -> list[bytes]:
+    """The first short records of real event files."""
+    found = []
+    for raw in _all("tensorboard/**/*tfevents*"):
+        records = [raw[start:end] for start, end in event_spans(raw) if end - start < 500]
+        found += [b"".join(records[:60]), b"".join(records[:6])]
+    return found
+
+
+@cache
+def event_records() -> list[bytes]:
+    """A few payloads each, of real event files: head, settings, scalars, histograms."""
+    found = []
+    for raw in _all("tensorboard/**/*tfevents*"):
+        payloads = event_payloads(raw)
+        kept = [one for one in payloads if len(one) < SMALL // 2]
+        found += [SEPARATOR.join(kept[:8]), SEPARATOR.join(kept[:3] + kept[-20:])]
+    return found
+
+
+@cache
+def wandb_files() -> list[bytes]:
+    """The first records of real `.wandb` files, with the last."""
+    return [wandb_log(_few(raw)) for raw in _all("wandb/*.wandb") + _all("everywhere/**/*.wandb")]
+
+
+@cache
+def wandb_records() -> list[bytes]:
+    return [SEPARATOR.join(_few(raw)) for raw in _all("wandb/*.wandb") + _all("everywhere/**/*.wandb")]
+
+
+def _few(raw: bytes) -> list[bytes]:
+    """Some records of each size, in their order: settings, rows, the summary, the exit."""
+    records = [record for _, _, record in wandb_spans(raw) if len(record) < 2500]
+    rows = sorted((record for record in records if b"\x12" in record[:4] and b"train/" in record), key=len)
+    return records[:4] + rows[-3:] + rows[:2] + records[-3:]
+
+
+@cache
+def databases() -> list[bytes]:
+    """Trackio's database with the first rows of a real one, in small pages."""
+    found = []
+    for rows, page in ((2, 512), (5, 1024)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "small.db"
+            small_database(path, rows, page)
+            found.append(path.read_bytes())
+    return found
+
+
+def small_database(path: Path, rows: int, page: int = 1024) -> None:
+    """Writes Trackio's tables and indices, with the first `rows` rows of a real one."""
+    source = next((FIXTURES / "everywhere").rglob("*.db"))
+    old = sqlite3.connect(f"file:{source}?mode=ro&immutable=1", uri=True)
+    new = sqlite3.connect(path)
+    new.execute(f"PRAGMA page_size = {page}")
+    kept = "tbl_name IN ('metrics', 'configs', 'alerts')"
+    for (statement,) in old.execute(f"SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND {kept} ORDER BY type DESC"):
+        new.execute(statement)
+    for row in old.execute(f"SELECT * FROM metrics WHERE length(metrics) > 500 LIMIT {rows}"):
+        new.execute(f"INSERT INTO metrics VALUES ({','.join('?' * len(row))})", row)
+    new.execute("INSERT INTO configs (run_id, run_name, config, created_at) VALUES ('1', 'a', '{\"beta\": 0.04, \"hub_token\": \"x\"}', '2026')")
+    new.commit()
+    new.close()
+    old.close()
+
+
+@cache
+def trainer_states() -> list[bytes]:
+    """The first entries of real log histories, between head and tail as they were."""
+    found = []
+    for raw in _all("trainer_state/**/*.json") + _all("everywhere/**/trainer_state.json"):
+        state = json.loads(raw)
+        state["log_history"] = state["log_history"][:2] + state["log_history"][-1:]
+        found.append(json.dumps(state, indent=2).encode())
+    return found
+
+
+@cache
+def rows_of_json() -> list[bytes]:
+    """Log rows one a line, and nested ones."""
+    found = ["\n".join(json.dumps(row) for row in json.loads(raw)["log_history"][:4]).encode() + b"\n" for raw in _all("trainer_state/**/*.json")]
+    nested = b'{"step": 1, "data": {"actor/kl": 0.1, "critic/score/mean": NaN}, "lengths": [1, 2, 3]}\n{"step": 2, "data": {"actor/kl": "0.2"}}\n'
+    return [*found, nested, b'{"_step": 0, "_timestamp": 1.7e9, "h": {"_type": "histogram", "values": [1, 2], "bins": [0, 1, 2]}, "train/loss": null}\n']
+
+
+@cache
+def documents() -> list[bytes]:
+    """JSON documents of rows and of columns."""
+    rows = [b"[" + b",".join(one.strip().split(b"\n")) + b"]" for one in rows_of_json()]
+    return [*rows, b'{"history": ' + rows[0] + b"}", b'{"loss": [0.5, 0.4, NaN], "step": [1, 2, 3], "kl": ["0.1", null, 1e400]}']
+
+
+@cache
+def tables() -> list[bytes]:
+    """The first lines of SB3's table, the exports of TensorBoard's and wandb's pages, a long table."""
+    return [
+        b"".join((FIXTURES / "tables" / "progress.csv").read_bytes().splitlines(keepends=True)[:4]),
+        b"Wall time,Step,Value\n1795207000.25,1,0.5\n1795207003.75,2,nan\n",
+        b'"Step","exp1 - train/kl","exp1 - train/kl__MIN","exp1 - train/kl__MAX"\n"1","0.5","0.1","0.9"\n"2","","",""\n',
+        b"tag,step,value,run\nkl,1,0.5,a\nkl,2,inf,b\nreward,1,1_000,a\n",
+        b"step;reward;kl\n1;0,5;nan\n2;1e5;None\n",
+        "step\treward\n1\t∞\n".encode("utf-16"),
+    ]
+
+
+@cache
+def consoles() -> list[bytes]:
+    """What trainers print: dicts, boxes, `step:1 - …`, notebook tables, `name/metric: 1.0`."""
+    return [
+        b"{'loss': 0.5, 'grad_norm': np.float64(1.25), 'reward': tensor(0.5, device='cuda:0'), 'epoch': 0.01}\n  5%|##   | 1/20 [00:01<00:19]\n",
+        b"---------------------------------\n| rollout/           |          |\n|    ep_rew_mean     | 21.5     |\n| train/             |          |\n"
+        b"|    approx_kl       | 0.0087   |\n---------------------------------\n",
+        b"step:1 - actor/kl:0.1 - critic/score/mean:np.float64(0.5) - timing_s/gen:1.5\nstep:2 - actor/kl:nan - critic/score/mean:0.4\n",
+        b"Step\tTraining Loss\treward\n10\t0.500000\t1.2\n20\t0.400000\t1.3\n",
+        b"| Step | Training Loss |\n|------|---------------|\n| 10 | 0.5 |\n",
+        b"charts/episodic_return: 21.0\nlosses/approx_kl: 0.01\ncharts/episodic_return: 22.0\n\n\x1b[32mstep=1 loss=0.5 kl=0.1 lr=1e-6\x1b[0m\n",
+        b'{"loss": 0.5,\n "reward": 1.0,\n "kl": 0.1}\n',
+    ]
+
+
+@cache
+def rules() -> list[bytes]:
+    return [raw for raw in _all("../rules/*/*.yaml") if b"\nseverity:" in raw]
+
+
+@cache
+def settings_files() -> list[bytes]:
+    return [
+        b'fail_on = "warning"\nmin_steps = 10\nselect = ["kl-high"]\nrequire = ["entropy"]\nrules = {}\n[aliases]\n"my/kl" = "kl"\n',
+        b'[[ignore]]\nrule = "kl-high"\nreason = "known"\nuntil = 2027-01-01\n[rules.kl-high]\nabove = 2\nseverity = "info"\nfor = 3\n[rules.kl-high.critical]\nabove = 9.5\n',
+        b'[tool.rlhealth]\nfail_on = "info"\n[tool.rlhealth.aliases]\n"a" = "kl"\n',
+    ]
+
+
+def _all(pattern: str) -> list[bytes]:
+    base = ROOT if pattern.startswith("../") else FIXTURES
+    return [path.read_bytes() for path in sorted(base.glob(pattern.removeprefix("../")))]
