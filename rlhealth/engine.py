@@ -194,7 +194,8 @@ class Judge:
         found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
         found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
         quiet |= told_not
-        if self.translation.is_rl is False or not self.watched:
+        blind = not self.watched and len(self.others) < len(self.rules)  # no rule that reads metrics found one to read
+        if self.translation.is_rl is False or blind:
             quiet, found, diagnosed = set(), [], []
         everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
         skipped.sort(key=lambda one: one.rule)
