@@ -14,7 +14,7 @@ from rlhealth.ending import Ending, ending_of
 from rlhealth.episodes import Episodes
 from rlhealth.findings import Finding, Ignored, RunVerdict, Severity, Skipped
 from rlhealth.metrics import Metric, Translation, translate
-from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, pick, pick_all, unit_of, worse_of
+from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, level_of, pick, pick_all, unit_of, worse_of
 from rlhealth.rules import Condition, Rule, Test
 from rlhealth.run import Run
 from rlhealth.vanished import Vanishing
@@ -98,7 +98,8 @@ class Watched:
             "value": worst_value, "limit": limit, "worst_step": worst_step, "over": self.anchor.condition.over, "step": ending.step,
         }  # fmt: skip
         told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
-        return replace(told, side=self.bounds[0].sign, measured=unit_of(self.anchor.condition))
+        condition = self.anchor.condition
+        return replace(told, side=self.bounds[0].sign, measured=unit_of(condition), level=level_of(condition, limit, self.metric))
 
 
 class Judge:

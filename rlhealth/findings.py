@@ -59,6 +59,7 @@ class Finding:
         side: on which side of the limit it is sick: above, below or equals.
         measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
             "noise" where it is in units of the metric's noise, "share" where it is a share of points.
+        level: the limit as a level of the metric's own values, for charts; None where the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
     """
 
@@ -82,6 +83,7 @@ class Finding:
     unit: str = ""
     side: str = "above"
     measured: str = "value"
+    level: float | None = None
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
 

@@ -144,6 +144,25 @@ def unit_of(condition: Condition) -> str:
     return "ratio" if condition.ratio_to or condition.per or condition.measure == "given_back" else "value"
 
 
+_LEVELS = ("value", "mean", "median", "min", "max", "peak")
+
+
+def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
+    """The limit of a condition as a level of the metric's own values; None where it measures something else (noise, a rise, a share)."""
+    if not np.isfinite(limit) or condition.measure not in _LEVELS or condition.per is not None:
+        return None
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return limit
+    if against.first is None:
+        return None
+    start = metric.values[: against.first + 100]
+    start = start[np.isfinite(start)][: against.first]
+    if not len(start):
+        return None
+    return float(limit * np.median(start)) if condition.ratio_to else float(limit + np.median(start))
+
+
 @dataclass(frozen=True)
 class Bound:
     """A limit in numbers, and which side of it is sick."""

@@ -89,6 +89,8 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "worst_step": one.worst_step,
         "worst_value": one.worst_value,
         "limit": one.limit,
+        "side": one.side,
+        "measured": one.measured,
         "message": one.message,
         "why": one.why,
         "try": list(one.advice),

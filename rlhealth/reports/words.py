@@ -27,6 +27,7 @@ _PLAIN = str.maketrans(
         "≥": ">=",
         "≤": "<=",
         "×": "x",
+        "σ": " sd",
         "“": '"',
         "”": '"',
         "’": "'",
@@ -75,10 +76,10 @@ def measured(value: float | None, unit: str = "") -> str:
 
 
 def amount(one: Finding, value: float | None) -> str:
-    """A finding's value or limit. What a rule measures (a rise, a ratio to the start) need not be in the metric's unit: only a plain share is in per cent."""
-    known = [limit for limit in (one.worst_value, one.limit) if limit is not None]
-    share = one.unit == "fraction" and all(0 <= limit <= 1 for limit in known)
-    return number(value, "fraction" if share else "")
+    """A finding's value or limit in what its rule measures: the metric's unit, a multiple (`17.7×`), the metric's noise (`5.5σ`) or a share."""
+    sign = {"ratio": "×", "noise": "σ"}.get(one.measured, "") if value is not None and math.isfinite(value) else ""
+    share = one.measured == "share" or (one.measured == "value" and one.unit == "fraction")
+    return number(value, "fraction" if share else "") + sign
 
 
 def _digits(value: float) -> str:

@@ -103,7 +103,7 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
     metric = run.translation.metrics.get(lead.metric)
     if span is None or metric is None or not len(metric):
         return None if group == [cause] else el("div", _named(lead, others), el("p", prose(lead.message), class_="said"), class_="row")
-    level = next((found for found in (level_of(one, metric) for one in group) if found is not None), None)
+    level = next((found for found in (level_of(one) for one in group) if found is not None), None)
     marks = Marks(tuple(group), cause.first_step, level, usual(min(group, key=lambda one: one.first_step), metric))
     value = el("span", words.amount(lead, lead.worst_value), class_="worst")
     limit = el("span", f"limit {words.amount(lead, lead.limit)}", class_="limit-said") if lead.limit is not None else None
