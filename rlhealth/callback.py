@@ -73,6 +73,7 @@ class Health:
         self.monitor: Monitor | None = None
         self.stopped_by: Finding | None = None
         self.broken = False
+        self.deaf = False
 
     @quietly
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -96,11 +97,19 @@ class Health:
         if self.stopped_by is not None and not _is_spread(args):
             control.should_training_stop = True
 
-    @quietly
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """With several processes, all of them stop at the same step, or those that go on would wait for the others for ever."""
-        if self.stop_on is not None and _is_spread(args) and _any_process(self.stopped_by is not None, args.device):
-            control.should_training_stop = True
+        """With several processes, all of them stop at the same step, or those that go on would wait for the others for ever.
+
+        For the same reason a process asks the others even when this callback has broken in it.
+        """
+        if self.stop_on is None or self.deaf or not _is_spread(args):
+            return
+        try:
+            if _any_process(self.stopped_by is not None, args.device):
+                control.should_training_stop = True
+        except Exception:
+            self.deaf = True
+            log.exception("rlhealth: the processes cannot be asked; training goes on, and will not be stopped")
 
     @quietly
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:

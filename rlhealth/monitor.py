@@ -68,7 +68,7 @@ class Monitor:
         for tag, value in metrics.items():
             found = number(value) if isinstance(value, float | int | str) else _item(value)
             if found is not None:
-                steps, values, times = self._waiting.setdefault(tag, ([], [], []))
+                steps, values, times = self._waiting.setdefault(str(tag), ([], [], []))
                 steps.append(int(step))
                 values.append(found)
                 times.append(now)
