@@ -167,6 +167,7 @@ def check(
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     gate = _gate(fail_on or FailOn(settings.fail_on or "critical"), exit_zero, _listed(require) or settings.require, _first(min_steps, settings.min_steps))
     check_names(judged_by, gate.require, "--require")
+    check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     verdict = check_runs(
         where, source=source, rules=choose(judged_by, select or settings.select), gate=gate,

@@ -32,11 +32,12 @@ def report(
     from rlhealth.baseline import read_baseline
     from rlhealth.check import check
     from rlhealth.reports import words, write
-    from rlhealth.rules import choose, load_rules
+    from rlhealth.rules import check_names, choose, load_rules
     from rlhealth.settings import apply
 
     settings = cli.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    check_names(judged_by, ignore or (), "--ignore")
     verdict = check(
         where, source=source, rules=choose(judged_by, select or settings.select), gate=cli._gate(fail_on or cli.FailOn.never, False),
         aliases={**settings.aliases, **cli._aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},

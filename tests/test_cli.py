@@ -139,7 +139,7 @@ def test_color_can_be_asked_for_and_refused(cli: Cli) -> None:
     assert "\x1b[" not in cli("check", SICK, "--color", "never", "--width", "80", FORCE_COLOR="1").stdout
 
 
-@pytest.mark.parametrize("wrong", [["--fail-on", "terrible"], ["--select", "kl-hihg"], ["--alias", "nonsense"], ["-f", "pdf"], ["--no-such-flag"]])
+@pytest.mark.parametrize("wrong", [["--fail-on", "terrible"], ["--select", "kl-hihg"], ["--ignore", "kl-hihg"], ["--alias", "nonsense"], ["-f", "pdf"], ["--no-such-flag"]])
 def test_a_wrong_flag_exits_with_2_and_names_itself(cli: Cli, wrong: list[str]) -> None:
     done = cli("check", SICK, *wrong)
     assert done.returncode == 2
