@@ -124,11 +124,11 @@ class EventFile:
                 self._searching = False
             length = self._length(bytes(raw[at : at + HEADER]))
             end = at + HEADER + length + FOOTER
-            if length >= 0 and end > size:
+            if length >= 0 and end > size and (more or not _overtaken(buffer, at + HEADER, size)):
                 return at
             if length < 0 and not more and not any(raw[at:size]):
                 return at  # zeros up to the end: room that was allotted and is not yet written
-            number = self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]) if length >= 0 else -1
+            number = self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]) if 0 <= length and end <= size else -1
             if number < 0:
                 self.lost.append(base + at)
                 self._searching, self._pattern = True, None
@@ -195,6 +195,18 @@ def _remember(pattern: Pattern) -> None:
         alike.append(pattern)
         alike.sort(key=lambda one: -one.period)  # the longest first: a short one may be the end of a long one
         del alike[_MOST_ALIKE:]
+
+
+def _overtaken(buffer: bytearray, start: int, size: int) -> bool:
+    """Whether a whole record stands where a record that is not whole would go on: its end was lost, and it is not waited for."""
+    while True:
+        at, found = _next_header(buffer, start, size)
+        if not found:
+            return False
+        end = at + HEADER + int.from_bytes(buffer[at : at + 8], "little") + FOOTER
+        if end <= size and intact(bytes(buffer[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]):
+            return True
+        start = at + 1
 
 
 def _next_header(buffer: bytearray, start: int, size: int) -> tuple[int, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from rlhealth.sources.walk import reason, regular
 BLOCK = 1 << 20
 #: A longer line is passed over and counted.
 LONGEST_LINE = 64 << 20
+_ZEROS = re.compile(rb"\0{2,}")
 _HEAD = 256  # bytes by which a file is known again
 
 
@@ -73,6 +75,7 @@ class Growing:
         line: lines handed out so far.
         rest: the last line, as long as nothing ends it.
         too_long: lines that were passed over for their length.
+        blanks: stretches of zeros in the text: a disk or a copy lost what stood there.
         modified: when the file was last written, seconds since 1970.
     """
 
@@ -88,6 +91,7 @@ class Growing:
         self.line = 0
         self.rest = b""
         self.too_long = 0
+        self.blanks = 0
         self._skipping = False
         self._head = b""
         self._inode: tuple[int, int] | None = None
@@ -130,6 +134,8 @@ class Growing:
         while block := source.read(BLOCK):
             if not self.offset:
                 self._begin(block)
+            if self._file is None and file.tell() - len(block) > self.offset:
+                block = b"\0\0" + block  # a hole was jumped over
             self.offset = file.tell() if self._file is None else self.offset + len(block)
             if self._decoder is not None:
                 block = self._decoder.decode(block).encode("utf-8", "replace")
@@ -145,7 +151,13 @@ class Growing:
                 whole = self.rest + whole
             self.rest = rest
             if whole:
-                yield whole.replace(b"\0", b"") if b"\0" in whole else whole
+                yield self._without_zeros(whole) if b"\0" in whole else whole
+
+    def _without_zeros(self, text: bytes) -> bytes:
+        """The text without zeros; what stands on both sides of several is not joined, for that would make numbers that nobody wrote."""
+        text, stretches = _ZEROS.subn(b"\n", text)
+        self.blanks += stretches
+        return text.replace(b"\0", b"")
 
     def _begin(self, block: bytes) -> None:
         self._head = block[:_HEAD]

@@ -201,7 +201,7 @@ class Rows:
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return
         self._move()
-        passed = [self.run.series[tag].steps for tag in tags if tag in self.run.series]
+        passed = [self.run.series[tag].steps for tag in tags if tag in self.run.series and len(self.run.series[tag])]
         if self._first is not None and step <= self._first and any(steps[0] >= step for steps in passed):
             self._next_run()
             self._step = self._first = step

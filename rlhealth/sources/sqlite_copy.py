@@ -21,8 +21,8 @@ from rlhealth.sources.walk import reason
 MAGIC = b"SQLite format 3\0"
 LARGEST_COPY = 16 << 30  # bytes
 _ATTEMPTS = 5
-#: What a damaged database raises; SQLite may quote the damage, which is then no text.
-DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+#: What a damaged database raises; SQLite may quote the damage, which is then no text, or ask for as much memory as a damaged length says.
+DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 _LOGS = ("-wal", "-journal")
 _LOG_HEADER = 32  # bytes of a -wal that change when it is started anew
 Signature = tuple[tuple[int, int, int] | None, ...]

@@ -119,6 +119,9 @@ class TextLog:
         if self.bad:
             what = "1 line" if self.bad == 1 else f"{self.bad:,} lines"
             found.append(f"{self.path.name}: {what} passed over that cannot be read, the first is line {self.first_bad}")
+        if self.text.blanks:
+            stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
+            found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
         if self.text.too_long:
             found.append(f"{self.path.name}: {self.text.too_long} lines passed over that are longer than 64 MiB")
         return found

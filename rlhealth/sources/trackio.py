@@ -174,7 +174,7 @@ def _batches(cursor: Iterable[Row]) -> Iterator[list[Row]]:
     size = 0
     for row in cursor:
         rows.append(row)
-        size += len(row[3] or b"")
+        size += len(row[3]) if isinstance(row[3], str | bytes) else 0
         if len(rows) == BATCH or size > BATCH_SIZE:
             yield rows
             rows, size = [], 0

@@ -177,12 +177,15 @@ class Rows:
         self.flush()
         first = whole(row[self.axis]) or 0
         for tag, series in self.run.series.items():
+            if not len(series):
+                continue
             last, time = float(series.values[-1]), float(series.times[-1])
             series.rewind(int(series.steps[0]))
             series.extend([first], [last], [time])
             self._last[tag] = first
         for histogram in self.run.histograms.values():
-            histogram.rewind(histogram.steps[-1] + 1)
+            if not len(histogram):
+                continue
             edges, counts, seconds = histogram.edges[-1], histogram.counts[-1], histogram.times[-1]
             histogram.rewind(histogram.steps[0])
             histogram.add(first, edges, counts, seconds)
