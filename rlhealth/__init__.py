@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from rlhealth.compare import compare
     from rlhealth.errors import RlhealthError
     from rlhealth.findings import Finding, Gate, RunVerdict, Severity, Verdict
+    from rlhealth.monitor import Monitor
     from rlhealth.run import Run
     from rlhealth.sources import open_runs
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Gate", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "compare", "open_runs"]
+__all__ = ["Finding", "Gate", "Monitor", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "compare", "open_runs"]
 
 #: Public name -> the module that defines it.
 _HOMES = {
@@ -36,6 +37,7 @@ _HOMES = {
     "Run": "rlhealth.run",
     "Finding": "rlhealth.findings",
     "Gate": "rlhealth.findings",
+    "Monitor": "rlhealth.monitor",
     "RunVerdict": "rlhealth.findings",
     "Severity": "rlhealth.findings",
     "Verdict": "rlhealth.findings",
