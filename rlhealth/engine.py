@@ -221,6 +221,9 @@ def may_look(rule: Rule, translation: Translation) -> None:
         setting = translation.config.get(name)
         if setting is not None and passes(setting, test):
             raise Unable(f"{name} is {setting}")
+    for name in rule.unless_logged:
+        if len(translation.metrics.get(name, ())):
+            raise Unable(f"{name} was logged")
     for name, test in rule.only_if.items():
         setting = translation.config.get(name)
         if setting is None or not passes(setting, test):

@@ -72,6 +72,7 @@ def scope(rule: Rule) -> list[str]:
     lines = [f"about {_listed(rule.applies_to, 'and')}"] if rule.applies_to else []
     lines += [f"not where {_setting(name, test)}" for name, test in rule.unless.items()]
     lines += [f"only where {_setting(name, test)}" for name, test in rule.only_if.items()]
+    lines += [f"only where {name} is not logged" for name in rule.unless_logged]
     lines += [f"from {rule.needs} points on"] if rule.needs > 1 else []
     return lines + (["each metric by itself"] if rule.each else [])
 

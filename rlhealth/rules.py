@@ -190,6 +190,7 @@ class Rule(Strict):
     applies_to: tuple[str, ...] = ()
     unless: dict[str, Setting | Test] = {}
     only_if: dict[str, Setting | Test] = {}
+    unless_logged: tuple[str, ...] = ()
     needs: Annotated[StrictInt, Field(ge=1)] = 1
     each: StrictBool = False
     when: When | None = None
