@@ -46,7 +46,7 @@ def test_a_check_from_python_gives_the_verdict_of_the_command_line() -> None:
 
 
 def test_runs_open_as_a_table() -> None:
-    run = rlhealth.open_runs(str(FIXTURES / "trainer_state" / "grpo-old"))[0]
+    run = rlhealth.open_runs(FIXTURES / "trainer_state" / "grpo-old")[0]
     table = run.frame()
     assert isinstance(run, rlhealth.Run)
     assert list(table.columns) == ["run", "tag", "step", "time", "value"]

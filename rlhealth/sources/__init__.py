@@ -49,7 +49,7 @@ class Unreadable:
         raise self.error
 
 
-def find_readers(where: str, *, source: str | None = None, reader: str = "fast") -> list[Reader]:
+def find_readers(where: str | Path, *, source: str | None = None, reader: str = "fast") -> list[Reader]:
     """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
 
     Args:
@@ -61,6 +61,7 @@ def find_readers(where: str, *, source: str | None = None, reader: str = "fast")
         RlhealthError: where no run is found, saying what was looked for.
     """
     kinds = _kinds(source)
+    where = str(where)
     if where == "-":
         from rlhealth.sources import table
 
@@ -78,7 +79,7 @@ def find_readers(where: str, *, source: str | None = None, reader: str = "fast")
     return _in_folder(path, kinds, reader) if path.is_dir() else _in_file(path, kinds, reader)
 
 
-def open_all(where: str, source: str | None = None, tick: Tick | None = None) -> tuple[list[Run], list[RlhealthError]]:
+def open_all(where: str | Path, source: str | None = None, tick: Tick | None = None) -> tuple[list[Run], list[RlhealthError]]:
     """Every run at `where`, read once, and what could not be read; one unreadable run never hides the others.
 
     `tick(done, total)` is called after each run. Raises RlhealthError where no run is found.
@@ -100,7 +101,7 @@ def open_all(where: str, source: str | None = None, tick: Tick | None = None) ->
     return runs, errors
 
 
-def open_runs(where: str, *, source: str | None = None) -> list[Run]:
+def open_runs(where: str | Path, *, source: str | None = None) -> list[Run]:
     """Every run at `where`, read once.
 
     Raises:
