@@ -25,6 +25,9 @@ def render(verdict: Verdict, look: Look) -> str:
     for run, one in everything(verdict):
         command = _COMMANDS[one.severity]
         said[command].append(_annotation(command, f"{one.rule}: {run.name}", _text(run, one)))
+    for run in verdict.runs:
+        if run.run.problems:
+            said["warning"].append(_annotation("warning", f"rlhealth: not all of {run.name} could be read", "\n".join(run.run.problems[:5])))
     said["notice"].append(_annotation("notice", "rlhealth", words.closing(verdict)))
     return "\n".join(line for command, lines in said.items() for line in _capped(command, lines))
 
