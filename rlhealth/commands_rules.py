@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rlhealth import known_good
 from rlhealth.checked import meant
 from rlhealth.errors import RlhealthError
 from rlhealth.reports.words import plural
@@ -39,13 +40,21 @@ def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.
     """
-    known = {*(rule.id for rule in rules), *FAMILIES}
+    known = {*(rule.id for rule in rules), *FAMILIES, known_good.RULE}
     for name in names:
         if name not in known:
             raise RlhealthError(f"there is no rule or family `{name}`{meant(name, known)}", hint="`rlhealth rules list` shows them")
     tests: dict[str, tuple[str, TestFile]] = {file.rule: (location, file) for location, file in find_cases(folders, rules)}
     chosen = [rule for rule in rules if rule.id in names or rule.family in names]
-    return "\n".join(_explained(rule, tests.get(rule.id)) for rule in chosen)
+    envelope = [_explained_envelope()] if {known_good.RULE, known_good.FAMILY} & set(names) else []
+    return "\n".join([*(_explained(rule, tests.get(rule.id)) for rule in chosen), *envelope])
+
+
+def _explained_envelope() -> str:
+    """The one finding that no rule file makes."""
+    lines = [known_good.RULE, known_good.TITLE, "", f"family {known_good.FAMILY} · warning", "", *_section("fires where", known_good.FIRES)]
+    lines += [*_section("why", [known_good.WHY]), *_section("try", known_good.TRY), *_section("limits from", known_good.LIMITS)]
+    return "\n".join(lines)
 
 
 def _explained(rule: Rule, test: tuple[str, TestFile] | None) -> str:

@@ -14,18 +14,12 @@ from rlhealth.envelope import WINDOW, Curve, Envelope, Scale, curve, envelope
 from rlhealth.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict
-from rlhealth.known_good import KnownGood, comparable, differences, known_good_of, missing_in, notes_on
+from rlhealth.known_good import FAMILY, RULE, TITLE, WHY, KnownGood, comparable, differences, known_good_of, missing_in, notes_on
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.run import Floats, Run
 from rlhealth.sources.places import find_all
 
-RULE = "left-envelope"
-FAMILY = "baseline"
 HOLD = 5
-_WHY = (
-    "Known-good runs of the same task show what is usual at each step, better than any limit that has to fit all tasks. The band is from the lowest to the "
-    "highest of them, widened by their noise, by what so few runs cannot show, and by the furthest that one of them strays from the others."
-)
 
 
 def compare(
@@ -164,7 +158,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     first = episodes[0]
     return Finding(
-        RULE, FAMILY, severity, "Left the envelope of known-good runs", metric.name, metric.tag, first.first_step, first.raised_step, episodes[-1].last_step,
+        RULE, FAMILY, severity, TITLE, metric.name, metric.tag, first.first_step, first.raised_step, episodes[-1].last_step,
         episodes[-1].active, int(worst[0]), worst[1], limit, message, "", (), "", metric.unit, episodes=tuple(episodes), side=side,
     )  # fmt: skip
 
@@ -182,7 +176,7 @@ def _told(findings: Sequence[Finding], differing: str, runs: int) -> list[Findin
         differing or "No setting that the logs tell differs from the known-good runs: look at the data, the code, the model and the seed.",
         f"Look at what happened at step {first.first_step}: the batch, the checkpoint before it, the learning rate.",
     )
-    return [replace(first, message=first.message + later, why=_WHY, advice=advice), *(replace(one, explained_by=RULE) for one in others)]
+    return [replace(first, message=first.message + later, why=WHY, advice=advice), *(replace(one, explained_by=RULE) for one in others)]
 
 
 def _places(where: str | Path | Sequence[str | Path]) -> list[str | Path]:

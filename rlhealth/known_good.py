@@ -14,6 +14,31 @@ _SETTINGS = ("learning_rate", "critic/learning_rate", "clip_range", "clip_range_
 _NO_CHOICES = ("max_steps", "epochs", "logging_steps", "num_total_batches")
 
 
+RULE = "left-envelope"
+FAMILY = "baseline"
+TITLE = "Left the envelope of known-good runs"
+FIRES = (
+    "the median of a metric's last 5 points is outside the band of the known-good runs for 5 points in a row (`--for`), in `rlhealth compare`",
+    "a metric is NaN or infinite, and none of the known-good runs ever was",
+    "info, not warning, where it left on the side to which a healthy run moves: a higher reward",
+)
+WHY = (
+    "Known-good runs of the same task show what is usual at each step, better than any limit that has to fit all tasks. The band is from the lowest to the "
+    "highest of them, widened by their noise, by what so few runs cannot show, and by the furthest that one of them strays from the others."
+)
+TRY = (
+    "Look at the settings that differ, which the finding names.",
+    "Look at the step at which the first metric left: the batch, the checkpoint before it, the learning rate.",
+)
+LIMITS = (
+    "noise: three robust standard deviations of the points around their median, pooled over the known-good runs",
+    "range: n runs show (n - 1)/(n + 1) of the range that runs can take (David and Nagaraja, Order Statistics, 2003)",
+    "strangeness: the furthest that one of the known-good runs is outside the band of the others for as many points in a row",
+    "labelled corpus: with three known-good runs of a task, whose settings differed among them, 1.1 % of a healthy run's metrics left the band (34 of 3,000), "
+    "and all of 13 sick runs did (260 of 260 comparisons), at the median from the very step at which they fell ill; a run that merely stops is not found",
+)
+
+
 @dataclass(frozen=True)
 class KnownGood:
     """The runs to compare with, in canonical names."""

@@ -186,7 +186,8 @@ def test_the_terminal_names_the_metrics_and_where_each_left(cli: Cli) -> None:
     assert "warning[left-envelope]" in done.stdout
     assert "compared with 5 known-good runs" in " ".join(done.stdout.split())
     assert "completions/mean_length" in done.stdout
-    assert "rlhealth explain" not in done.stdout
+    assert "rlhealth explain left-envelope" in done.stdout
+    assert "known-good runs" in cli("explain", "left-envelope").stdout
     assert done.stdout.splitlines()[-1].rstrip().endswith("exit 1")
 
 

@@ -83,8 +83,7 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
         page.prose("why", " ".join(cause.why.split()))
     for number, advice in enumerate(cause.advice):
         page.prose("try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} ")
-    if cause.family != "baseline":  # no rule file stands behind it
-        page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
+    page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
 
 
 def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None:
