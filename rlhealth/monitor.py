@@ -20,7 +20,7 @@ from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.spelling import number
-from rlhealth.watching.changes import Change, changes
+from rlhealth.watching.changes import Change, Ledger
 
 PER_LOG = 0.5e-3  # seconds of judging that each call of `log` may cost, on average …
 PER_SECOND = 1e-3  # … with this share of the time that passes between the calls …
@@ -54,6 +54,7 @@ class Monitor:
         self._verdict: RunVerdict | None = None
         self._waiting: dict[str, tuple[list[int], list[float], list[float]]] = {}
         self._untold: list[Change] = []
+        self._ledger = Ledger()
         self._clock = clock
         self._spared = AT_FIRST
         self._last = clock()
@@ -117,7 +118,7 @@ class Monitor:
         self._waiting.clear()
         self._judge.advance()
         found = self._judge.verdict(ignore=self.ignore)
-        self._untold += changes(self._verdict, found)
+        self._untold += self._ledger.changes(found)
         self._verdict = found
         self._spared -= self._clock() - begun
 

@@ -12,7 +12,7 @@ from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import RunVerdict
 from rlhealth.rules import Rule
 from rlhealth.sources.reader import Reader
-from rlhealth.watching.changes import Change, changes
+from rlhealth.watching.changes import Change, Ledger
 from rlhealth.watching.clock import Clock, Vigil
 from rlhealth.watching.trace import Traces
 
@@ -61,6 +61,7 @@ class Follower:
         self.clock = clock or Clock()
         self.judge: Judge | None = None
         self.traces = Traces()
+        self.ledger = Ledger()
         self.verdict: RunVerdict | None = None
         self.ending: Ending | None = None
         self.error: RlhealthError | None = None
@@ -127,10 +128,9 @@ class Follower:
             self.judge = Judge(run, self.rules, self.aliases)
         newest = run.last_step
         self.judge.advance(NEVER if whole or newest is None else newest - 1)
-        before = self.verdict
         self.verdict = self.judge.verdict(now, self.ignore)
         self.ending = ending_of(run, self.judge.translation, now)
-        return [Event(one.kind, self.name, change=one) for one in changes(before, self.verdict)]
+        return [Event(one.kind, self.name, change=one) for one in self.ledger.changes(self.verdict)]
 
     def _settled(self, now: float) -> bool:
         """Whether the newest step is old enough to be complete."""
