@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import hashlib
 import mmap
+import resource
 import sys
 import time
 import traceback
@@ -15,7 +16,7 @@ from tests.fuzz.mutate import LARGEST, mutated
 
 COUNTS = "counts"
 LONGEST = 20  # seconds for one input: more is a hang
-ROOM = 3072  # MB
+ROOM = 1024  # MB of memory: an input of 64 KiB has no business with more
 
 
 def plain(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> None:
@@ -60,7 +61,7 @@ def guided(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> 
         counts.tried()
         counts.read(target.attempt(raw, path))
 
-    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LARGEST}", f"-timeout={LONGEST}", f"-rss_limit_mb={ROOM}", f"-dict={words}"]
+    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LARGEST}", f"-timeout={LONGEST}", "-rss_limit_mb=0", f"-dict={words}"]
     atheris.Setup([sys.argv[0], *options, "-print_final_stats=0", "-verbosity=0", f"-artifact_prefix={folder}/", str(corpus)], attempt)
     atheris.Fuzz()
 
@@ -82,4 +83,5 @@ class Counts:
 
 if __name__ == "__main__":
     mode, name, seconds, seed, folder = sys.argv[1:6]
+    resource.setrlimit(resource.RLIMIT_DATA, (ROOM << 20, ROOM << 20))
     {"plain": plain, "guided": guided}[mode](name, int(seconds), int(seed), Path(folder), Counts(Path(folder) / COUNTS))
