@@ -12,6 +12,7 @@ from typing import Any
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.wandb_address import Address, parse
+from rlhealth.sources.wandb_faults import Missing
 from rlhealth.sources.wandb_history import History, is_needed, keys_of
 from rlhealth.sources.wandb_session import PATIENCE, session_for
 from rlhealth.sources.wandb_values import training_config
@@ -99,7 +100,7 @@ class WandbReader:
     def _blinded(self, error: RlhealthError) -> RlhealthError:
         seen = self._mark is not None
         if not isinstance(error, Blind):
-            if seen and "no such" in error.message:
+            if seen and isinstance(error, Missing):
                 return RlhealthError(f"{self.address}: the run is no longer there (deleted, or moved)", location=str(self.address))
             if not seen:
                 return self._with_neighbours(error)
@@ -111,7 +112,7 @@ class WandbReader:
 
     def _with_neighbours(self, error: RlhealthError) -> RlhealthError:
         """Says which run of the project may be meant, where the one that was named is not there."""
-        if "no such" not in error.message:
+        if not isinstance(error, Missing):
             return error
         project = Address(self.address.entity, self.address.project, None, self.address.host, self.address.page)
         try:

@@ -12,27 +12,34 @@ LOG_IN = "run `wandb login`, or set WANDB_API_KEY"
 TRY_AGAIN = "try again; `rlhealth watch` goes on by itself"
 #: What the SDK's texts say -> kind of fault, what is told, what to try. The first that is found holds.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
+    (r"service process is not running|corenotavailable|failed to start", "service", "wandb's own background process is not running", "start rlhealth again"),
     (r"x509|certificate|\btls: ", "tls", "its TLS certificate is not trusted here",
      "behind a company's proxy, point SSL_CERT_FILE to its certificate; check WANDB_BASE_URL"),
-    (r"no such host|server misbehaving|name resolution|getaddrinfo", "network", "the host's name is not known (no network, or a wrong name)",
+    (r"no such host|server misbehaving|name resolution|getaddrinfo", "away", "the host's name is not known (no network, or a wrong name)",
      "check the network, and WANDB_BASE_URL if you set it"),
-    (r"connection refused", "network", "nothing answers there (connection refused)", "check WANDB_BASE_URL, and whether the server is up"),
-    (r"no route to host|network is unreachable|proxyconnect", "network", "there is no way to it from here", "check the network and the proxy settings"),
-    (r"\b429\b|rate limit|too many requests", "server", "it limits the rate of requests (429)", TRY_AGAIN),
-    (r"\b401\b|not logged in|relogin|invalid api key|api key invalid|api key must|unauthorized", "denied", "the key is not accepted (401)", LOG_IN),
-    (r"\b403\b|permission denied|forbidden", "denied", "the key has no access (403)", f"ask for access to the project, or use another key: {LOG_IN}"),
-    (r"\b404\b|could not find|not found|no (?:parquet )?history found", "missing", "there is no such entity, project or run, or the key has no access to it", ""),
-    (r"\b5\d\d\b|internal server error|bad gateway", "server", "the server is in trouble ({found})", TRY_AGAIN),
+    (r"connection refused", "away", "nothing answers there (connection refused)", "check WANDB_BASE_URL, and whether the server is up"),
+    (r"no route to host|network is unreachable|proxyconnect", "away", "there is no way to it from here", "check the network and the proxy settings"),
+    (r"\b(?:http|error|status|code)\W{0,3}429\b|rate limit|too many requests", "server", "it limits the rate of requests (429)", TRY_AGAIN),
+    (r"\b(?:http|error|status|code)\W{0,3}401\b|not logged in|relogin|invalid api key|api key invalid|api key must|unauthorized", "denied", "the key is not accepted (401)", LOG_IN),
+    (r"\b(?:http|error|status|code)\W{0,3}403\b|permission denied|forbidden", "denied", "the key has no access (403)", f"ask for access to the project, or use another key: {LOG_IN}"),
+    (r"\b(?:http|error|status|code)\W{0,3}404\b|could not find|not found|no (?:parquet )?history found", "missing", "there is no such entity, project or run, or the key has no access to it", ""),
+    (r"\b(?:http|error|status|code)\W{0,3}5\d\d\b|internal server error|bad gateway", "server", "the server is in trouble ({found})", TRY_AGAIN),
     (r"invalid character|unexpected end of json|cannot unmarshal|jsondecode|expecting value|keyerror|typeerror|attributeerror|validation error|nonetype",
      "nonsense", "it does not answer as wandb does (a login page or a proxy in between?)", "check WANDB_BASE_URL, and that the network needs no sign-in"),
     (r"deadline exceeded|client\.timeout|did not respond|timed? ?out|no answer", "network", "no answer in time (it is slow, or asks to wait)", TRY_AGAIN),
     (r"\beof\b|connection reset|broken pipe|connection aborted|closed network", "network", "the connection was cut", TRY_AGAIN),
-    (r"service process is not running", "service", "wandb's own background process has stopped", "start rlhealth again"),
+    (r"giving up after", "server", "it fails again and again", TRY_AGAIN),
 )  # fmt: skip
+#: Reasons that hold for every run of the server.
+AWAY = frozenset(why for _, kind, why, _ in FAULTS if kind == "away")
 #: Kinds that will not pass by waiting; all others are Blind.
 LASTING = frozenset({"tls", "denied", "missing"})
 _SECRETS = re.compile(r"wandb_v\d_\w+|\b[0-9a-zA-Z]{40,}\b|(?<=://)[^/\s@]+@|(?<=[Bb]asic )\S+|(?<=[Bb]earer )\S+")
 _LONGEST = 200
+
+
+class Missing(RlhealthError):
+    """There is no such entity, project or run, or the key may not know of it."""
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
@@ -61,7 +68,7 @@ def told(error: BaseException, place: str, secrets: Iterable[str] = ()) -> Rlhea
     kind, why, hint = kind_of(error)
     message = scrub(f"{place}: {why}", secrets)
     if kind in LASTING:
-        return RlhealthError(message, hint=hint, location=place)
+        return (Missing if kind == "missing" else RlhealthError)(message, hint=hint, location=place)
     return Blind(message, hint=hint, location=place, reason=scrub(why, secrets))
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rlhealth.run import Run
+from rlhealth.sources.wandb_pages import Row, step_of
 from rlhealth.sources.wandb_rows import AXES, Rows
-from rlhealth.sources.wandb_session import Row, Session, step_of
+from rlhealth.sources.wandb_session import Session
 from rlhealth.sources.wandb_values import is_metric
 
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.

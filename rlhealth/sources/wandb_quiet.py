@@ -32,18 +32,32 @@ def private_folder() -> str:
 
 
 def key_for(server: str) -> str | None:
-    """The key for the server from the environment, .netrc or wandb's settings; "" for a token file; None where there is none. Never asks."""
-    try:
-        from wandb.sdk.lib import wbauth
+    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is none. Never asks.
 
-        found = wbauth.authenticate_session(host=server, source="rlhealth", prompt=False, update_session=False)
-    except (ImportError, TypeError):  # an older wandb
+    Raises:
+        RlhealthError: if there is one that cannot be used.
+    """
+    import wandb
+
+    try:
+        settings = wandb.setup().settings
+        found = os.environ.get("WANDB_API_KEY") or (settings.api_key if str(settings.base_url).rstrip("/") == server else None)
+        if not found and os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
+            return ""
+        return found or _key_in_netrc(server)
+    except Exception as error:
+        raise RlhealthError(f"{server}: the key of wandb cannot be used: {scrub(str(error))}", hint=LOG_IN, location=server) from None
+
+
+def _key_in_netrc(server: str) -> str | None:
+    try:
+        from wandb.sdk.lib.wbauth import wbnetrc
+    except ImportError:  # an older wandb
         import wandb
 
         return wandb.api.api_key or None
-    except Exception as error:
-        raise RlhealthError(f"{server}: the key of wandb cannot be used: {scrub(str(error))}", hint=LOG_IN, location=server) from None
-    return None if found is None else getattr(found, "api_key", "")
+    found: str | None = wbnetrc.read_netrc_auth(host=server)
+    return found
 
 
 @contextmanager

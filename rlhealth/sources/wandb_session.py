@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb_address import CLOUD, Address
-from rlhealth.sources.wandb_faults import LOG_IN, told
+from rlhealth.sources.wandb_faults import AWAY, LOG_IN, told
+from rlhealth.sources.wandb_pages import Pages, Row, scan
 from rlhealth.sources.wandb_quiet import bounded, key_for, private_folder, private_folders, within
 
 T = TypeVar("T")
-Row = dict[str, Any]
 #: Seconds for which a look is tried before it is given up.
 PATIENCE = 60.0
 LARGEST_REQUIREMENTS = 1 << 20
@@ -52,6 +52,7 @@ class Session:
         self.patience = patience
         self.secrets: tuple[str, ...] = ()
         self._api: Any = None
+        self._given_up: tuple[float, Blind] | None = None
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
         """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
@@ -72,19 +73,39 @@ class Session:
         """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without `progress`."""
         until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
         first: Blind | None = None
+        weary = self._weary()
         while True:
             try:
-                return ask()
+                answer = ask()
+                self._given_up = None
+                return answer
             except Blind as error:
                 if progress() != done:
                     until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
                     first = None
                 first = first or error  # later ones may only say that time ran out
                 wait = pause * random.uniform(0.5, 1.5)  # noqa: S311 (scatters the retries of several watchers)
-                if time.monotonic() + wait > until:
+                if weary or time.monotonic() + wait > until:
+                    self._given_up = self._given_up or (time.monotonic(), first)
                     raise first from None
                 time.sleep(wait)
                 pause = min(pause * 2, 15.0)
+
+    def _weary(self) -> bool:
+        """Whether a request was given up just now, so that thirty runs do not wait thirty times for a server that is away.
+
+        Raises:
+            Blind: at once, if that server could not even be reached.
+        """
+        if self._given_up is None:
+            return False
+        when, why = self._given_up
+        if time.monotonic() - when > min(10.0, self.patience / 2):
+            self._given_up = None
+            return False
+        if why.reason in AWAY:
+            raise Blind(f"{self.server}: {why.reason}", hint=why.hint, location=self.server, reason=why.reason)
+        return True
 
     def run(self, address: Address) -> Any:
         """The SDK's object of one run, as it is now."""
@@ -111,7 +132,7 @@ class Session:
             keys: only rows that have all of these, and of them only these.
             fresh: asks the server for its exported files again, of which it may have written newer ones.
         """
-        pages = _Pages(self.once(lambda _: _scan(hosted, first, size, keys, fresh), place), first, size)
+        pages = Pages(self.once(lambda _: scan(hosted, first, size, keys, fresh), place), first, size)
         while rows := self.once(lambda _: pages.following(), place):
             yield rows
 
@@ -164,52 +185,7 @@ class Session:
                 raise RlhealthError(f"{self.server}: no key of wandb is configured", hint=LOG_IN, location=self.server)
             self.secrets = (key,)
             with bounded(wandb, self.patience):
-                return wandb.Api(overrides={"base_url": self.server}, timeout=max(1, int(self.patience)))
-
-
-class _Pages:
-    """The rows of a scan in lists of those within `size` steps; what came before a failure is handed out before it."""
-
-    def __init__(self, rows: Iterator[Row], first: int, size: int) -> None:
-        self._rows, self._first, self._size = rows, first, size
-        self._held: list[Row] = []
-        self._failure: Exception | None = None
-
-    def following(self) -> list[Row]:
-        """The next page; empty after the last one."""
-        if self._failure is not None:
-            raise self._failure
-        page, self._held = self._held, []
-        try:
-            while (row := next(self._rows, None)) is not None:  # a `for` would have the SDK begin again
-                if page and self._number(row) != self._number(page[0]):
-                    self._held = [row]
-                    break
-                page.append(row)
-        except Exception as error:
-            self._failure = error
-            if not page:
-                raise
-        return page
-
-    def _number(self, row: Row) -> int:
-        return (step_of(row) - self._first) // self._size
-
-
-def _scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh: bool) -> Any:
-    given: dict[str, Any] = {"page_size": size, "min_step": first}
-    if keys:
-        given["keys"] = list(keys)
-    try:
-        return iter(hosted.scan_history(**given, use_cache=not fresh))
-    except TypeError:  # a version without exported files
-        return iter(hosted.scan_history(**given))
-
-
-def step_of(row: Row) -> int:
-    """wandb's own count of the row."""
-    found = row.get("_step")
-    return int(found) if isinstance(found, int | float) else 0
+                return wandb.Api(overrides={"base_url": self.server}, timeout=max(1, int(self.patience)), api_key=key or None)
 
 
 def _base_url(address: Address) -> str:

@@ -23,6 +23,7 @@ from rlhealth.sources.wandb_file import WandbFileReader
 from rlhealth.sources.wandb_items import row_of
 from rlhealth.sources.wandb_log import RecordLog
 from rlhealth.sources.wandb_records import sort
+from rlhealth.sources.wandb_session import Session
 from tests.wandb_server import KEY, HostedRun, WandbServer, drip, half_a_body, html, nothing_at_all, status
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,19 @@ def blind(one: WandbReader) -> Blind:
         one.poll()
     one.patience = PATIENCE
     return caught.value
+
+
+def count_tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The places for which the SDK is asked from now on."""
+    tries: list[str] = []
+    once = Session.once
+
+    def counted(self: Session, ask: Any, place: str) -> Any:
+        tries.append(place)
+        return once(self, ask, place)
+
+    monkeypatch.setattr(Session, "once", counted)
+    return tries
 
 
 def rewards(run: Run) -> list[tuple[int, float]]:
@@ -619,6 +633,20 @@ def test_without_a_network_it_says_so_soon(monkeypatch: pytest.MonkeyPatch, host
     assert reason in blind(reader()).message
 
 
+def test_many_runs_do_not_wait_one_after_another_for_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    with WandbServer().serving() as serving:
+        monkeypatch.setenv("WANDB_BASE_URL", serving.url)
+        monkeypatch.setenv("WANDB_API_KEY", KEY)
+        for number in range(20):
+            serving.host(HostedRun(id=f"run{number}"))
+        readers = find("ada/grpo", patience=IMPATIENT)
+    tries = count_tries(monkeypatch)
+    for one in readers:
+        with pytest.raises(Blind, match="connection refused"):
+            one.poll()
+    assert len(tries) <= 8, "the first one tried; the others asked whether it has been tried just now"
+
+
 def test_a_look_that_was_given_up_does_not_hold_the_program_when_it_ends(server: WandbServer, hosted: HostedRun) -> None:
     server.fail(status(429, headers={"Retry-After": "3600"}), operation="HistoryPage")
     code = f"""
@@ -640,7 +668,7 @@ def test_reading_changes_nothing_on_the_server(server: WandbServer, hosted: Host
     one = reader()
     one.poll()
     assert {"Run", "HistoryPage"} <= set(server.operations()) <= {
-        "Viewer", "GetDefaultEntity", "Run", "RunFiles", "RunHistoryKeys", "RunParquetHistory", "HistoryPage",
+        "Viewer", "GetViewer", "GetDefaultEntity", "Run", "RunFiles", "RunHistoryKeys", "RunParquetHistory", "HistoryPage",
     }  # fmt: skip
 
 
