@@ -1,0 +1,107 @@
+"""What the server answers to each operation of the SDK."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tests.wandb_server.hosted import HostedRun
+
+if TYPE_CHECKING:
+    from tests.wandb_server.server import WandbServer
+
+
+def _run(server: WandbServer, given: Mapping[str, Any], inner: Callable[[HostedRun], Any]) -> dict[str, Any]:
+    if (str(given.get("entity") or given.get("entityName")), str(given.get("project") or given.get("projectName"))) not in server.projects:
+        return {"project": None}
+    run = server.run_of(given)
+    return {"project": {"run": None if run is None else inner(run)}}
+
+
+def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    def inner(run: HostedRun) -> dict[str, Any]:
+        urls = [f"{server.url}/parquet/{given['entity']}/{given['project']}/{run.id}/{part}" for part in range(len(run.parquet))]
+        return {"parquetHistory": {"parquetUrls": urls, "liveData": [{"_step": row["_step"]} for row in run.rows[run.parquet_rows :]]}}
+
+    return _run(server, given, inner)
+
+
+def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    def inner(run: HostedRun) -> dict[str, Any]:
+        url = f"{server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
+        node = {
+            "id": "RmlsZQ==", "name": "requirements.txt", "url": url, "directUrl": url, "sizeBytes": len(run.requirements), "mimetype": "text/plain",
+            "updatedAt": run.created, "md5": "",
+        }  # fmt: skip
+        edges = [{"node": node, "cursor": "1"}] if run.requirements else []
+        return {"fileCount": len(edges), "files": {"edges": edges, "pageInfo": {"endCursor": "1", "hasNextPage": False}}}
+
+    return _run(server, given, inner)
+
+
+def _page(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    def inner(run: HostedRun) -> dict[str, Any]:
+        kept = run.rows[run.parquet_rows :] if run.live_only else run.rows
+        rows = [row for row in kept if given["minStep"] <= row["_step"] < given["maxStep"]][: given["pageSize"]]
+        server.rows_sent += len(rows)
+        return {"history": [json.dumps(row) for row in rows]}
+
+    return _run(server, given, inner)
+
+
+def _sampled(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    spec = json.loads(given["spec"])
+
+    def inner(run: HostedRun) -> dict[str, Any]:
+        rows = [row for row in run.rows if spec["minStep"] <= row["_step"] <= spec["maxStep"] and all(key in row for key in spec["keys"])]
+        server.rows_sent += len(rows)
+        return {"sampledHistory": [[{key: row[key] for key in spec["keys"]} for row in rows[: spec["samples"]]]]}
+
+    return _run(server, given, inner)
+
+
+def _runs(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    found = server.projects.get((given["entity"], given["project"]))
+    if found is None:
+        return {"project": None}
+    filters = json.loads(given.get("filters") or "{}")
+    runs = [run for run in found.values() if "state" not in filters or run.state == filters["state"]]
+    runs.sort(key=lambda run: run.created, reverse=str(given.get("order", "")).startswith("-"))
+    start, size = int(given.get("cursor") or 0), int(given.get("perPage") or 50)
+    edges = [{"node": run.facts(given["project"]), "cursor": str(start + i + 1)} for i, run in enumerate(runs[start : start + size])]
+    more = start + size < len(runs)
+    page = {"edges": edges, "pageInfo": {"endCursor": str(start + len(edges)), "hasNextPage": more}}
+    return {"project": {"internalId": "77", "runCount": len(runs), "readOnly": False, "runs": page}}
+
+
+def _stop(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    for project in server.projects.values():
+        for run in project.values():
+            if given["id"] == f"UnVuOnYxOn{run.id}":
+                run.stopped = True
+    return {"stopRun": {"success": True, "clientMutationId": ""}}
+
+
+def _alert(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    run = server.run_of(given)
+    if run is not None:
+        run.alerts.append(dict(given))
+    return {"notifyScriptableRunAlert": {"success": run is not None}}
+
+
+_VIEWER = {"id": "VXNlcjox", "entity": "ada", "username": "ada", "email": "ada@example.org", "admin": False, "flags": "{}", "teams": {"edges": []}}
+ANSWERS: dict[str, Callable[[WandbServer, Mapping[str, Any]], dict[str, Any]]] = {
+    "Viewer": lambda server, given: {"viewer": _VIEWER},
+    "GetViewer": lambda server, given: {"viewer": _VIEWER},
+    "GetDefaultEntity": lambda server, given: {"viewer": _VIEWER},
+    "Run": lambda server, given: _run(server, given, lambda run: run.facts(str(given["project"]))),
+    "RunHistoryKeys": lambda server, given: _run(server, given, lambda run: {"historyKeys": run.keys()}),
+    "RunParquetHistory": lambda server, given: _parquet(server, {**given, "run": given["runName"]}),
+    "RunFiles": _files,
+    "HistoryPage": _page,
+    "SampledHistoryPage": _sampled,
+    "Runs": _runs,
+    "StopRun": _stop,
+    "NotifyScriptableRunAlert": _alert,
+}

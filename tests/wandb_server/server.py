@@ -1,0 +1,159 @@
+"""The server itself: who may ask, what is asked, and which fault comes in place of an answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.wandb_server.answers import ANSWERS
+from tests.wandb_server.faults import Answer, Fault, nothing_at_all
+from tests.wandb_server.hosted import HostedRun
+
+KEY = "0123456789abcdef" * 2 + "01234567"
+_OPERATION = re.compile(r"\b(?:query|mutation)\s+(\w+)")
+
+
+class WandbServer:
+    """The projects it hosts, the faults to come, and what it was asked (operation, variables, seconds)."""
+
+    def __init__(self, certificate: Path | None = None) -> None:
+        self.projects: dict[tuple[str, str], dict[str, HostedRun]] = {}
+        self.faults: list[Fault] = []
+        self.asked: list[tuple[str, dict[str, Any], float]] = []
+        self.rows_sent = 0
+        self.key = KEY
+        self.closed = False
+        self._lock = threading.Lock()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Exchange,), {"wandb": self}))
+        self._http.daemon_threads = True
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._http.server_port}"
+
+    @contextmanager
+    def serving(self) -> Iterator[WandbServer]:
+        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.closed = True
+            self._http.shutdown()
+            self._http.server_close()
+
+    def host(self, run: HostedRun, entity: str = "ada", project: str = "grpo") -> HostedRun:
+        self.projects.setdefault((entity, project), {})[run.id] = run
+        return run
+
+    def fail(self, answer: Answer, *, operation: str = "", times: int = 1_000_000) -> None:
+        with self._lock:
+            self.faults.append(Fault(answer, operation, times))
+
+    def recover(self) -> None:
+        with self._lock:
+            self.faults.clear()
+
+    def operations(self) -> list[str]:
+        return [name for name, _, _ in self.asked]
+
+    def fault_for(self, operation: str) -> Answer | None:
+        with self._lock:
+            for fault in self.faults:
+                if fault.times > 0 and fault.operation in ("", operation):
+                    fault.times -= 1
+                    return fault.answer
+        return None
+
+    def answer(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The `data` of a GraphQL answer."""
+        found = ANSWERS.get(operation)
+        return found(self, given) if found else {}
+
+    def run_of(self, given: Mapping[str, Any]) -> HostedRun | None:
+        entity = given.get("entity") or given.get("entityName")
+        project = given.get("project") or given.get("projectName")
+        name = given.get("run") or given.get("runName") or given.get("name")
+        return self.projects.get((str(entity), str(project)), {}).get(str(name))
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One connection; HTTP/1.1, so that it is kept between requests as the real server's is."""
+
+    wandb: WandbServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.wandb.closed:  # on a connection that was kept
+            return nothing_at_all(self)
+        if self.path != "/graphql":
+            return self.reply(404, "not here")
+        asked = json.loads(body)
+        named = _OPERATION.search(asked.get("query", ""))
+        operation = named[1] if named else "Viewer"  # older SDKs ask for the viewer without a name
+        given = asked.get("variables") or {}
+        self.wandb.asked.append((operation, given, time.monotonic()))
+        fault = self.wandb.fault_for(operation)
+        if fault is not None:
+            return fault(self)
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"api:{self.wandb.key}".encode()).decode():
+            return self.reply(401, json.dumps({"errors": [{"message": "user is not logged in"}]}))
+        self.reply(200, json.dumps({"data": self.wandb.answer(operation, given)}))
+
+    def do_GET(self) -> None:
+        self.send_file(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self.send_file(with_body=False)
+
+    def send_file(self, *, with_body: bool) -> None:
+        """Exported history, `/parquet/<entity>/<project>/<run>/<part>`, and `/requirements/<entity>/<project>/<run>/0`."""
+        parts = self.path.split("/")
+        if len(parts) != 6 or parts[1] not in ("parquet", "requirements"):
+            return self.reply(404, "not here")
+        self.wandb.asked.append((f"GET {parts[1]}", {"path": self.path}, time.monotonic()))
+        run = self.wandb.projects[parts[2], parts[3]][parts[4]]
+        content = run.parquet[int(parts[5])] if parts[1] == "parquet" else run.requirements.encode()
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        start, end = (int(wanted[1]), int(wanted[2] or len(content) - 1)) if wanted else (0, len(content) - 1)
+        part = content[start : end + 1]
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Accept-Ranges", "bytes")
+        if wanted:
+            self.send_header("Content-Range", f"bytes {start}-{end}/{len(content)}")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(part)
+
+    def reply(self, status: int, text: str, *, kind: str = "application/json", headers: Mapping[str, str] | None = None, cut: int | None = None) -> None:
+        """Sends one answer; with `cut`, so many bytes of it and then the connection is dropped."""
+        body = text.encode()
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body if cut is None else body[:cut])
+            self.wfile.flush()
+        except OSError:  # the client did not wait
+            self.close_connection = True
+        if cut is not None:
+            self.close_connection = True
