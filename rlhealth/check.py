@@ -12,11 +12,11 @@ from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Run, unique_name
-from rlhealth.sources.places import find_all
+from rlhealth.sources.places import Choice, find_all
 
 
 def check(
-    where: str | Path | Sequence[str | Path], *, source: str | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
+    where: str | Path | Sequence[str | Path], *, source: str | None = None, choice: Choice | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
     ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None,
 ) -> Verdict:  # fmt: skip
     """Reads every run at and below each place, and judges it.
@@ -24,6 +24,7 @@ def check(
     Args:
         where: a file, a folder, or an address such as `trackio://project/run`; or several of them.
         source: the tracker to read where a run was written by several (tensorboard, wandb, trackio, trainer_state, …).
+        choice: more on which runs are read, and how; `source` is a short way to say the first of it.
         rules: what to judge by; the shipped rules where not given.
         gate: what makes the check fail; critical findings where not given.
         aliases: your own metric names, raw tag to canonical name.
@@ -40,7 +41,7 @@ def check(
     rules = load_rules() if rules is None else rules
     verdict = Verdict([], gate=gate or Gate())
     names: set[str] = set()
-    for reader in find_all([where] if isinstance(where, str | Path) else where, source=source):
+    for reader in find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source)):
         try:
             reader.poll()
             found = judge(reader.run, rules, aliases, ignore)

@@ -38,6 +38,13 @@ class FailOn(StrEnum):
     never = "never"
 
 
+class Readers(StrEnum):
+    """How event files are read."""
+
+    fast = "fast"
+    tbparse = "tbparse"
+
+
 class Color(StrEnum):
     """When to colour."""
 
@@ -48,6 +55,10 @@ class Color(StrEnum):
 
 Where = Annotated[
     list[str],
+    typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
+]
+Places = Annotated[
+    list[str] | None,
     typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
 ]
 FailOnFlag = Annotated[
@@ -67,7 +78,12 @@ Select = Annotated[list[str] | None, typer.Option("--select", help="Judge by the
 IgnoreFlag = Annotated[
     list[str] | None, typer.Option("--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False)
 ]
-Alias = Annotated[list[str] | None, typer.Option("--alias", help="Your own name for a metric: my/kl=kl", show_default=False)]
+Alias = Annotated[list[str] | None, typer.Option("--alias", help="Your own name for a metric: my/kl=kl, or a YAML file of them.", show_default=False)]
+Online = Annotated[
+    list[str] | None, typer.Option("--wandb", help="A run on a wandb server, entity/project/run, or all runs of entity/project.", show_default=False)
+]
+Last = Annotated[int | None, typer.Option("--last", min=1, help="Of a wandb project, only so many of its newest runs.", show_default=False)]
+State = Annotated[str | None, typer.Option("--state", help="Of a wandb project, only the runs in this state: running, finished, …", show_default=False)]
 ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
 Require = Annotated[
     list[str] | None, typer.Option("--require", help="Fail where these rules or families could not look; several with commas.", show_default=False)
@@ -137,12 +153,16 @@ def _options(version: Annotated[bool, typer.Option("--version", callback=_versio
 
 @app.command()
 def check(
-    where: Where,
+    where: Places = None,
+    wandb: Online = None,
+    last: Last = None,
+    state: State = None,
     fail_on: FailOnFlag = None,
     exit_zero: ExitZero = False,
     format: Formats = None,
     output: Outputs = None,
     source: SourceFlag = None,
+    reader: Annotated[Readers, typer.Option("--reader", help="How event files are read; tbparse knows unusual plugins, and is slow.")] = Readers.fast,
     rules: RulesDir = None,
     select: Select = None,
     ignore: IgnoreFlag = None,
@@ -162,6 +182,7 @@ def check(
     from rlhealth.check import check as check_runs
     from rlhealth.rules import check_names, choose, load_rules
     from rlhealth.settings import apply
+    from rlhealth.sources.places import Choice
 
     settings = settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
@@ -170,13 +191,21 @@ def check(
     check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     verdict = check_runs(
-        where, source=source, rules=choose(judged_by, select or settings.select), gate=gate,
+        places_of(where, wandb), choice=Choice(source, reader.value, last, state), rules=choose(judged_by, select or settings.select), gate=gate,
         aliases={**settings.aliases, **_aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=accepted,
     )  # fmt: skip
     if write_baseline:
         known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
     report(verdict, format, output, look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)
+
+
+def places_of(where: list[str] | None, wandb: list[str] | None) -> list[str]:
+    """Everything that was named as a place of runs. Raises RlhealthError where nothing was."""
+    places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
+    if not places:
+        raise RlhealthError("no run is named", hint="rlhealth check ./runs/exp1, or rlhealth check --wandb entity/project/run")
+    return places
 
 
 def settings_of(config: Path | None) -> Settings:
@@ -205,11 +234,17 @@ def _listed(said: list[str] | None) -> tuple[str, ...]:
 
 
 def _aliases(pairs: list[str] | None) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for pair in pairs or ():
         tag, sign, name = pair.rpartition("=")
+        if not sign and Path(pair).suffix in (".yaml", ".yml"):
+            from rlhealth.metrics import read_aliases
+
+            found |= read_aliases(Path(pair))
+            continue
         if not sign or not tag or not name:
-            raise RlhealthError(f"--alias {pair}: not of the form tag=metric", hint="such as --alias my/kl=kl; `rlhealth metrics WHERE` lists the names")
+            hint = "such as --alias my/kl=kl, or a YAML file of such lines; `rlhealth metrics WHERE` lists the names"
+            raise RlhealthError(f"--alias {pair}: not of the form tag=metric", hint=hint)
         found[tag] = name
     return found
 

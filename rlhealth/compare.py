@@ -17,7 +17,7 @@ from rlhealth.findings import Episode, Finding, Gate, RunVerdict, Severity, Skip
 from rlhealth.known_good import FAMILY, RULE, TITLE, WHY, KnownGood, comparable, differences, known_good_of, missing_in, notes_on
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.run import Floats, Run
-from rlhealth.sources.places import find_all
+from rlhealth.sources.places import Choice, find_all
 
 HOLD = 5
 
@@ -41,7 +41,7 @@ def compare(
     begun = time.perf_counter()
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
     runs: list[Run] = []
-    for reader in find_all(_places(where), source=source):
+    for reader in find_all(_places(where), Choice(source)):
         try:
             reader.poll()
             runs.append(reader.run)
@@ -49,7 +49,7 @@ def compare(
             verdict.errors.append(error)
     mine = {run.place for run in runs}
     good: list[Run] = []
-    for reader in find_all(_places(known_good), source=source):
+    for reader in find_all(_places(known_good), Choice(source)):
         reader.poll()
         if reader.run.place not in mine:
             good.append(reader.run)

@@ -139,7 +139,9 @@ def test_color_can_be_asked_for_and_refused(cli: Cli) -> None:
     assert "\x1b[" not in cli("check", SICK, "--color", "never", "--width", "80", FORCE_COLOR="1").stdout
 
 
-@pytest.mark.parametrize("wrong", [["--fail-on", "terrible"], ["--select", "kl-hihg"], ["--ignore", "kl-hihg"], ["--alias", "nonsense"], ["-f", "pdf"], ["--no-such-flag"]])
+@pytest.mark.parametrize(
+    "wrong", [["--fail-on", "terrible"], ["--select", "kl-hihg"], ["--ignore", "kl-hihg"], ["--alias", "nonsense"], ["-f", "pdf"], ["--no-such-flag"]]
+)
 def test_a_wrong_flag_exits_with_2_and_names_itself(cli: Cli, wrong: list[str]) -> None:
     done = cli("check", SICK, *wrong)
     assert done.returncode == 2
@@ -148,6 +150,25 @@ def test_a_wrong_flag_exits_with_2_and_names_itself(cli: Cli, wrong: list[str]) 
 
 def test_a_misspelt_rule_is_met_with_what_was_meant(cli: Cli) -> None:
     assert "did you mean `kl-high`" in cli("check", SICK, "--select", "kl-hihg").stderr
+
+
+def test_no_place_at_all_is_told_with_the_next_thing_to_try(cli: Cli) -> None:
+    done = cli("check")
+    assert done.returncode == 2
+    assert "--wandb entity/project/run" in done.stderr
+
+
+def test_the_slow_reader_gives_the_same_answer(cli: Cli) -> None:
+    fast, slow = (json.loads(cli("check", SICK, "--reader", reader, "-f", "json").stdout) for reader in ("fast", "tbparse"))
+    assert fast["runs"][0]["findings"] == slow["runs"][0]["findings"]
+
+
+def test_names_of_ones_own_may_come_from_a_file(cli: Cli, tmp_path: Path) -> None:
+    rows = [{"step": step, "my/reward": 0.5 + 0.001 * step, "my/kl": 0.1 if step < 60 else 9.0} for step in range(1, 121)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "names.yaml").write_text("my/kl: kl\nmy/reward: reward\n")
+    done = cli("check", tmp_path / "log.jsonl", "--alias", tmp_path / "names.yaml", "-f", "json")
+    assert "kl-high" in {one["family"] for one in json.loads(done.stdout)["runs"][0]["findings"]}
 
 
 def test_ignored_findings_are_counted(cli: Cli) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray

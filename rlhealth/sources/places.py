@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
@@ -15,14 +16,32 @@ from rlhealth.sources.walk import kind_of
 _IN_PARTS = ("tensorboard", "wandb")  # a resumed run of these may lie in several files
 
 
-def find_all(places: Sequence[str | Path], *, source: str | None = None) -> list[Reader]:
+@dataclass(frozen=True)
+class Choice:
+    """Which of the runs that are found are read, and how.
+
+    Attributes:
+        source: the tracker to read where a run was written by several.
+        reader: "fast", or "tbparse" for event files of unusual plugins.
+        last: of a project in wandb, only so many of its newest runs.
+        state: of a project in wandb, only the runs in this state.
+    """
+
+    source: str | None = None
+    reader: str = "fast"
+    last: int | None = None
+    state: str | None = None
+
+
+def find_all(places: Sequence[str | Path], choice: Choice | None = None) -> list[Reader]:
     """A reader for every run at and below each place; what cannot be read is among them, as `Unreadable`.
 
     Event files, or wandb files, that are named one by one are read together, so that the parts of a resumed run are
     one run here as they would be in a folder.
     """
+    choice = choice or Choice()
     said = [str(place) for place in places]
-    parts = {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS} if source is None else {}
+    parts = {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS} if choice == Choice() else {}
     together = {kind: files for kind, files in parts.items() if len(files) > 1}
     found: list[Reader] = []
     for kind, files in together.items():
@@ -36,7 +55,13 @@ def find_all(places: Sequence[str | Path], *, source: str | None = None) -> list
         if place in joined:
             continue
         try:
-            found += find_readers(place, source=source)
+            found += _find(place, choice)
         except RlhealthError as error:
             found.append(Unreadable(error))
     return found
+
+
+def _find(place: str, choice: Choice) -> list[Reader]:
+    if place.startswith("wandb://") and (choice.last is not None or choice.state is not None):
+        return list(importlib.import_module(SOURCES["wandb-online"]).find(place, last=choice.last, state=choice.state))
+    return find_readers(place, source=choice.source, reader=choice.reader)
