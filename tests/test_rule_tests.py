@@ -88,7 +88,6 @@ def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
         ("metric: kl", "there is no metric `kll`; did you mean `kl`?"),
         ("{option.kl_coef}", "there is no field {option.kl_coeff}; did you mean `option.kl_coef`?"),
         ("{value:.3g}", "there is no field {valu}; did you mean `value`?"),
-        ("trl-grpo,", "there is no framework `trl-grp`; did you mean `trl-grpo`?"),
         ("covers: [G2]", "there is no sentence G22 in TRL's guidance"),
         ("critical: {above: 2.5}", "the critical limit 0.1 comes before the limit 1.5"),
         ("id: kl-high-per-token", "the rule is called kl-high-pertoken, and its file kl-high-per-token.yaml"),
@@ -97,7 +96,7 @@ def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
 def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
     file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-high-per-token.yaml")
     right = {
-        "metric: kl": "metric: kll", "{option.kl_coef}": "{option.kl_coeff}", "{value:.3g}": "{valu:.3g}", "trl-grpo,": "trl-grp,", "covers: [G2]": "covers: [G22]",
+        "metric: kl": "metric: kll", "{option.kl_coef}": "{option.kl_coeff}", "{value:.3g}": "{valu:.3g}", "covers: [G2]": "covers: [G22]",
         "critical: {above: 2.5}": "critical: {above: 0.1}", "id: kl-high-per-token": "id: kl-high-pertoken",
     }  # fmt: skip
     text = file.read_text(encoding="utf-8")
@@ -105,6 +104,13 @@ def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
     problems = lint(text.replace(wrong, right[wrong], 1), str(file), RULES)
     line = text[: text.index(wrong)].count("\n") + 1
     assert [one for one in problems if said in one and one.startswith(f"{file}:{line}:")], problems
+
+
+def test_a_framework_that_there_is_none_of_is_told_with_what_was_meant():
+    file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-negative-per-token.yaml")
+    text = file.read_text(encoding="utf-8")
+    problems = lint(text.replace("trl-rloo,", "trl-rlo,", 1), str(file), RULES)
+    assert any("there is no framework `trl-rlo`; did you mean `trl-rloo`?" in one for one in problems), problems
 
 
 @pytest.mark.parametrize(
