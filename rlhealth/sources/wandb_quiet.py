@@ -90,7 +90,7 @@ def private_folders() -> Iterator[None]:
     logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors where no one has set up logging
     with _LOCK:
         if not _inside:
-            wanted = {"WANDB_DIR": folder, "WANDB_CACHE_DIR": folder, "XDG_CACHE_HOME": folder, "WANDB_ERROR_REPORTING": "false"}
+            wanted = {"WANDB_DIR": folder, "WANDB_CACHE_DIR": folder, "WANDB_ERROR_REPORTING": "false"}
             _before.update({name: os.environ.get(name) for name in wanted})
             os.environ.update(wanted)
         _inside.append(1)

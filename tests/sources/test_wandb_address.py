@@ -12,6 +12,7 @@ import pytest
 
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb_api import find
+from rlhealth.sources.wandb_faults import scrub
 from tests.sources.wandb_online import IMPATIENT, PATIENCE, ROOT, RUN, expected, reader, rewards
 from tests.wandb_server import KEY, HostedRun, WandbServer, status
 
@@ -106,6 +107,11 @@ def test_the_key_is_in_no_message(server: WandbServer, hosted: HostedRun, answer
     assert error.__suppress_context__
     out, err = capfd.readouterr()
     assert KEY not in out + err
+
+
+def test_a_key_of_any_form_is_cut_out_of_what_a_server_says() -> None:
+    said = f"refused: my-own-secret, {KEY}, wandb_v1_abc_DEF, https://api:pass@host/x, Authorization: Basic YXBpOmtleQ=="
+    assert scrub(said, ("my-own-secret",)) == "refused: …, …, …, https://…host/x, Authorization: Basic …"
 
 
 def test_nothing_is_printed_or_left_behind(hosted: HostedRun, tmp_path: Path) -> None:
