@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlhealth.errors import RlhealthError
+from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.rules import Rule
 from rlhealth.sources.reader import Reader
@@ -71,6 +71,9 @@ class Watch:
         told = self._discover()
         for one in self.followers:
             told += one.look(self.interval)
+            if self._is_refused(one):
+                assert one.error is not None
+                raise one.error
         self.looked_at = self.clock.monotonic()
         return told
 
@@ -108,6 +111,11 @@ class Watch:
         if limits.timeout is not None:
             left = min(left, self.begun + limits.timeout - self.clock.monotonic())
         return max(0.0, left)
+
+    def _is_refused(self, one: Follower) -> bool:
+        """Whether a server says that the one run that was named is not there, or not for us: waiting would not change that."""
+        never_seen = one.looks == 0 and one.error is not None and not isinstance(one.error, Blind)
+        return never_seen and is_online(one.place) and sum(other.place == one.place for other in self.followers) == 1
 
     def _discover(self) -> list[Event]:
         for place, readers in self.discovery.look().items():
