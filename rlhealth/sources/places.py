@@ -62,6 +62,6 @@ def find_all(places: Sequence[str | Path], choice: Choice | None = None) -> list
 
 
 def _find(place: str, choice: Choice) -> list[Reader]:
-    if place.startswith("wandb://") and (choice.last is not None or choice.state is not None):
+    if place.startswith(("wandb://", "https://", "http://")) and (choice.last is not None or choice.state is not None):
         return list(importlib.import_module(SOURCES["wandb-online"]).find(place, last=choice.last, state=choice.state))
     return find_readers(place, source=choice.source, reader=choice.reader)
