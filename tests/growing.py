@@ -44,7 +44,7 @@ class GrowingTrackio:
 
     def __init__(self, source: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        old = sqlite3.connect(f"file:{source}?mode=ro", uri=True)
+        old = sqlite3.connect(f"file:{source}?mode=ro&immutable=1", uri=True)
         self.target = sqlite3.connect(target)
         self.target.execute("PRAGMA journal_mode=WAL")
         self.rows: list[tuple[object, ...]] = []
