@@ -14,7 +14,8 @@ from rlhealth.watching.actions import Actions, told
 from rlhealth.watching.changes import Change
 from rlhealth.watching.clock import Clock
 from rlhealth.watching.discovery import Discovery, covered, elsewhere, is_online
-from rlhealth.watching.follower import Event, Follower
+from rlhealth.watching.follower import Event, Follower, why_of
+from rlhealth.watching.lines import clock_time
 from rlhealth.watching.stopping import Stopping
 
 LOCAL, ONLINE = 15.0, 60.0  # seconds between two looks
@@ -84,7 +85,7 @@ class Watch:
     def verdict(self) -> Verdict:
         """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate must not pass on what it did not see."""
         seen = [one.verdict for one in self.followers if one.verdict is not None]
-        errors = [one.error for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
+        errors = [_unseen(one, one.error) for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
         if not seen and not errors:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
         return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun)
@@ -141,6 +142,16 @@ class Watch:
         if not mine <= covered(kept.reader) or (also and not elsewhere(kept.reader)):
             kept.adopt(reader)
         self.followers = [one for one in self.followers if one is kept or one not in same or not covered(one.reader) <= mine | also]
+
+
+def _unseen(one: Follower, error: RlhealthError) -> RlhealthError:
+    """Why a run can no longer be seen, for the report."""
+    if one.verdict is None or one.blind_since is None:
+        return error
+    place = one.reader.run.place.location
+    return RlhealthError(
+        f"{place}: not seen since {clock_time(one.blind_since)}: {why_of(error)}", hint="what was read before that is judged above", location=place
+    )
 
 
 class Teller(Protocol):

@@ -88,7 +88,7 @@ def test_several_runs_have_one_line_each_the_sick_first(tmp_path: Path) -> None:
     lines = text(*followed(tmp_path, HEALTHY, SICK)).split("\n")
     [sick] = [line for line in lines if line.startswith(" ✗ run1")]
     [well] = [line for line in lines if line.startswith(" ✓ run0")]
-    assert "policy-ran-away since 3" in sick
+    assert "since 3 policy" in sick
     assert lines.index(sick) < lines.index(well)
 
 

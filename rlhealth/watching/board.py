@@ -120,8 +120,8 @@ def _row(page: Page, one: Follower, named: int) -> None:
         parts += ["  ", (_spark(page, one, 8 if page.width < 100 else 20), "blue")]
     used = 3 + named + 2 + 8 + 9 + ((10 if page.width < 100 else 22) if page.width >= 70 else 0)
     found = worst(one.verdict) if one.verdict is not None else None
-    said = f"{found.rule} since {words.grouped(found.first_step)}" if found else ("" if word == "healthy" else word)
-    parts += ["  ", (page.fit(said, max(4, page.width - used - 3)).rstrip(), STYLES.get(word, ""))]
+    said = f"since {words.grouped(found.first_step)} {found.rule}" if found else ("" if word == "healthy" else word)
+    parts += ["  ", (cut(page, said, max(4, page.width - used - 3)).rstrip(), STYLES.get(word, ""))]
     page.line(*parts)
 
 

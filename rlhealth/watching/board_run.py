@@ -13,6 +13,7 @@ from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, stories, telling
 from rlhealth.watching.board import head, rate_of, rule, state_of
+from rlhealth.watching.follower import why_of
 from rlhealth.watching.near import CLOSE, Near, nearest, pending
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
     head(page, watch, f"rlhealth watch {one.name}", [part for part in right if part[0]])
     if one.blind_since is not None:
         away = words.duration(max(0.0, watch.clock.wall() - one.blind_since)) or "0 s"
-        page.line((f" {page.glyphs.unknown} blind for {away}: ", STYLES["unknown"]), one.error.message if one.error else "")
+        page.line((f" {page.glyphs.unknown} blind for {away}: ", STYLES["unknown"]), why_of(one.error) if one.error else "")
     elif one.ending is not None:
         page.line((f" {one.ending.said}", "dim"))
     rule(page)

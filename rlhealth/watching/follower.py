@@ -16,6 +16,7 @@ from rlhealth.watching.changes import Change, Ledger
 from rlhealth.watching.clock import Clock, Vigil
 from rlhealth.watching.trace import Traces
 
+PATIENCE = 10.0  # seconds for which a failing request is repeated within one look
 LONGEST_PAUSE = 300.0  # seconds between two attempts to look at a run that cannot be seen
 SETTLED = 60.0  # seconds without news after which a run at its planned end is over, though nothing recorded the end
 LONG_OVER = 600.0  # an end that old needs no second look
@@ -38,6 +39,19 @@ class Event:
     change: Change | None = None
 
 
+def impatient(reader: Reader) -> Reader:
+    """The same reader, which gives a failing server up soon: the watch will ask again, and a person looks at the screen meanwhile."""
+    patience: float | None = getattr(reader, "patience", None)
+    if patience is not None and patience > PATIENCE:
+        reader.patience = PATIENCE  # type: ignore[attr-defined]
+    return reader
+
+
+def why_of(error: RlhealthError) -> str:
+    """What went wrong, without the place, which is known."""
+    return error.reason if isinstance(error, Blind) else error.message.removeprefix(f"{error.location}: ")
+
+
 class Follower:
     """Reads one run, judges it up to its newest complete step, and says what changed.
 
@@ -53,7 +67,7 @@ class Follower:
         self, reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None,
         clock: Clock | None = None, place: str = "",
     ) -> None:  # fmt: skip
-        self.reader = reader
+        self.reader = impatient(reader)
         self.place = place  # where it was found
         self.rules = rules
         self.aliases = aliases
@@ -84,7 +98,7 @@ class Follower:
 
     def adopt(self, reader: Reader) -> None:
         """Goes on with another reader of the same run, one that covers more of it; what was told stays told."""
-        self.reader = reader
+        self.reader = impatient(reader)
         self.judge = None
         self.traces = Traces()
 
@@ -178,8 +192,7 @@ class Follower:
         if self.blind_since is not None:
             return []
         self.blind_since = self._seen_at
-        why = error.reason if isinstance(error, Blind) else error.message
-        return [Event("blind", self.name, f"{why}; what was read so far stands, trying again")]
+        return [Event("blind", self.name, f"{why_of(error)}; what was read so far stands, trying again")]
 
     def _sighted(self) -> list[Event]:
         was = self.blind_since

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from rlhealth.engine import Judge, Watched
 from rlhealth.findings import Severity
+from rlhealth.operands import Bound
 
 CLOSE = 0.8  # of the way to a limit: worth a second look
 
@@ -41,7 +44,7 @@ class Pending:
 
 
 def nearest(judge: Judge) -> dict[str, Near]:
-    """By metric, the limit that it is nearest to, as a share of the way; only rules that look at that metric alone can say."""
+    """By metric, the limit that it is nearest to, as a share of the way."""
     found: dict[str, Near] = {}
     for one in judge.watched:
         share = share_of(one)
@@ -51,15 +54,24 @@ def nearest(judge: Judge) -> dict[str, Near]:
 
 
 def share_of(watched: Watched) -> float | None:
-    """How far a rule's measure has come; None where that is not a matter of more or less."""
-    bound, value = watched.bounds[0], watched.latest
-    if watched.base > 1 or not math.isfinite(value) or bound.sign == "equals" or not bound.limit:
+    """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None where that cannot be told."""
+    values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][: watched.base]
+    shares = [_way(bound, value) for bound, value in zip(watched.bounds, values, strict=False)]
+    told = [one for one in shares if one is not None]
+    if watched.rule.when is not None and watched.rule.when.any:
+        return max(told, default=None)
+    return min(told) if len(told) == len(shares) else None
+
+
+def _way(bound: Bound, value: float) -> float | None:
+    """How far a value has come to a limit: 1 there, more beyond; None where that is not a matter of more or less."""
+    if not math.isfinite(value):
         return None
-    if bound.sign == "above":
-        return max(0.0, value / bound.limit) if bound.limit > 0 else None
-    if bound.limit > 0:
-        return bound.limit / value if value > 0 else None
-    return max(0.0, value / bound.limit)
+    beyond = bool(bound.holds(np.asarray([value]))[0])
+    if bound.sign == "equals" or not bound.limit or (value > 0) != (bound.limit > 0):
+        return 1.0 if beyond else (0.0 if bound.sign == "above" and bound.limit > 0 else None)
+    share = value / bound.limit if (bound.sign == "above") == (bound.limit > 0) else bound.limit / value
+    return max(share, 1.0) if beyond else share
 
 
 def pending(judge: Judge) -> list[Pending]:
