@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from rlhealth.measures import ROLLING, Rolling
 from rlhealth.metrics import Metric
 from rlhealth.run import Floats, Ints
+from rlhealth.windows import ROLLING, Rolling
 
 WINDOW = 5  # points of the rolling median: two stray points in five do not move it
 LEAST = 3

@@ -9,6 +9,8 @@ import numpy as np
 from rlhealth.findings import Episode
 from rlhealth.run import Floats, Ints
 
+NOTHING = (0, float("nan"))  # the worst of no episode
+FEW = 16  # so few stretches are followed one after the other
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -23,7 +25,7 @@ class Episodes:
         self.clear = clear or hold
         self.sign = sign
         self.closed: list[Episode] = []
-        self.worst: tuple[int, float] = (0, float("nan"))
+        self.worst: tuple[int, float] = NOTHING
         self.streak = 0
         self.gap = 0
         self.first = self.raised = self.last = 0
@@ -39,14 +41,45 @@ class Episodes:
 
     def extend(self, steps: Ints, values: Floats, holds: Flags) -> None:
         """Follows the next points, each of shape (n,)."""
-        if not self.open and not self.streak and not holds.any():
+        if not len(holds) or not (self.open or self.streak or holds.any()):
             return
         edges = np.flatnonzero(np.diff(holds)) + 1
-        for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(holds)], strict=True):
+        starts, ends = np.append(0, edges), np.append(edges, len(holds))
+        settled = ends[~holds[starts] & (ends - starts >= self.clear)]  # here whatever had begun is over
+        if len(settled) < FEW:
+            self._one_by_one(steps, values, holds, starts, ends)
+            return
+        first, last = int(settled[0]), int(settled[-1])
+        before, after = int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, last))
+        self._one_by_one(steps, values, holds, starts[:before], ends[:before])
+        self._at_once(steps[first:last], values[first:last], holds[first:last])
+        self._one_by_one(steps, values, holds, starts[after:], ends[after:])
+
+    def _one_by_one(self, steps: Ints, values: Floats, holds: Flags, starts: Ints, ends: Ints) -> None:
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if holds[start]:
                 self._held(steps[start:end], values[start:end])
             else:
                 self._rested(end - start)
+
+    def _at_once(self, steps: Ints, values: Floats, holds: Flags) -> None:
+        """Follows points before which nothing is under way, and at whose end nothing is any more: a run that flutters has thousands of episodes."""
+        edges = np.flatnonzero(np.diff(holds, prepend=False))
+        starts, ends = edges[::2], edges[1::2]
+        part = np.cumsum(np.append(False, starts[1:] - ends[:-1] >= self.clear))  # stretches that lie close together are one part
+        enough = np.flatnonzero(ends - starts >= self.hold)
+        if not len(enough):
+            return
+        opening = enough[np.append(True, np.diff(part[enough]) > 0)]
+        begin, end = starts[opening], ends[np.searchsorted(part, part[opening], side="right") - 1]
+        rows = zip(steps[begin].tolist(), steps[begin + self.hold - 1].tolist(), steps[end - 1].tolist(), strict=True)
+        self.closed += [Episode(first, raised, last, False, True) for first, raised, last in rows]
+        inside = np.zeros(len(holds) + 1, np.int64)
+        inside[begin], inside[end] = 1, -1
+        told = np.flatnonzero((np.cumsum(inside[:-1]) > 0) & holds)
+        self._candidate = None
+        self._see_worst(steps[told], values[told])
+        self._keep_worst()
 
     def _held(self, steps: Ints, values: Floats) -> None:
         if not self.streak and not self.open:
@@ -60,8 +93,8 @@ class Episodes:
         if not self.open and missing <= len(steps):
             self.open = True
             self.raised = int(steps[missing - 1])
-        if self.open and self._candidate is not None and (np.isnan(self.worst[1]) or self._beats(self._candidate[1], self.worst[1])):
-            self.worst = self._candidate
+        if self.open:
+            self._keep_worst()
 
     def _rested(self, points: int) -> None:
         if not self.open:
@@ -73,9 +106,14 @@ class Episodes:
             self.open = False
             self.streak = 0
 
+    def _keep_worst(self) -> None:
+        if self._candidate is not None and (self.worst is NOTHING or self._beats(self._candidate[1], self.worst[1])):
+            self.worst = self._candidate
+
     def _see_worst(self, steps: Ints, values: Floats) -> None:
-        finite = np.where(np.isnan(values), np.inf if self.sign == "below" else -np.inf, values)
-        place = int(np.argmin(finite) if self.sign == "below" else np.argmax(finite))
+        known = np.flatnonzero(~np.isnan(values))
+        best = np.argmin if self.sign == "below" else np.argmax
+        place = int(known[best(values[known])]) if len(known) else 0
         found = (int(steps[place]), float(values[place]))
         if self._candidate is None or self._beats(found[1], self._candidate[1]):
             self._candidate = found

@@ -7,15 +7,12 @@ a check sees that feeds it whole. Non-finite points count as missing, except to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from rlhealth.run import Floats
-
-BLOCK = 16_384  # windows looked at in one go: bounds memory to a few megabytes however long the run is
+from rlhealth.windows import ROLLING, HighestMedian, Rolling, mean, median
 
 
 class Measure(Protocol):
@@ -26,80 +23,11 @@ class Measure(Protocol):
         ...
 
 
-Reduce = Callable[[Floats], Floats]  # windows of shape (n, w), NaN for missing -> (n,)
-
-
-class Rolling:
-    """A reduction over the last `window` points, given once at least `least` of them are finite."""
-
-    def __init__(self, reduce: Reduce, window: int, least: int) -> None:
-        self.reduce = reduce
-        self.window = window
-        self.least = least
-        self.tail: Floats = np.full(window - 1, np.nan)
-
-    def extend(self, values: Floats) -> Floats:
-        """Measures the next points."""
-        finite = np.where(np.isfinite(values), values, np.nan)
-        if self.window == 1:
-            return finite
-        joined = np.concatenate([self.tail, finite])
-        self.tail = joined[len(joined) - self.window + 1 :].copy()
-        found = np.full(len(values), np.nan)
-        for start in range(0, len(values), BLOCK):
-            windows = sliding_window_view(joined[start : start + BLOCK + self.window - 1], self.window)
-            enough = np.count_nonzero(~np.isnan(windows), axis=1) >= self.least
-            if enough.all():
-                found[start : start + len(windows)] = self.reduce(windows)
-            elif enough.any():
-                found[start : start + len(windows)][enough] = self.reduce(windows[enough])
-        return found
-
-
-def _median(windows: Floats) -> Floats:
-    ordered = np.sort(windows, axis=1)  # NaN sorts last
-    count = np.count_nonzero(~np.isnan(windows), axis=1)
-    rows = np.arange(len(windows))
-    return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2, np.float64)
-
-
-def _mean(windows: Floats) -> Floats:
-    return np.asarray(np.nansum(windows, axis=1) / np.count_nonzero(~np.isnan(windows), axis=1), np.float64)
-
-
-def _std(windows: Floats) -> Floats:
-    return np.asarray(np.nanstd(windows, axis=1), np.float64)
-
-
-def _minimum(windows: Floats) -> Floats:
-    return np.asarray(np.fmin.reduce(windows, axis=1), np.float64)
-
-
-def _maximum(windows: Floats) -> Floats:
-    return np.asarray(np.fmax.reduce(windows, axis=1), np.float64)
-
-
-def _spread(windows: Floats) -> Floats:
-    return _maximum(windows) - _minimum(windows)
-
-
-def _rise(windows: Floats) -> Floats:
-    """How much the mean of the newer half of the window stands above that of the older half."""
-    half = windows.shape[1] // 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _mean(windows[:, half:]) - _mean(windows[:, :half])
-
-
-ROLLING: dict[str, Reduce] = {
-    "value": _mean, "mean": _mean, "median": _median, "std": _std, "min": _minimum, "max": _maximum, "range": _spread, "rise": _rise,
-}  # fmt: skip
-
-
 class NonFinite:
     """The share of the last `window` logged points that are NaN or infinite."""
 
     def __init__(self, window: int) -> None:
-        self.rolling = Rolling(_mean, window, 1)
+        self.rolling = Rolling(mean, window, 1)
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -110,7 +38,7 @@ class Share:
     """The share of the last `window` finite points that lie above, below or exactly at a level."""
 
     def __init__(self, window: int, least: int, above: float | None, below: float | None, equals: float | None) -> None:
-        self.rolling = Rolling(_mean, window, least)
+        self.rolling = Rolling(mean, window, least)
         self.above, self.below, self.equals = above, below, equals
 
     def extend(self, values: Floats) -> Floats:
@@ -163,7 +91,7 @@ class AgainstPast:
 
     def __init__(self, inner: Measure, window: int, count: int, difference: bool) -> None:
         self.inner = inner
-        self.before = Rolling(_median, count, max(3, count // 2))
+        self.before = Rolling(median, count, max(3, count // 2))
         self.difference = difference
         self.delay: Floats = np.full(window, np.nan)
 
@@ -179,13 +107,8 @@ class AgainstPast:
             return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
 
 
-def _noise(windows: Floats) -> Floats:
-    """Point-to-point noise: the median absolute first difference, scaled to a standard deviation of one point."""
-    return np.asarray(_median(np.abs(windows)) / (0.6745 * np.sqrt(2.0)), np.float64)
-
-
 class Noise:
-    """The noise of one point so far, the unit of `from_best` and `gain`.
+    """The noise of one point so far, the unit of `from_best` and `gain`: the median absolute first difference, as a standard deviation.
 
     It comes from first differences, which do not see a trend, and is the largest level seen so far, so that a run that
     dies and goes flat is not measured by its own silence. Where every point is the same, it is a thousandth of the
@@ -193,9 +116,8 @@ class Noise:
     """
 
     def __init__(self) -> None:
-        self.rolling = Rolling(_noise, 50, 5)
+        self.change = HighestMedian(50, 5)
         self.last = np.nan
-        self.loudest = 0.0
         self.largest = 0.0
 
     def extend(self, values: Floats) -> Floats:
@@ -205,12 +127,12 @@ class Noise:
         known = np.isfinite(values)
         change = np.full(len(values), np.nan)
         change[known] = np.diff(values[known], prepend=self.last)  # across a gap too, wherever the points were cut
-        noise = self.rolling.extend(change)
+        change[~np.isfinite(change)] = np.nan
+        loudest = self.change.extend(np.abs(change)) / (0.6745 * np.sqrt(2.0))
         if known.any():
             self.last = float(values[known][-1])
-        loudest = np.fmax(np.fmax.accumulate(np.nan_to_num(noise)), self.loudest)
         largest = np.fmax(np.fmax.accumulate(np.where(known, np.abs(values), 0.0)), self.largest)
-        self.loudest, self.largest = float(loudest[-1]), float(largest[-1])
+        self.largest = float(largest[-1])
         unit = np.fmax(loudest, largest * 1e-3)
         return np.where(unit > 0, unit, np.nan)
 
@@ -224,7 +146,7 @@ class FromBest:
     """How far the median of the last `window` points lies below the best such median so far, in units of noise."""
 
     def __init__(self, window: int, least: int) -> None:
-        self.level = Rolling(_median, window, least)
+        self.level = Rolling(median, window, least)
         self.noise = Noise()
         self.best = -np.inf
 
@@ -247,7 +169,7 @@ class GivenBack:
     """
 
     def __init__(self, window: int, least: int) -> None:
-        self.level = Rolling(_median, window, least)
+        self.level = Rolling(median, window, least)
         self.first = np.nan
         self.best = -np.inf
 
@@ -269,7 +191,7 @@ class Gain:
     """How far the median of the last `window` points lies above that of the run's first `window` points, in units of noise."""
 
     def __init__(self, window: int) -> None:
-        self.level = Rolling(_median, window, window)
+        self.level = Rolling(median, window, window)
         self.noise = Noise()
         self.start = np.nan
 

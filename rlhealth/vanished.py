@@ -82,14 +82,15 @@ class Vanishing:
             end = int(np.searchsorted(one.steps, until, side="right"))
             new.append(one.steps[self.seen[place] : end])
             self.seen[place] = max(end, self.seen[place])
-        added = np.unique(np.concatenate(new)) if new else np.empty(0, np.int64)
+        added = _united(new)
         if not len(added):
             return
         base = len(self.ticks)
         self.ticks.extend(added, np.zeros(len(added)))
         for place, trail in self.trails.items():
             if len(new[place]):
-                trail.follow(base + np.searchsorted(added, new[place]), self.ticks.steps)
+                whole = len(new[place]) == len(added)
+                trail.follow(base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place])), self.ticks.steps)
 
     def findings(self) -> list[Finding]:
         """One finding for each metric that went missing."""
@@ -100,7 +101,14 @@ class Vanishing:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
                 said = words(self.translation, metric, first) | {"value": float(metric.values[last])}
-                found.append(
-                    describe(self.rule, Severity.of(self.rule.severity), metric, first, episodes, (first.first_step, float("nan")), None, said)
-                )
+                found.append(describe(self.rule, Severity.of(self.rule.severity), metric, first, episodes, (first.first_step, float("nan")), None, said))
         return found
+
+
+def _united(parts: list[Ints]) -> Ints:
+    """The steps that are in any of these. Most metrics are logged at the same steps: those are united once."""
+    distinct: list[Ints] = []
+    for part in parts:
+        if len(part) and not any(np.array_equal(part, other) for other in distinct[:5]):
+            distinct.append(part)
+    return distinct[0] if len(distinct) == 1 else np.unique(np.concatenate([*distinct, np.empty(0, np.int64)]))

@@ -90,6 +90,20 @@ def test_points_followed_in_pieces_are_told_as_points_followed_at_once(text, hol
     assert pieces.told == () or repr(pieces.worst) == repr(whole.worst)
 
 
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), share=st.floats(0, 1), hold=COUNTS, clear=st.one_of(st.none(), COUNTS), sign=st.sampled_from(["above", "below"]))
+def test_a_condition_that_flutters_a_thousand_times_is_told_as_if_it_were_followed_slowly(seed, share, hold, clear, sign):
+    random = np.random.default_rng(seed)
+    text = "".join(np.where(random.random(1000) < share, "#", ".").tolist())
+    values = random.choice([1.0, 2.0, 3.0, -np.inf, np.inf, np.nan], 1000) if seed % 2 else random.normal(size=1000)
+    whole, slowly = follow(text, hold, clear, sign, values), Episodes(hold, clear, sign)
+    places = np.sort(random.integers(0, 1000, 150))
+    for start, end in pairwise([0, *places.tolist(), 1000]):
+        feed(slowly, text, range(start, end), values)
+    assert slowly.told == whole.told
+    assert repr(slowly.worst) == repr(whole.worst)
+
+
 @settings(max_examples=200, deadline=None)
 @given(text=TEXTS, hold=COUNTS, clear=st.one_of(st.none(), COUNTS), cut=st.integers(0, 60))
 def test_a_prefix_tells_what_the_whole_tells_up_to_there(text, hold, clear, cut):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.measures import MEASURES, AgainstPast, FromBest, Gain, GivenBack, Noise, NonFinite, Peak, Rolling, Share, SinceStart
-from rlhealth.measures import ROLLING as REDUCTIONS
+from rlhealth.measures import MEASURES, AgainstPast, FromBest, Gain, GivenBack, Noise, NonFinite, Peak, Share, SinceStart
+from rlhealth.windows import ROLLING as REDUCTIONS
+from rlhealth.windows import Rolling
 
 NAN, INF = np.nan, np.inf
 
