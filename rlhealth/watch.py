@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rlhealth.errors import Blind, RlhealthError
-from rlhealth.findings import Gate, RunVerdict, Verdict
+from rlhealth.findings import Gate, Verdict
 from rlhealth.rules import Rule
 from rlhealth.sources.reader import Reader
 from rlhealth.watching.actions import Actions, told
@@ -90,10 +90,6 @@ class Watch:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
         return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun)
 
-    def verdict_of(self, run: str) -> RunVerdict | None:
-        """The newest verdict of the run of that name."""
-        return next((one.verdict for one in self.followers if one.name == run), None)
-
     def is_over(self, limits: Limits) -> bool:
         """Whether there is nothing left to wait for."""
         if limits.timeout is not None and self.clock.monotonic() - self.begun >= limits.timeout:
@@ -175,9 +171,11 @@ def watch(subject: Watch, limits: Limits, teller: Teller, actions: Actions | Non
     def tell(events: Iterable[Event]) -> None:
         for event in events:
             teller.tell(subject, event)
-            run = subject.verdict_of(event.run)
-            if event.change is not None and actions is not None and run is not None:
-                actions.take(event.change, run)
+            one = next((one for one in subject.followers if one.name == event.run), None)
+            if event.change is None or actions is None or one is None or one.verdict is None:
+                continue
+            if one.looks > 1 or not event.change.finding.ended:  # what was over before the watch began wakes nobody
+                actions.take(event.change, one.verdict)
 
     try:
         while True:

@@ -98,6 +98,8 @@ def watch(
     places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
     if not places:
         raise RlhealthError("watch: no run is named", hint="rlhealth watch ./runs/exp1, or rlhealth watch --wandb entity/project/run")
+    if "-" in places:
+        raise RlhealthError("watch: standard input cannot be looked at twice", hint="name the log file itself, or pipe it into rlhealth check -")
     subject = _subject(places, cli.settings_of(config), source, interval, fail_on, exit_zero, rules, select, ignore, alias)
     look = cli.look_of(color, None, False, False)
     live = sys.stdout.isatty() and not look.piped and os.environ.get("TERM") != "dumb" and not _writes_to_stdout(format, output)

@@ -13,6 +13,7 @@ import pytest
 from rlhealth.check import judge
 from rlhealth.findings import RunVerdict
 from rlhealth.rules import load_rules
+from rlhealth.run import Run
 from rlhealth.sources import find_readers
 from rlhealth.watch import Limits, Watch
 from tests.growing import GrowingFile, GrowingTrackio, sizes
@@ -275,3 +276,29 @@ def test_two_watchers_of_one_run_do_not_disturb_each_other_or_the_run(tmp_path: 
     assert logs[0].changes == logs[1].changes != []
     assert [path.name for path in tmp_path.iterdir()] == [growing.target.name], "nothing is written beside the run"
     assert growing.target.read_bytes() == growing.source
+
+
+def test_an_error_of_a_reader_that_nobody_expected_is_told_and_does_not_end_the_watch(tmp_path: Path) -> None:
+    told, growing = Told(), GrowingFile(event_file(SICK), tmp_path / event_file(SICK).name)
+    watch = Watch([str(tmp_path)], RULES, clock=HandClock())
+    growing.grow_records(0.3)
+    told.look(watch)
+    [follower] = watch.followers
+    sound, follower.reader = follower.reader, Breaking(follower.reader.run)
+    told.look(watch)
+    assert "internal error: KeyError" in told.of("blind")[0].said
+    follower.reader = sound
+    growing.grow_records(1.0)
+    for _ in range(4):
+        told.look(watch)
+    assert_equal_to_check(watch, told, tmp_path)
+
+
+class Breaking:
+    """A reader with a bug."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def poll(self) -> bool:
+        raise KeyError("lost")

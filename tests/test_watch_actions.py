@@ -266,3 +266,14 @@ def test_a_stop_command_gets_the_finding_and_its_failure_is_told(tmp_path: Path,
     assert json.loads(got.read_text())["finding"]["rule"] == "policy-ran-away"
     with pytest.raises(RlhealthError, match="left with 1"):
         Command(script(tmp_path, "sys.exit(1)"))(told(change, verdict, 0.0))
+
+
+def test_what_was_over_before_the_watch_began_wakes_nobody(tmp_path: Path) -> None:
+    copy = tmp_path / "run" / SICK.name
+    copy.parent.mkdir()
+    copy.write_bytes(SICK.read_bytes())
+    woken: list[Change] = []
+    actions = Actions([lambda change, run: woken.append(change)])
+    watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(timeout=60), Lines(io.StringIO()), actions)
+    assert woken and not any(one.finding.ended for one in woken)
+    assert "policy-ran-away" in {one.finding.rule for one in woken}

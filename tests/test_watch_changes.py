@@ -7,14 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlhealth.engine import Judge
 from rlhealth.findings import Episode, Finding, RunVerdict, Severity
 from rlhealth.metrics import translate
+from rlhealth.operands import Bound
 from rlhealth.rules import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.watching.changes import Change, Ledger
-from rlhealth.watching.near import nearest, pending
+from rlhealth.watching.near import nearest, pending, way
 from rlhealth.watching.trace import BUCKETS, Trace
 
 RULES = load_rules()
@@ -146,3 +149,11 @@ def test_a_trace_follows_a_run_that_went_back() -> None:
     trace.follow(metric)
     steps, values = trace.points
     assert (steps[-1] == 79 and values[-1] == 0 and len(steps) == 80) or values.max() == 49
+
+
+@given(sign=st.sampled_from(["above", "below", "equals"]), limit=st.floats(allow_nan=False, allow_infinity=False), value=st.floats())
+def test_how_far_a_value_has_come_is_one_at_the_limit_whatever_the_numbers(sign: str, limit: float, value: float) -> None:
+    bound = Bound(sign, limit)
+    share = way(bound, value)
+    if share is not None:
+        assert share >= 0 and (share >= 1 or not bound.holds(np.asarray([value]))[0])

@@ -205,7 +205,7 @@ def test_a_watch_in_which_nothing_appeared_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "no run is named"), (["x", "--stop-pid", "5"], "add --stop-on"), (["x", "--stop-on", "critical"], "how is the run to be stopped"),
+        ([], "no run is named"), (["-"], "cannot be looked at twice"), (["x", "--stop-pid", "5"], "add --stop-on"), (["x", "--stop-on", "critical"], "how is the run to be stopped"),
         (["x", "--stop-on", "critical", "--stop-pid", "1"], "not a training process"), (["x", "--on-change", "nosuchprogram"], "no program"),
         (["ftp://x/y"], "this kind of address is not read"), (["x", "--stop-on", "critical", "--stop-pid", "5", "--stop-command", "true"], "one of them"),
     ],

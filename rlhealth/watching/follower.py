@@ -52,6 +52,13 @@ def why_of(error: RlhealthError) -> str:
     return error.reason if isinstance(error, Blind) else error.message.removeprefix(f"{error.location}: ")
 
 
+def _unexpected(error: Exception, place: str) -> RlhealthError:
+    """An error that a source should have put into words."""
+    if isinstance(error, OSError | MemoryError):
+        return RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place)
+    return RlhealthError(f"{place}: internal error: {type(error).__name__}: {error}", hint="this is a bug; please report it", location=place)
+
+
 class Follower:
     """Reads one run, judges it up to its newest complete step, and says what changed.
 
@@ -114,11 +121,8 @@ class Follower:
             new = self.reader.poll()
         except RlhealthError as error:
             return self._blinded(error, pause)
-        except (OSError, MemoryError) as error:
-            where = self.reader.run.place.location
-            return self._blinded(
-                RlhealthError(f"{where}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=where), pause
-            )
+        except Exception as error:  # a bug of ours must not leave a run unwatched either: it is told, and the next look tries again
+            return self._blinded(_unexpected(error, self.reader.run.place.location), pause)
         now = self._vigil.look(new=new, sees=True)
         told = self._sighted()
         first = self.looks == 0

@@ -56,19 +56,19 @@ def nearest(judge: Judge) -> dict[str, Near]:
 def share_of(watched: Watched) -> float | None:
     """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None where that cannot be told."""
     values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][: watched.base]
-    shares = [_way(bound, value) for bound, value in zip(watched.bounds, values, strict=False)]
+    shares = [way(bound, value) for bound, value in zip(watched.bounds, values, strict=False)]
     told = [one for one in shares if one is not None]
     if watched.rule.when is not None and watched.rule.when.any:
         return max(told, default=None)
     return min(told) if len(told) == len(shares) else None
 
 
-def _way(bound: Bound, value: float) -> float | None:
+def way(bound: Bound, value: float) -> float | None:
     """How far a value has come to a limit: 1 there, more beyond; None where that is not a matter of more or less."""
     if not math.isfinite(value):
         return None
     beyond = bool(bound.holds(np.asarray([value]))[0])
-    if bound.sign == "equals" or not bound.limit or (value > 0) != (bound.limit > 0):
+    if bound.sign == "equals" or not bound.limit or not value or (value > 0) != (bound.limit > 0):
         return 1.0 if beyond else (0.0 if bound.sign == "above" and bound.limit > 0 else None)
     share = value / bound.limit if (bound.sign == "above") == (bound.limit > 0) else bound.limit / value
     return max(share, 1.0) if beyond else share
