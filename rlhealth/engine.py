@@ -14,7 +14,7 @@ from rlhealth.ending import Ending, ending_of
 from rlhealth.episodes import Episodes
 from rlhealth.findings import Finding, Ignored, RunVerdict, Severity, Skipped
 from rlhealth.metrics import Metric, Translation, translate
-from rlhealth.operands import Bound, Held, Operand, Unable, bound_of, level_of, pick, pick_all, unit_of, worse_of
+from rlhealth.operands import Bound, Held, Operand, Shared, Taker, Unable, bound_of, level_of, pick, pick_all, unit_of, worse_of
 from rlhealth.rules import Condition, Rule, Test
 from rlhealth.run import Run
 from rlhealth.vanished import Vanishing
@@ -28,11 +28,12 @@ quietly = np.errstate(all="ignore")  # runs hold NaN, infinities and the largest
 class Watched:
     """One rule on one run: its operands, its bounds and the episodes in which it held."""
 
-    def __init__(self, rule: Rule, metric: Metric, translation: Translation) -> None:
+    def __init__(self, rule: Rule, metric: Metric, translation: Translation, measured: dict[Shape, Shared] | None = None) -> None:
         assert rule.when is not None
         self.rule = rule
         self.metric = metric
         self.translation = translation
+        self.measured = {} if measured is None else measured  # by other rules, from the first step on
         conditions = rule.when.conditions
         extra = rule.critical.and_ if rule.critical else ()
         made = [self._operand(one, metric if index == 0 else None, translation) for index, one in enumerate((*conditions, *extra))]
@@ -48,7 +49,7 @@ class Watched:
         self.points = 0
         self.latest = float("nan")
 
-    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Operand:
+    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Taker:
         metric = metric or pick(condition.metric, translation, self.metric)
         per, scale = None, 1.0
         if condition.per is not None:
@@ -60,7 +61,11 @@ class Watched:
                 if not isinstance(said, int | float) or not said:
                     raise Unable(f"the run does not tell {condition.per.config}")
                 scale *= float(said)
-        return Operand(condition, metric, per, scale)
+        looks = condition.model_copy(update={"above": None, "below": None, "equals": None})
+        key = (looks, metric.name, metric.tag, per and per.name, scale)
+        if key not in self.measured:
+            self.measured[key] = Shared(Operand(condition, metric, per, scale))
+        return Taker(self.measured[key])
 
     @property
     def late(self) -> bool:
@@ -119,6 +124,7 @@ class Judge:
         """Begins again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.watched: list[Watched] = []
+        self.measured: dict[Shape, Shared] = {}
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
         self.vanishing: list[Vanishing] = []
@@ -139,7 +145,7 @@ class Judge:
             return
         name = rule.when.conditions[0].metric
         metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
-        self.watched += [Watched(rule, metric, self.translation) for metric in metrics]
+        self.watched += [Watched(rule, metric, self.translation, self.measured) for metric in metrics]
 
     @quietly
     def advance(self, until: int = NEVER) -> None:

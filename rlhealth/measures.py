@@ -131,10 +131,15 @@ class Noise:
         loudest = self.change.extend(np.abs(change)) / (0.6745 * np.sqrt(2.0))
         if known.any():
             self.last = float(values[known][-1])
-        largest = np.fmax(np.fmax.accumulate(np.where(known, np.abs(values), 0.0)), self.largest)
+        largest = highest(np.where(known, np.abs(values), 0.0), self.largest)
         self.largest = float(largest[-1])
         unit = np.fmax(loudest, largest * 1e-3)
         return np.where(unit > 0, unit, np.nan)
+
+
+def highest(values: Floats, before: float) -> Floats:
+    """The largest of the values so far (none is NaN) and of what came before them."""
+    return np.maximum(np.maximum.accumulate(values), before)
 
 
 def in_noise(difference: Floats, unit: Floats) -> Floats:
@@ -156,7 +161,7 @@ class FromBest:
             return np.empty(0)
         finite = np.where(np.isfinite(values), values, np.nan)
         level = self.level.extend(finite)
-        best = np.fmax(np.fmax.accumulate(np.where(np.isnan(level), -np.inf, level)), self.best)
+        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
         self.best = float(best[-1])
         with np.errstate(invalid="ignore"):
             return in_noise(best - level, self.noise.extend(finite))
@@ -181,7 +186,7 @@ class GivenBack:
         known = level[~np.isnan(level)]
         if np.isnan(self.first) and len(known):
             self.first = float(known[0])
-        best = np.fmax(np.fmax.accumulate(np.where(np.isnan(level), -np.inf, level)), self.best)
+        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
         self.best = float(best[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(level < best, (best - level) / (best - self.first), np.where(np.isnan(level), np.nan, 0.0))
@@ -217,7 +222,7 @@ class Peak:
         """Measures the next points."""
         if not len(values):
             return np.empty(0)
-        peak = np.fmax(np.fmax.accumulate(np.where(np.isfinite(values), values, -np.inf)), self.largest)
+        peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
         self.largest = float(peak[-1])
         return np.where(np.isfinite(peak), peak, np.nan)
 

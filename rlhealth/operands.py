@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -63,10 +64,53 @@ class Operand:
             return new_steps, self.measure.extend(values)
 
 
+class Shared:
+    """An operand that several rules look at, each as far as it has come: measured once, kept until all have taken it."""
+
+    def __init__(self, operand: Operand) -> None:
+        self.operand = operand
+        self.takers: WeakSet[Taker] = WeakSet()
+        self.steps: Ints = np.empty(0, np.int64)
+        self.values: Floats = np.empty(0)
+        self.dropped = 0
+
+    def between(self, start: int, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of its points from number `start` on, up to and including step `until`."""
+        steps, values = self.operand.advance(until)
+        if len(steps):
+            done = min((one.seen for one in self.takers), default=start) - self.dropped
+            self.steps = np.concatenate([self.steps[done:], steps])
+            self.values = np.concatenate([self.values[done:], values])
+            self.dropped += done
+        part = slice(start - self.dropped, int(np.searchsorted(self.steps, until, side="right")))
+        return self.steps[part], self.values[part]
+
+
+class Taker:
+    """One rule's own place in an operand that it may share."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.condition, self.metric = shared.operand.condition, shared.operand.metric
+        self.seen = 0
+        shared.takers.add(self)
+
+    @property
+    def late(self) -> bool:
+        """Whether what it is divided by was answered too early."""
+        return self.shared.operand.late
+
+    def advance(self, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
+        steps, values = self.shared.between(self.seen, until)
+        self.seen += len(steps)
+        return steps, values
+
+
 class Held:
     """A metric looked up at other steps: its last finite point at or before each of them."""
 
-    def __init__(self, source: Metric | Operand) -> None:
+    def __init__(self, source: Metric | Taker) -> None:
         self.source = source
         self.steps: Ints = np.empty(0, np.int64)
         self.values: Floats = np.empty(0)
@@ -76,7 +120,7 @@ class Held:
     @property
     def late(self) -> bool:
         """Whether a point has come since, at a step that was looked up before: what was answered there no longer holds."""
-        if isinstance(self.source, Operand):
+        if isinstance(self.source, Taker):
             return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
         return _unread_before(self.source, self.seen, self.asked)
 
@@ -85,7 +129,7 @@ class Held:
         if not len(steps):
             return np.empty(0)
         until = self.asked = int(steps[-1])
-        if isinstance(self.source, Operand):
+        if isinstance(self.source, Taker):
             new_steps, new_values = self.source.advance(until)
         else:
             end = int(np.searchsorted(self.source.steps, until, side="right"))
