@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
+#: More metrics than this in one run are dropped, with a problem that says so; a longer name is no name.
+MOST_TAGS = 100_000
+LONGEST_TAG = 4096
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -185,6 +188,7 @@ class Run:
         modified: when the files were last written, seconds since 1970.
         clean: True where the log shows that training ended in good order, False where it shows that its writer died (a torn
             end); None where it shows nothing.
+        refused: how often points came under a name that is not kept: too long, or one too many.
     """
 
     name: str
@@ -201,19 +205,37 @@ class Run:
     notes: list[str] = field(default_factory=list)
     modified: float = float("nan")
     clean: bool | None = None
+    refused: int = 0
+
+    def keeps(self, tag: str, more: int = 0) -> bool:
+        """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are known elsewhere)."""
+        if tag in self.series or tag in self.histograms or (len(tag) <= LONGEST_TAG and max(len(self.series), len(self.histograms), more) < MOST_TAGS):
+            return True
+        self.refused += 1
+        return False
+
+    @property
+    def refusals(self) -> list[str]:
+        """What was not read for its names, as a problem; nothing where all was."""
+        said = f"left out: more than {MOST_TAGS:,} metrics, or names longer than {LONGEST_TAG:,} characters"
+        return [f"{said} (met {self.refused:,} times)"] if self.refused else []
 
     def add(self, tag: str, steps: Sequence[int] | Ints, values: Sequence[float] | Floats, times: Sequence[float] | Floats | None = None) -> None:
         """Adds points of one scalar, each of shape (k,)."""
         series = self.series.get(tag)
         if series is None:
+            if not self.keeps(tag):
+                return
             series = self.series[tag] = Series(tag)
         series.extend(steps, values, times)
 
     def histogram(self, tag: str) -> Histogram:
-        """The distribution of that tag, made on first use."""
+        """The distribution of that tag, made on first use; where there is no room for the name, one that nobody keeps."""
         found = self.histograms.get(tag)
         if found is None:
-            found = self.histograms[tag] = Histogram(tag)
+            found = Histogram(tag)
+            if self.keeps(tag):
+                self.histograms[tag] = found
         return found
 
     def rewind(self, step: int) -> None:

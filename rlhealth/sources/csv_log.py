@@ -14,8 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import Run
-from rlhealth.sources.points import MOST_TAGS
+from rlhealth.run import MOST_TAGS, Run
 from rlhealth.sources.rows import Rows
 from rlhealth.sources.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 from rlhealth.sources.textlog import TextLog

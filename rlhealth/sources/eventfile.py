@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import stat
 import struct
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ class EventFile:
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self.offset)
             buffer = bytearray()
-            while self.offset < until:
+            while (until := self._over_a_hole(stream, until)) > self.offset and self._wanted() <= _LARGEST_READ:
                 buffer, filled = self._fill(stream, until, buffer)
                 if filled == len(self._held):
                     break
@@ -85,6 +86,26 @@ class EventFile:
             buffer = bytearray(size)
         buffer[:held] = self._held
         return buffer, held + (stream.readinto(memoryview(buffer)[held:size]) or 0)  # type: ignore[attr-defined]
+
+    def _over_a_hole(self, stream: BinaryIO, until: int) -> int:
+        """Jumps over what was never written, which a file of 100 GB may have for nothing; returns where to stop: a hole at the end is waited for."""
+        try:
+            there = os.lseek(stream.fileno(), self.offset, os.SEEK_DATA)
+            hole = os.lseek(stream.fileno(), there, os.SEEK_HOLE)
+        except OSError as error:
+            return self.offset if error.errno == errno.ENXIO else until
+        except AttributeError:  # no such thing on this system
+            return until
+        if there > self.offset:
+            if not self._searching:
+                self.lost.append(self.offset - len(self._held))
+            self._searching, self._pattern, self._held, self.offset = True, None, b"", there
+        try:
+            os.lseek(stream.fileno(), hole, os.SEEK_DATA)
+        except OSError:  # nothing but a hole up to the end
+            until = min(until, hole)
+        stream.seek(self.offset)
+        return until
 
     def _wanted(self) -> int:
         """Bytes that the record at hand needs in all."""

@@ -6,13 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rlhealth.run import Run
+from rlhealth.run import LONGEST_TAG, MOST_TAGS, Run
 from rlhealth.sources.spelling import number
 
-#: More metrics than this in one run are dropped, with a problem that says so.
-MOST_TAGS = 100_000
-#: A longer name is no name.
-LONGEST_TAG = 4096
 MOST_TOLD = 10
 Column = tuple[list[int], list[float], list[float]]
 

@@ -97,7 +97,7 @@ def sniff(head: bytes, name: str) -> str:
     Raises:
         RlhealthError: where it is no text.
     """
-    if b"\0" in head[:1024] and head.strip(b"\0") and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if b"\0" in head.rstrip(b"\0")[:1024] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise RlhealthError(
             f"{name}: no text, and no format that is known by its name", hint="name it as its tracker does, such as events.out.tfevents.…", location=name
         )

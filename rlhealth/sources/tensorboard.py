@@ -201,7 +201,7 @@ class TensorboardReader:
 
     def _tell(self, errors: list[RlhealthError]) -> None:
         run = self.run
-        run.problems = [error.message for error in errors]
+        run.problems = [error.message for error in errors] + run.refusals
         for file in self._files:
             if file.lost and file.records:
                 records = "1 damaged record" if len(file.lost) == 1 else f"{len(file.lost)} damaged records"

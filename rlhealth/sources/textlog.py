@@ -91,7 +91,8 @@ class TextLog:
 
     def nothing(self) -> RlhealthError:
         """What is said where the file holds no metrics."""
-        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in self.problems())
+        told = dict.fromkeys([*self.problems(), *(problem for run in self.runs for problem in run.problems)])
+        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in told)
         why = "is empty" if not self.text.offset else f"no metrics found in it (read as {self.kind}){lost}"
         return RlhealthError(f"{self.path}: {why}", hint="a log has rows of numbers with names: {'loss': 0.1, 'kl': 0.02, …}", location=str(self.path))
 

@@ -121,7 +121,7 @@ class TrackioReader:
             alerts = []
             self._lost = self._lost or 1
         run.notes = [note for note in run.notes if not note.startswith(ALERT)] + alerts
-        run.problems = []
+        run.problems = run.refusals
         if self.project.database.damaged and not self._lost:
             run.problems.append("the database is damaged or cut short; nothing shows what it lost")
         if self._lost:

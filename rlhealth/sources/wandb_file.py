@@ -189,7 +189,7 @@ class WandbFileReader:
         problems = [f"{log.path.name}: {sentence}" if several else sentence for log in self._logs for sentence in log.damage]
         if self._unreadable:
             problems.append(f"{self._unreadable:,} record{'s' if self._unreadable > 1 else ''} left out: not wandb's")
-        self.run.problems = problems + failures
+        self.run.problems = problems + failures + self.run.refusals
 
 
 def find(path: Path) -> list[Reader]:

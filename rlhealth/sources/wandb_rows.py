@@ -211,6 +211,8 @@ class Rows:
             self._put_distribution(tag, value, step, time)
             return
         known = tag in self._last
+        if not known and not self.run.keeps(tag, max(len(self._last), len(self._nulls))):
+            return
         if found is None and not known:  # null: NaN if the tag turns out to be a number
             steps, values, times = self._nulls.setdefault(tag, ([], [], []))
         else:

@@ -1,0 +1,86 @@
+"""The engine under any numbers: NaN, infinities, denormals, the largest there are, in any order and twice; no error, no warning, strict JSON."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rlhealth.engine import Judge
+from rlhealth.findings import Verdict, strict
+from rlhealth.reports import REPORTS, write
+from rlhealth.reports.json_report import one_run
+from tests.fuzz.judging import NOW, TAGS, judged_verdict, run_of, shipped
+from tests.fuzz.strictness import strict_json
+
+EDGES = [0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), float("-inf"), 5e-324, -5e-324, 2.2e-308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 1e-300]
+VALUES = st.one_of(st.sampled_from(EDGES), st.floats(width=64), st.floats(-10, 10))
+STEPS = st.one_of(st.integers(0, 60), st.sampled_from([0, -1, 1, 2**40, 2**61, -(2**61)]))
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[list[int], list[float]]:
+    """Steps, in any order and some of them twice, and a value for each."""
+    kind = draw(st.sampled_from(["points", "constant", "rising steps", "empty", "one"]))
+    if kind == "empty":
+        return [], []
+    if kind == "constant":
+        count = draw(st.integers(1, 80))
+        return list(range(count)), [draw(VALUES)] * count
+    if kind == "rising steps":
+        values = draw(st.lists(VALUES, min_size=1, max_size=80))
+        first, every = draw(STEPS), draw(st.integers(1, 5))
+        return [first + every * index for index in range(len(values))], values
+    points = draw(st.lists(st.tuples(STEPS, VALUES), min_size=1, max_size=1 if kind == "one" else 60))
+    return [step for step, _ in points], [value for _, value in points]
+
+
+RUNS = st.lists(columns(), min_size=1, max_size=len(TAGS))
+MODEST = settings(max_examples=800, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@given(RUNS)
+@MODEST
+def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(run: list[tuple[list[int], list[float]]]) -> None:
+    verdict = judged_verdict(run_of(run))
+    report = strict_json(write(verdict, "json"))
+    assert isinstance(report, dict)
+    assert report["verdict"] in ("healthy", "warning", "critical", "unknown")
+    assert report["exit_code"] == verdict.exit_code
+
+
+@given(RUNS)
+@settings(MODEST, max_examples=15)
+def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[list[int], list[float]]]) -> None:
+    verdict = judged_verdict(run_of(run))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for format in REPORTS:
+            assert write(verdict, format).strip()
+
+
+@given(RUNS, st.integers(0, 80))
+@settings(MODEST, max_examples=80)
+def test_any_numbers_that_come_in_pieces_are_judged_as_in_one_go(run: list[tuple[list[int], list[float]]], stop: int) -> None:
+    whole = run_of(run)
+    judging = Judge(run_of([]), shipped())
+    growing = judging.run
+    growing.config, growing.versions = whole.config, whole.versions
+    for part in (slice(0, stop), slice(stop, None)):
+        for tag, (steps, values) in zip(TAGS, run, strict=False):
+            growing.add(tag, steps[part], values[part], [NOW - 1000.0 + one % 1000 for one in steps[part]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            judging.advance()
+    told, expected = one_run(judging.verdict(NOW)), one_run(judged_verdict(whole).runs[0])
+    del told["seconds"], expected["seconds"]
+    assert strict(told) == strict(expected)
+
+
+def test_a_run_of_nothing_but_nan_is_not_healthy() -> None:
+    steps = list(range(60))
+    verdict = judged_verdict(run_of([(steps, [np.nan] * 60)] * len(TAGS)))
+    assert verdict.verdict == "critical"
+    assert verdict.exit_code == 1
