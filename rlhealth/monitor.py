@@ -22,9 +22,9 @@ from rlhealth.run import Place, Run, flat
 from rlhealth.sources.spelling import number
 from rlhealth.watching.changes import Change, Ledger
 
-PER_LOG = 0.5e-3  # seconds of judging that each call of `log` may cost, on average …
+PER_LOG = 0.4e-3  # seconds of judging that each call of `log` may cost, on average …
 PER_SECOND = 1e-3  # … with this share of the time that passes between the calls …
-AT_FIRST = 0.2  # … and so many seconds at the start, when names are learned and each step is looked at
+AT_FIRST = 0.12  # … and so many seconds at the start, when names are learned and each step is looked at
 
 
 class Monitor:
