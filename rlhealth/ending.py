@@ -10,6 +10,7 @@ import numpy as np
 
 from rlhealth.metrics import Translation
 from rlhealth.run import Run
+from rlhealth.windows import plain_median
 
 CLOSING = ("train_runtime", "train_samples_per_second", "total_flos")  # transformers logs these once, when train() returns
 PATIENCE = 20.0  # a run is silent when its last event is this many usual steps old …
@@ -50,7 +51,11 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
     closed = any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
     short = _between_plans(run.planned_steps, step) if planned is None else step < planned * 0.99 and planned - step >= 2
     waiting = math.isfinite(idle) and idle < max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
-    plan = f"step {step:,} of {planned:,} planned" if planned else f"step {step:,}" + (f" (the tracker planned {run.planned_steps:,})" if run.planned_steps else "")
+    plan = (
+        f"step {step:,} of {planned:,} planned"
+        if planned
+        else f"step {step:,}" + (f" (the tracker planned {run.planned_steps:,})" if run.planned_steps else "")
+    )
 
     def told(state: str, said: str, *kinds: str) -> Ending:
         return Ending(state, frozenset(kinds), step, planned, idle, usual, said)
@@ -84,4 +89,4 @@ def usual_seconds(run: Run) -> float:
         return math.nan
     gaps = np.diff(longest.times[-200:])
     gaps = gaps[np.isfinite(gaps) & (gaps >= 0)]
-    return float(np.median(gaps)) if len(gaps) else math.nan
+    return plain_median(gaps) if len(gaps) else math.nan

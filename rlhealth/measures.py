@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from rlhealth.run import Floats
-from rlhealth.windows import ROLLING, HighestMedian, Rolling, mean, median
+from rlhealth.windows import ROLLING, HighestMedian, Rolling, mean, median, plain_median
 
 
 class Measure(Protocol):
@@ -77,7 +77,7 @@ class SinceStart:
             if len(self.first) < self.count:
                 return np.full(len(values), np.nan)
             quiet = int(np.searchsorted(np.cumsum(finite), missing)) + 1
-        start = float(np.median(self.first))
+        start = plain_median(self.first)
         compared = measured - start if self.difference else measured / (start if start > 0 else np.nan)
         compared[:quiet] = np.nan
         return compared

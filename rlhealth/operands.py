@@ -15,7 +15,7 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
 from rlhealth.rules import Condition, Limit, Worse
 from rlhealth.run import Floats, Ints
-from rlhealth.windows import ROLLING, Rolling
+from rlhealth.windows import ROLLING, Rolling, plain_median
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -207,7 +207,7 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
     start = start[np.isfinite(start)][: against.first]
     if not len(start):
         return None
-    return float(limit * np.median(start)) if condition.ratio_to else float(limit + np.median(start))
+    return float(limit * plain_median(start)) if condition.ratio_to else float(limit + plain_median(start))
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,12 @@ def median(windows: Floats, counts: Ints) -> Floats:
     return found
 
 
+def plain_median(values: Floats) -> float:
+    """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the time of a small check.)"""
+    ordered = np.sort(values)
+    return float(_middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
+
+
 def _sorted_median(windows: Floats, counts: Ints) -> Floats:
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     rows = np.arange(len(ordered))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.run import Floats, Ints
+from rlhealth.windows import plain_median
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "_.-=+*%#"
@@ -35,7 +36,7 @@ def cells(steps: Ints, values: Floats, width: int, *, span: tuple[int, int] | No
     cell = np.clip(((steps - first) * (width / max(1, last - first + 1))).astype(np.int64), 0, width - 1)
     starts = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
     filled = cell[starts]
-    middle = float(np.median(values[finite])) if finite.any() else 0.0
+    middle = plain_median(values[finite]) if finite.any() else 0.0
     low = np.minimum.reduceat(np.where(finite, values, np.inf), starts)
     high = np.maximum.reduceat(np.where(finite, values, -np.inf), starts)
     with np.errstate(invalid="ignore"):
@@ -64,7 +65,7 @@ def draw(heights: Floats, *, ascii: bool = False, log: bool = False) -> str:
     finite = heights[np.isfinite(heights)]
     if log and len(finite) and 0 <= finite.min() < finite.max():
         positive = finite[finite > 0]
-        least = max(float(positive.min()), float(np.median(positive)) / _DECADES)  # a zero, or 1e-12, shall not press all else to the top
+        least = max(float(positive.min()), plain_median(positive) / _DECADES)  # a zero, or 1e-12, shall not press all else to the top
         heights = np.where(np.isfinite(heights), np.log10(np.maximum(heights, least)), heights)
         finite = heights[np.isfinite(heights)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
