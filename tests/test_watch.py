@@ -302,3 +302,18 @@ class Breaking:
 
     def poll(self) -> bool:
         raise KeyError("lost")
+
+
+def test_what_was_told_stays_told_when_the_run_is_read_in_another_place_from_then_on(tmp_path: Path) -> None:
+    told = Told()
+    shutil.copytree(SICK, tmp_path / "run")
+    watch = Watch([str(tmp_path / "run")], RULES, clock=HandClock())
+    told.look(watch)
+    told.look(watch)
+    before = told.changes
+    [follower] = watch.followers
+    follower.adopt(find_readers(str(tmp_path / "run"))[0])
+    told.look(watch)
+    told.look(watch)
+    assert told.changes == before != []
+    assert_equal_to_check(watch, told, tmp_path / "run")

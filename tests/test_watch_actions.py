@@ -259,6 +259,22 @@ def test_a_run_that_ended_long_ago_is_no_reason_to_stop_anything(tmp_path: Path)
     process.wait()
 
 
+def test_a_run_that_ends_by_itself_needs_no_stop(tmp_path: Path) -> None:
+    growing, told = GrowingFile(SICK, tmp_path / SICK.name), Told()
+    subject = Watch([str(tmp_path)], RULES, clock=HandClock())
+    growing.grow_records(0.1)
+    told.look(subject)
+    stopping = Stopping(Severity.CRITICAL, Command("true"))
+    growing.grow_records(0.5)
+    told.look(subject)
+    [follower] = subject.followers
+    assert follower.live and stopping.is_due(follower)
+    growing.grow_records(1.0)
+    told.look(subject)
+    told.look(subject)
+    assert follower.over and not stopping.is_due(follower)
+
+
 def test_a_stop_command_gets_the_finding_and_its_failure_is_told(tmp_path: Path, verdict: RunVerdict, change: Change) -> None:
     got = tmp_path / "got"
     how = Command(script(tmp_path, f"json.dump(json.load(sys.stdin), open({str(got)!r}, 'w'))"))
