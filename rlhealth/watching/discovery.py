@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from rlhealth.sources import find_readers
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.walk import walk
 
+QUICK = 0.05  # seconds for a walk through a folder; one that takes longer …
+RARER = 50  # … is done so many times its own cost apart
 SELDOM = 8  # looks between two questions to a place that holds several runs
 ONLINE = ("wandb://", "https://", "http://")
 
@@ -31,6 +34,7 @@ class Discovery:
         self._found: set[str] = set()
         self._grows: set[str] = set()
         self._looks = 0
+        self._rests: dict[str, float] = {}
 
     def look(self) -> dict[str, list[Reader]]:
         """Readers of all runs at each place where something changed since the last look; an address is asked until it answers.
@@ -66,7 +70,13 @@ class Discovery:
             return False
         if "://" in place or place == "-" or not Path(place).expanduser().is_dir():
             return place in self._found
+        if time.perf_counter() < self._rests.get(place, 0.0):
+            return place in self._found
+        begun = time.perf_counter()
         files = frozenset(path for paths in walk(Path(os.path.abspath(Path(place).expanduser()))).files.values() for path in paths)  # noqa: PTH100
+        cost = time.perf_counter() - begun
+        if cost > QUICK:  # a folder of a million files is not walked at every look
+            self._rests[place] = begun + cost * RARER
         settled = self._files.get(place) == files
         self._files[place] = files
         return settled and place in self._found

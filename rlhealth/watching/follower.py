@@ -133,6 +133,8 @@ class Follower:
         if first:
             told.append(self._found())
         told += self._went_back()
+        if self.over and not new and not first:
+            return told  # nothing can have changed, and a folder may hold hundreds of runs that are over
         told += self._judge(now, whole=not new or self._settled(now))
         return told + self._stands(new=new)
 
