@@ -207,7 +207,9 @@ class Rule(Strict):
         for text in (self.message, *self.try_):
             try:
                 for piece in re.split(r"\[\[|\]\]", text):
-                    [*string.Formatter().parse(piece)]
+                    fields = [(name, format or "") for _, name, format, _ in string.Formatter().parse(piece) if name is not None]
+                    if any(not name or name[0].isdigit() or "{" in format for name, format in fields):
+                        raise ValueError("a field has a name, and no other field in it,")
             except ValueError as error:
                 raise ValueError(f"{str(error).lower()} in `{text[:60]}`; write {{{{ and }}}} for braces that are meant as such") from None
         if self.family not in FAMILIES:
@@ -344,7 +346,11 @@ def read_yaml(text: str, location: str) -> tuple[Any, Marks]:
         RlhealthError: naming `location:line:column`.
     """
     try:
+        depth = 0
         for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise RlhealthError(f"{location}:{_place(event.start_mark)}: nested more than {DEEPEST} levels deep", hint="a rule needs five")
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 place = _place(event.start_mark)
                 raise RlhealthError(f"{location}:{place}: anchors and aliases are not used here", hint="write the value out")
@@ -369,8 +375,6 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
 
 
 def _plain(node: yaml.Node, path: tuple[Any, ...], marks: Marks, location: str) -> Any:
-    if len(path) > DEEPEST:
-        raise RlhealthError(f"{location}:{_place(node.start_mark)}: nested more than {DEEPEST} levels deep", hint="a rule needs five")
     marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}

@@ -11,6 +11,8 @@ import yaml
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
 
+LARGEST_FILE = 1 << 20  # bytes; a name has fifty
+
 
 def check_aliases(aliases: Mapping[str, str], place: str = "--alias") -> None:
     """Checks that every alias names a canonical metric.
@@ -30,7 +32,8 @@ def read_aliases(path: Path) -> dict[str, str]:
         RlhealthError: with file, line and column, if it cannot be read, is not such a mapping or names an unknown metric.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FILE).decode("utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise RlhealthError(f"{path}: cannot be read: {error}", hint="give a YAML file with lines such as `my/kl: kl`", location=str(path)) from error
@@ -38,7 +41,7 @@ def read_aliases(path: Path) -> dict[str, str]:
         mark = error.problem_mark
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         raise RlhealthError(f"{place}: {error.problem}", hint="quote a name that holds a colon or starts with a sign", location=str(path)) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise RlhealthError(f"{path}: not YAML: {error}", hint="give lines such as `my/kl: kl`", location=str(path)) from error
     if root is None:
         return {}

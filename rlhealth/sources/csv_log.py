@@ -77,10 +77,14 @@ class CsvLog(TextLog):
         before = self.text.offset
         for block in self.text.blocks():
             block = self._open + block
-            if block.count(b'"') % 2 and len(block) < LONGEST_CELL:  # a quoted cell goes on in the next block
-                self._open = block
-                continue
             self._open = b""
+            if block.count(b'"') % 2 and len(block) < LONGEST_CELL:  # a quoted cell goes on in the next block
+                cut = block.rfind(b"\n", 0, block.rfind(b'"')) + 1
+                block, self._open = block[:cut], block[cut:]
+            if block:
+                self._take(block)
+        if self._open and not time.time() - self.text.modified < STILL_WRITTEN:  # nobody closes it any more
+            block, self._open = self._open, b""
             self._take(block)
         if self._is_whole(self.text.rest):
             self._take(self.text.take_rest() + b"\n")
@@ -88,6 +92,11 @@ class CsvLog(TextLog):
             rows.flush()
         more = [export.read() for export in self._exports]
         return self.text.offset > before or any(more)
+
+    def problems(self) -> list[str]:
+        """What was lost in reading, as sentences."""
+        waiting = f"{self.path.name}: a quote behind line {self.text.line} is not closed; what follows it is waited for"
+        return super().problems() + ([waiting] if self._open else [])
 
     def _is_whole(self, rest: bytes) -> bool:
         """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""

@@ -9,13 +9,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine import Judge
-from rlhealth.findings import Verdict, strict
+from rlhealth.findings import strict
 from rlhealth.reports import REPORTS, write
 from rlhealth.reports.json_report import one_run
 from tests.fuzz.judging import NOW, TAGS, judged_verdict, run_of, shipped
 from tests.fuzz.strictness import strict_json
 
-EDGES = [0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), float("-inf"), 5e-324, -5e-324, 2.2e-308, 1.7976931348623157e308, -1.7976931348623157e308, 1e300, 1e-300]
+EDGES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    5e-324,
+    -5e-324,
+    2.2e-308,
+    1.7976931348623157e308,
+    -1.7976931348623157e308,
+    1e300,
+    1e-300,
+]
 VALUES = st.one_of(st.sampled_from(EDGES), st.floats(width=64), st.floats(-10, 10))
 STEPS = st.one_of(st.integers(0, 60), st.sampled_from([0, -1, 1, 2**40, 2**61, -(2**61)]))
 

@@ -250,5 +250,3 @@ def test_a_log_that_is_nothing_but_noise_is_no_answer(cli, tmp_path: Path) -> No
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
         assert "internal error" not in done.stderr
-
-
