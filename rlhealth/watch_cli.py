@@ -134,16 +134,20 @@ def _run(
     subject: Watch, limits: Limits, look: Look, live: bool, actions: Actions | None, stopping: Stopping | None, *, quiet_stdout: bool
 ) -> Verdict:  # fmt: skip
     from rlhealth import watch as main
+    from rlhealth.watching.lines import Lines, sentence
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a watch that is told to end reports, as after Ctrl-C
     if live:
         from rlhealth.watching.screen import Screen
 
-        with Screen(look).shown() as screen:
-            return main.watch(subject, limits, screen, actions, stopping)
-    from rlhealth.watching.lines import Lines
-
+        screen = Screen(look)
+        with screen.shown():
+            verdict = main.watch(subject, limits, screen, actions, stopping)
+        for moment, event in screen.told:
+            if event.kind in ("stopping", "stopped", "trouble"):  # what was done must not vanish with the screen
+                Lines(sys.stderr, ascii=look.ascii).say(moment, f"{event.run}: {sentence(event)}")
+        return verdict
     return main.watch(subject, limits, Lines(sys.stderr if quiet_stdout else sys.stdout, ascii=look.ascii), actions, stopping)
 
 

@@ -183,6 +183,16 @@ def test_a_key_ends_the_watch_with_the_report_and_its_exit_code(half: GrowingFil
     assert "1 run critical" in terminal.seen.partition("\x1b[?1049l")[2], "the report stands on the terminal"
 
 
+def test_what_was_stopped_is_still_told_when_the_screen_is_gone(half: GrowingFile) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    terminal = Terminal(str(half.target.parent), "--interval", "0.5", "--stop-on", "critical", "--stop-pid", str(process.pid))
+    assert terminal.leave() == 1
+    assert process.wait() == -signal.SIGTERM
+    before, _, after = terminal.seen.partition("\x1b[?1049h")
+    assert f"at the first critical finding: send SIGTERM to process {process.pid}" in before, "it says beforehand what it will do"
+    assert f"process {process.pid} ended after SIGTERM" in after.partition("\x1b[?1049l")[2]
+
+
 def run(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(

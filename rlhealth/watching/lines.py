@@ -49,7 +49,7 @@ def sentence(event: Event) -> str:
     return described(event.change)
 
 
-_NAMES = {"sees": "back", "over": "ended", "trouble": "error", "found": "watching", "stopping": "stopping"}
+_NAMES = {"sees": "back", "over": "ended", "trouble": "error", "found": "watching"}
 
 
 def described(change: Change) -> str:
