@@ -31,7 +31,7 @@ def render(verdict: Verdict, look: Look) -> str:
 def _run(run: RunVerdict, where: str, *, full: bool) -> list[str]:
     lines = [_finding(one, where) for cause, following in stories(run) for one in (cause, *following)]
     if run.no_answer:
-        lines.append(f"{where}: unknown: {run.no_answer}")
+        lines.append("; ".join([f"{where}: unknown: {run.no_answer}", *run.run.notes]))
     elif not run.findings and full:
         lines.append(f"{where}: healthy")
     lines += [f"{where}: problem: {one}" for one in run.run.problems]
