@@ -12,6 +12,7 @@ from rlhealth.run import flat
 from rlhealth.sources.eventfile import EventFile
 from rlhealth.sources.eventvalues import Settings, Text
 from rlhealth.sources.walk import NAMES
+from rlhealth.sources.wandb_values import is_private
 
 _TAGS = {"args", "training_args", "config", "cfg", "hyperparameters", "hparams", "hyperparams", "hyper_parameters", "model_config"}
 _UNIX_TIME = re.compile(r"\d{9,10}\.\d+")
@@ -21,13 +22,14 @@ _MODEL_CARD = "README.md"
 _VERSION = re.compile(r"^\s*[-*]\s*(TRL|Transformers|PyTorch|Datasets|Tokenizers|PEFT)\s*:\s*v?(\d[\w.+-]*)\s*$", re.MULTILINE | re.IGNORECASE)
 _ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*\S", re.MULTILINE)
 _LARGEST = 1 << 20  # bytes of a file of settings
+_DEEPEST = 60  # levels of settings
 _WORDS = {"True": True, "False": False, "None": None}
 
 
 def named(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in one level, their names joined with dots, whichever way the writer joined them."""
+    """Settings in one level, their names joined with dots, whichever way the writer joined them, without anything private."""
     try:
-        return {name.replace("/", "."): value for name, value in flat(values).items()}
+        return {name.replace("/", "."): value for name, value in flat(values).items() if not is_private(name, value)}
     except RecursionError:
         return {}
 
@@ -154,8 +156,13 @@ def _yaml(text: str) -> dict[str, Any]:
         return {}
     import yaml  # late: most runs leave no such file
 
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     try:
-        found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
+        for event in yaml.parse(text, loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:  # PyYAML takes minutes for what is nested very deeply
+                return {}
+        found = yaml.load(text, loader)  # noqa: S506 (both are safe)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}

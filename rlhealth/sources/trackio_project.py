@@ -13,6 +13,7 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.sqlite_copy import DAMAGE, SqliteCopy
 from rlhealth.sources.sqlite_salvage import Salvage
+from rlhealth.sources.wandb_values import hidden
 
 MOST_ALERTS = 20
 LONGEST_ALERT = 300  # characters
@@ -129,7 +130,7 @@ def damaged(path: Path, error: object) -> RlhealthError:
 def _alert(level: str, step: int | None, title: str, text: str | None) -> str:
     said = f"{title}: {text}" if text else str(title)
     at = "" if step is None else f" at step {step}"
-    return f"{ALERT}{at} ({level}): {said[:LONGEST_ALERT]}"
+    return f"{ALERT}{at} ({level}): {hidden(said[:LONGEST_ALERT])}"
 
 
 @cache

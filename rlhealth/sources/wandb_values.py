@@ -93,7 +93,7 @@ def training_config(settings: Mapping[str, Any]) -> dict[str, Any]:
     texts (chat templates) are left out too.
     """
     bare = {str(key): _unwrapped(value) for key, value in settings.items() if not str(key).startswith("_") and key != "allow_val_change"}
-    return {key: value for key, value in flat(bare).items() if not _private(key, value)}
+    return {key: value for key, value in flat(bare).items() if not is_private(key, value)}
 
 
 def _unwrapped(value: object) -> object:
@@ -102,7 +102,13 @@ def _unwrapped(value: object) -> object:
     return value
 
 
-def _private(key: str, value: object) -> bool:
+def hidden(text: str) -> str:
+    """A text without what looks like a key, a token or an e-mail address in it."""
+    return _PRIVATE_VALUE.sub("(hidden)", text)
+
+
+def is_private(key: str, value: object) -> bool:
+    """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because its value looks like one, or is a prompt."""
     if isinstance(value, str) and (len(value) > LONGEST_SETTING or _PRIVATE_VALUE.search(value)):
         return True
     if isinstance(value, (list, tuple)) and any(isinstance(one, str) and _PRIVATE_VALUE.search(one) for one in value[:100]):

@@ -77,7 +77,7 @@ def test_a_damaged_event_file_gives_every_record_whose_checksums_hold(damage: Da
             raw = damage(random, raw)
         path.write_bytes(raw)
         expected = reference.event_payloads(raw)
-        records, points, file = payloads_read(path)
+        records, points, _ = payloads_read(path)
         assert records == len(expected)
         np.testing.assert_equal(points, points_of(expected))
         in_pieces, again, _ = payloads_read(path, block=700)
@@ -185,7 +185,7 @@ def test_text_logs_lose_no_row_that_the_damage_did_not_touch(damage: Damage, tmp
         damaged = damage(random, raw)
         path.write_bytes(damaged)
         run = polled(table.find(path, "jsonl")[0])
-        intact = {line for line in raw.splitlines()} & {line for line in damaged.replace(b"\0", b"").splitlines()}
+        intact = set(raw.splitlines()) & set(damaged.replace(b"\0", b"").splitlines())
         lost = 199 - len(intact)
         assert len(run.series["loss"]) >= 199 - lost
         if damage in (blank, scramble) and lost > 2:
