@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, flat
+from rlhealth.sources import spelling
 
 #: transformers writes these once, when training has ended, and never into the history of wandb.
 END_OF_TRAINING = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss")
@@ -29,16 +30,9 @@ _PRIVATE_VALUE = re.compile(
 
 def number(value: object) -> float | None:
     """The number that `value` is, however NaN and the infinities are spelt; None where it is not one (null, text, list, dict)."""
-    if isinstance(value, float):
-        return value
-    if isinstance(value, int):  # bool too: transformers logs flags
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
     if isinstance(value, str):
         return NON_FINITE.get(value.lower())
-    return None
+    return spelling.number(value)
 
 
 def distribution(value: object) -> tuple[Floats, Floats] | None:
