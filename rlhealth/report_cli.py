@@ -14,7 +14,7 @@ from rlhealth.errors import RlhealthError
 
 def report(
     where: cli.Where,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")] = Path("health.html"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = Path("health.html"),
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     fail_on: cli.FailOnFlag = None,
     source: cli.SourceFlag = None,
@@ -44,14 +44,18 @@ def report(
         baseline=read_baseline(baseline) if baseline else None,
     )  # fmt: skip
     text = write(verdict, "html", cli.look_of(cli.Color.never, None, False, True))
+    to_stdout = str(output) == "-"
     try:
-        output.write_text(text, encoding="utf-8")
+        sys.stdout.write(text) if to_stdout else output.write_text(text, encoding="utf-8")
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise RlhealthError(f"{output}: {error.strerror}", hint="-o takes a file in a folder that exists", location=str(output)) from None
     for unread in verdict.errors:
         cli.print_error(unread)
-    sys.stdout.write(f"{output}: {words.closing(verdict)}\n")
-    if open_it:
+    if not to_stdout:
+        sys.stdout.write(f"{output}: {words.closing(verdict)}\n")
+    if open_it and not to_stdout:
         _open(output)
     raise SystemExit(verdict.exit_code)
 
