@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rlhealth.baseline import Baseline
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
+from rlhealth.jobs import Answer, examined, over_ray
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Run, unique_name
+from rlhealth.sources import Tick
 from rlhealth.sources.places import Choice, find_all
+from rlhealth.sources.reader import Reader
 
 
 def check(
     where: str | Path | Sequence[str | Path], *, source: str | None = None, choice: Choice | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
-    ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None,
+    ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None, jobs: int = 1, ray: str | None = None, tick: Tick | None = None,
 ) -> Verdict:  # fmt: skip
     """Reads every run at and below each place, and judges it.
 
@@ -30,27 +34,28 @@ def check(
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out of the verdict, each with the reason; they are counted.
         baseline: findings that are known and accepted; they are counted too.
+        jobs: how many processes to read and judge in, where there is enough to do.
+        ray: the address of a Ray cluster on which to do it instead ("auto": the one this machine belongs to).
+        tick: called with (done, total) after each run.
 
     Returns:
         the verdict, with an error for each place or run that could not be read: one never hides the others.
 
     Raises:
-        RlhealthError: only for a rule that cannot be used.
+        RlhealthError: only for a rule, or a cluster, that cannot be used.
     """
     begun = time.perf_counter()
     rules = load_rules() if rules is None else rules
     verdict = Verdict([], gate=gate or Gate())
     names: set[str] = set()
-    for reader in find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source)):
-        try:
-            reader.poll()
-            found = judge(reader.run, rules, aliases, ignore)
-        except RlhealthError as error:
-            verdict.errors.append(error)
-            continue
-        except (OSError, MemoryError) as error:
-            place = reader.run.place.location
-            verdict.errors.append(RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place))
+    readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source))
+    look = partial(examine, rules=rules, aliases=aliases, ignore=ignore)
+    answers = over_ray(readers, look, ray) if ray is not None else examined(readers, look, jobs)
+    for done, found in enumerate(answers, 1):
+        if tick:
+            tick(done, len(readers))
+        if isinstance(found, RlhealthError):
+            verdict.errors.append(found)
             continue
         found.run.name = unique_name(found.run.name, names)
         names.add(found.run.name)
@@ -60,6 +65,18 @@ def check(
         verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
+
+
+def examine(reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None) -> Answer:
+    """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
+    try:
+        reader.poll()
+        return judge(reader.run, rules, aliases, ignore)
+    except RlhealthError as error:
+        return error
+    except (OSError, MemoryError) as error:
+        place = reader.run.place.location
+        return RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place)
 
 
 def judge(

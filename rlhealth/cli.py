@@ -174,12 +174,20 @@ def check(
     config: Config = None,
     color: ColorFlag = Color.auto,
     width: Width = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", min=1, help="Processes to use for many runs; as many as there are cores where not given.", show_default=False)
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option("--ray", help="Check each run on this Ray cluster: auto, HOST:PORT, or local.", metavar="ADDRESS", show_default=False)
+    ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
 ) -> None:
     """Judge runs that were written: 0 healthy, 1 at or above the gate, 2 no answer."""
     from rlhealth import baseline as known
     from rlhealth.check import check as check_runs
+    from rlhealth.jobs import cores
+    from rlhealth.progress import Progress
     from rlhealth.rules import check_names, choose, load_rules
     from rlhealth.settings import apply
     from rlhealth.sources.places import Choice
@@ -190,10 +198,12 @@ def check(
     check_names(judged_by, gate.require, "--require")
     check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
-    verdict = check_runs(
-        places_of(where, wandb), choice=Choice(source, reader.value, last, state), rules=choose(judged_by, select or settings.select), gate=gate,
-        aliases={**settings.aliases, **_aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=accepted,
-    )  # fmt: skip
+    with Progress("reading and judging") as progress:
+        verdict = check_runs(
+            places_of(where, wandb), choice=Choice(source, reader.value, last, state), rules=choose(judged_by, select or settings.select), gate=gate,
+            aliases={**settings.aliases, **_aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=accepted,
+            jobs=jobs or cores(), ray=ray, tick=progress.tick,
+        )  # fmt: skip
     if write_baseline:
         known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
     report(verdict, format, output, look_of(color, width, quiet, show_all))

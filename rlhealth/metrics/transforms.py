@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,12 +38,12 @@ def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool =
         elif kind == "over":
             divisor = settings.get(rest)
             if isinstance(divisor, int | float) and divisor > 0:
-                steps.append(_over(float(divisor)))
+                steps.append(partial(_divided, by=float(divisor)))
             elif not keep_unscaled:
                 return f"its unit needs {rest.replace('_', ' ')}, which the configuration does not tell"
         else:
             steps.append(_word(kind, rest))
-    return _chain(steps, missing) if steps or missing else None
+    return _Chain(tuple(steps), tuple(missing)) if steps or missing else None
 
 
 def reduction_of(transform: str) -> Reduce:
@@ -49,37 +51,42 @@ def reduction_of(transform: str) -> Reduce:
     return _REDUCTIONS[transform]
 
 
-def _chain(steps: list[Step], missing: list[float]) -> Change:
-    drops_nan = any(np.isnan(one) for one in missing)
+@dataclass(frozen=True)
+class _Chain:
+    """One step after the other. Its parts have names, so that it can be handed to another process."""
 
-    def change(values: Floats) -> tuple[NDArray[np.bool_], Floats]:
-        keep = ~(np.isin(values, missing) | (np.isnan(values) & drops_nan)) if missing else np.ones(len(values), np.bool_)
-        for step in steps:
+    steps: tuple[Step, ...]
+    missing: tuple[float, ...]
+
+    def __call__(self, values: Floats) -> tuple[NDArray[np.bool_], Floats]:
+        drops_nan = any(np.isnan(one) for one in self.missing)
+        keep = ~(np.isin(values, self.missing) | (np.isnan(values) & drops_nan)) if self.missing else np.ones(len(values), np.bool_)
+        for step in self.steps:
             values = step(values)
         return keep, values
-
-    return change
 
 
 def _word(kind: str, rest: str) -> Step:
     if kind == "negate":
-        return lambda values: -values
+        return np.negative
     if kind == "one-minus":
-        return lambda values: 1.0 - values
+        return partial(np.subtract, 1.0)
     if kind == "percent-to-fraction":
-        return lambda values: values / 100.0
+        return partial(_divided, by=100.0)
     if kind == "scale":
-        factor = float(rest)
-        return lambda values: values * factor
+        return partial(np.multiply, float(rest))
     if kind == "clamp":
         low, _, high = rest.partition(":")
-        floor, ceiling = float(low), float(high)
-        return lambda values: np.clip(values, floor, ceiling)
+        return partial(_clamped, low=float(low), high=float(high))
     raise ValueError(f"unknown transform {kind!r}")
 
 
-def _over(divisor: float) -> Step:
-    return lambda values: values / divisor
+def _divided(values: Floats, by: float) -> Floats:
+    return values / by
+
+
+def _clamped(values: Floats, low: float, high: float) -> Floats:
+    return np.clip(values, low, high)
 
 
 def _bins(edges: Floats, counts: Floats, clip_range: float) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:

@@ -51,7 +51,7 @@ class WandbFileReader:
         self._logs = [RecordLog(path) for path in self.paths]
         self._part = 0
         self._rows = Rows(self.run)
-        self._keys = Keys(lambda tag: is_metric(tag) or tag in (*AXES, "_step", "_timestamp"))
+        self._keys = Keys(_is_kept)
         self._last_number = 0
         self._unreadable = 0
         self._peeked = False
@@ -239,3 +239,8 @@ def _requirements(path: Path) -> dict[str, str]:
     except OSError:
         return {}
     return {found[1].lower(): found[2] for line in lines if (found := _REQUIREMENT.match(line))}
+
+
+def _is_kept(tag: str) -> bool:
+    """Whether a tag is read: a metric, or what a metric is logged against."""
+    return is_metric(tag) or tag in (*AXES, "_step", "_timestamp")

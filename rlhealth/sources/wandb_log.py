@@ -116,6 +116,10 @@ class RecordLog:
         self._held = self._chunk[at : self._total]
         return self._records()
 
+    def __getstate__(self) -> dict[str, object]:
+        """All but the view of a chunk, which cannot go to another process, and which the next reading makes anew."""
+        return {**self.__dict__, "_view": None}
+
     def _begin(self, chunk: bytes, base: int) -> None:
         self._chunk = chunk
         self._view = memoryview(chunk)

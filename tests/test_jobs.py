@@ -1,0 +1,128 @@
+"""Many runs at once: the same answer in the same order, whatever does the work; and an interrupt ends all of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rlhealth import jobs
+from rlhealth.check import check
+from rlhealth.errors import RlhealthError
+from rlhealth.findings import Verdict
+from rlhealth.progress import Progress
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+PLACES = [str(FIXTURES / kind) for kind in ("tensorboard", "trainer_state", "wandb", "runs")]
+
+
+def everything(verdict: Verdict) -> list[str]:
+    """All that a verdict says but the time it took, spelled out."""
+    runs = [
+        repr((one.name, one.state, one.findings, one.skipped, one.quiet, one.families, one.translation.framework, one.run.last_step)) for one in verdict.runs
+    ]
+    return [*runs, *map(str, verdict.errors), str(verdict.exit_code)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Real runs of several trackers, and one that cannot be read in the midst of them."""
+    for number, run in enumerate(sorted(one for place in PLACES for one in Path(place).iterdir() if one.is_dir())):
+        shutil.copytree(run, tmp_path / f"{number:02d}-{run.name}")
+    (tmp_path / "05-broken").mkdir()
+    (tmp_path / "05-broken" / "broken.wandb").write_bytes(b"not wandb at all" * 10)
+    return tmp_path
+
+
+def test_two_processes_say_what_one_says_in_the_same_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE", 0.0)
+    monkeypatch.setattr(jobs, "PIECE", 2)
+    alone = check(folder)
+    assert len(alone.runs) > 8 and alone.errors
+    ticks: list[tuple[int, int]] = []
+    assert everything(check(folder, jobs=2, tick=lambda done, total: ticks.append((done, total)))) == everything(alone)
+    assert [done for done, _ in ticks] == list(range(1, ticks[0][1] + 1))
+
+
+def test_what_cannot_leave_this_process_is_judged_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE", -1.0)
+    readers = jobs_of(4)
+    readers[2].held = Path(os.devnull).open()  # noqa: SIM115 (what a file that is open looks like to pickle)
+    assert [one.name for one in jobs.examined(readers, examine_here, jobs=2)] == [one.run.name for one in readers]
+    readers[2].held.close()
+
+
+def jobs_of(count: int) -> list:
+    from rlhealth.sources.places import find_all
+
+    return find_all(PLACES)[:count]
+
+
+def examine_here(reader):
+    from rlhealth.check import examine
+
+    return examine(reader, [])
+
+
+def test_an_interrupt_ends_every_process(folder: Path) -> None:
+    """A check that lasts, of many runs over many processes, is interrupted: it leaves with 130, says so, and nothing of it is left."""
+    for number in range(30):
+        shutil.copytree(folder, folder.parent / "many" / f"{number}")
+    script = "import sys\nfrom rlhealth import jobs\njobs.PATIENCE = 0.0\nfrom rlhealth.cli import main\nif __name__ == '__main__':\n    main()\n"
+    main = folder.parent / "main.py"
+    main.write_text(script)
+    command = [sys.executable, str(main), "check", str(folder.parent / "many"), "--jobs", "3"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=Path(__file__).parents[1])
+    deadline = time.monotonic() + 30
+    while len(alive(running.pid)) < 5 and time.monotonic() < deadline and running.poll() is None:
+        time.sleep(0.02)
+    os.killpg(running.pid, signal.SIGINT)
+    out, said = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, "") and "Traceback" not in said
+    while alive(running.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not alive(running.pid)
+
+
+def alive(session: int) -> list[str]:
+    """Processes that are alive in a session: the first, the two that begin others and keep track, and those."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[3] == str(session) and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+def test_ray_that_is_not_installed_is_said_with_the_line_that_installs_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RlhealthError) as error:
+        check(folder, ray="auto")
+    assert error.value.hint == "pip install 'rlhealth[ray]'"
+
+
+def test_a_cluster_says_what_one_process_says(folder: Path) -> None:
+    """A local Ray cluster is begun for real."""
+    pytest.importorskip("ray", reason="needs Ray: pip install 'rlhealth[ray]'")
+    assert everything(check(folder, ray="local")) == everything(check(folder))
+
+
+def test_a_cluster_that_is_not_there_is_said() -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install 'rlhealth[ray]'")
+    with pytest.raises(RlhealthError, match="no Ray cluster answers"):
+        check(PLACES[0], ray="auto")
+
+
+def test_no_progress_is_shown_where_nobody_looks(capfd: pytest.CaptureFixture[str]) -> None:
+    with Progress("judging") as progress:
+        progress.tick(1, 2)
+    assert capfd.readouterr() == ("", "")
