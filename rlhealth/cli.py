@@ -99,6 +99,7 @@ Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to f
 
 def main() -> None:
     """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
+    _open_streams()
     try:
         app(prog_name="rlhealth")
     except RlhealthError as error:
@@ -116,6 +117,18 @@ def main() -> None:
             f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
         )
         raise SystemExit(2) from None
+
+
+def _open_streams() -> None:
+    """What a stream cannot encode is escaped, and a stream that was closed before the start is one into the void."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 (it lives as long as the process)
 
 
 def fail(error: RlhealthError) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -55,4 +56,14 @@ def write(verdict: Verdict, format: str, look: Look | None = None) -> str:
     if format not in REPORTS:
         raise RlhealthError(f"there is no report format {format!r}", hint=f"the formats are {', '.join(REPORTS)}")
     text: str = import_module(REPORTS[format]).render(verdict, look or Look())
-    return text if text.endswith("\n") else text + "\n"
+    text = text if text.endswith("\n") else text + "\n"
+    return _in_ascii(text, format) if look is not None and look.ascii and not text.isascii() else text
+
+
+def _in_ascii(text: str, format: str) -> str:
+    """The same report for a stream that knows ASCII alone, by the means of its format."""
+    if format in ("html", "junit", "markdown"):
+        return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    if format in ("json", "sarif", "gitlab"):
+        return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    return text.encode("ascii", "backslashreplace").decode("ascii")
