@@ -1,0 +1,37 @@
+"""The suite on every Python that is promised, and with the lowest versions of the dependencies that are promised: `make test-all`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+nox.options.reuse_existing_virtualenvs = True
+PYTHONS = ["3.11", "3.12", "3.13"]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The newest versions."""
+    session.install("--quiet", "--editable", ".[dev]")
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """The lowest version of each dependency that pyproject.toml allows."""
+    constraints = Path(session.create_tmp()) / "lowest.txt"
+    constraints.write_text("".join(f"{one}\n" for one in lowest_versions()))
+    session.install("--quiet", "--constraint", str(constraints), "--editable", ".[dev]")
+    session.run("pip", "list", silent=True)
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+def lowest_versions() -> list[str]:
+    """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run; the tools of its developers may be as new as they like."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in project["dependencies"]]
