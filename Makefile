@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: dev demo test lint fuzz bench wheel docs clean
+.PHONY: dev demo test test-all lint fuzz bench wheel docs clean
 
 dev: .venv/ready
 
@@ -18,12 +18,17 @@ demo: dev
 test: dev
 	$(BIN)/python -m pytest -n 2
 
+# Every Python that is there (nox finds them by their names, such as python3.12), and the lowest versions of the dependencies.
+test-all: dev
+	$(BIN)/nox
+
 lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/rlhealth rules test
 	$(BIN)/rlhealth rules docs --check
+	$(BIN)/python -m tests.audit
 
 docs: dev
 	$(BIN)/rlhealth rules docs --write

@@ -146,7 +146,7 @@ class CsvLog(TextLog):
             try:
                 return pd.read_csv(
                     io.BytesIO(block), sep=self._comma, header=None, names=self._names, index_col=False, keep_default_na=False, na_values=[""],
-                    on_bad_lines="skip", encoding_errors="replace", quoting=quoting, comment="#" if block.startswith(b"#") else None, low_memory=False,
+                    on_bad_lines="skip", float_precision=None if pd.__version__ >= "3" else "round_trip", encoding_errors="replace", quoting=quoting, comment="#" if block.startswith(b"#") else None, low_memory=False,
                 )  # fmt: skip
             except (ValueError, OverflowError, pd.errors.ParserError):
                 return None
