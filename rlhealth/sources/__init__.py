@@ -53,7 +53,8 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
 
     Args:
-        where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`; `-` for stdin.
+        where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`;
+            `s3://bucket/runs` and what else fsspec knows; `-` for stdin.
         source: one kind of `SOURCES` (or "table"), where the runs were written to several.
         reader: how event files are read: "fast", or "tbparse".
 
@@ -71,8 +72,9 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     if where.startswith("trackio://"):
         return list(_module("trackio").find(where))
     if "://" in where:
-        hint = "copy the runs to a folder here, or name wandb://entity/project/run or trackio://project/run"
-        raise RlhealthError(f"{where}: this kind of address is not read", hint=hint, location=where)
+        from rlhealth.sources import remote
+
+        return remote.find(where, source=source, reader=reader)
     path = Path(where).expanduser()
     if not path.exists() and not path.is_symlink():
         raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
