@@ -1,0 +1,179 @@
+"""What is measured: each row imports what it needs, and returns what is timed, which returns how much it read."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.reading import ROOT, TAGS
+
+Timed = Callable[[], int]
+Row = Callable[[Path], Timed]
+
+BARE = '''import typer
+app = typer.Typer(name="bare", no_args_is_help=True)
+def made(number):
+    def command(where: str, fail_on: str = "critical", quiet: bool = False) -> None:
+        """Does one thing."""
+    command.__name__ = f"command{number}"
+    return command
+for number in range(8):
+    app.command()(made(number))
+app()
+'''
+FLOOR = "import typer._adapters, numpy, yaml, google.protobuf.message"
+
+
+def read_all(path: Path) -> Timed:
+    """All scalars of an event file, checksums verified."""
+    import google_crc32c  # noqa: F401 (an import that is not to be timed)
+
+    from rlhealth.sources.tensorboard import find
+
+    def read() -> int:
+        (reader,) = find(path)
+        reader.poll()
+        return sum(len(one) for one in reader.run.series.values())
+
+    return read
+
+
+def check_all(path: Path) -> Timed:
+    """The same, and all rules over it."""
+    import google_crc32c  # noqa: F401
+
+    import rlhealth
+    from rlhealth.rules import load_rules
+    from rlhealth.sources import tensorboard  # noqa: F401
+
+    rules = load_rules()
+    rlhealth.check(ROOT / "fixtures" / "tensorboard", rules=rules)  # what is imported at the first need is there
+
+    def read() -> int:
+        (found,) = rlhealth.check(path, rules=rules).runs
+        return sum(len(one) for one in found.run.series.values())
+
+    return read
+
+
+def command(*words: str) -> Row:
+    """A whole process, timed by the processor time that it took."""
+
+    def row(path: Path) -> Timed:
+        given = [str(path) if word == "PATH" else word for word in words]
+        return lambda: subprocess.run(given, capture_output=True, check=False, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}).returncode
+
+    return row
+
+
+def many(jobs: int, ray: str | None = None) -> Row:
+    """Every run of a folder, over so many processes, or on a Ray cluster that stands already."""
+
+    def row(path: Path) -> Timed:
+        import rlhealth
+        from rlhealth.rules import load_rules
+
+        rules = load_rules()
+        if ray is not None:
+            import ray as cluster
+
+            cluster.init(address=ray, num_cpus=2, log_to_driver=False, configure_logging=False, include_dashboard=False)
+            rlhealth.check(sorted(path.iterdir())[:4], rules=rules, ray=ray)  # its processes have begun
+        return lambda: len(rlhealth.check(path, rules=rules, jobs=jobs, ray=ray).runs)
+
+    return row
+
+
+def tick(path: Path) -> Timed:
+    """A look of a watcher that finds one more step: the median of ten, each timed by itself. The folder holds the run and `more` of it."""
+    from rlhealth.rules import load_rules
+    from rlhealth.sources.tensorboard import find
+    from rlhealth.watching.follower import Follower
+
+    log = next((path / "run").iterdir())
+    more = next((path / "more").iterdir()).read_bytes()
+    whole = log.stat().st_size
+    (reader,) = find(log.parent)
+    follower = Follower(reader, load_rules())
+    follower.look(1)
+    begin = 16 + int.from_bytes(more[:8], "little")
+    size = (len(more) - begin) // 20
+    taken = []
+    for number in range(10):
+        with log.open("ab") as stream:
+            stream.write(more[begin + number * size : begin + (number + 1) * size])
+        began = time.perf_counter()
+        follower.look(1)
+        taken.append(time.perf_counter() - began)
+    assert sum(len(one) for one in reader.run.series.values()) % len(TAGS) == 0
+    os.truncate(log, whole)
+    return lambda: time.sleep(statistics.median(taken)) or len(TAGS)
+
+
+def wandb_file(path: Path) -> Timed:
+    from rlhealth.sources.wandb_file import find
+
+    def read() -> int:
+        (reader,) = find(path / "run-x.wandb")
+        reader.poll()
+        return sum(len(one) for one in reader.run.series.values())
+
+    return read
+
+
+def trainer_state(path: Path) -> Timed:
+    from rlhealth.sources import find_readers
+
+    def read() -> int:
+        (reader,) = find_readers(str(path / "trainer_state.json"))
+        reader.poll()
+        return sum(len(one) for one in reader.run.series.values())
+
+    return read
+
+
+def stdlib_json(name: str) -> Row:
+    return lambda path: lambda: len(json.loads((path / name).read_bytes()))
+
+
+def orjson_whole(name: str) -> Row:
+    def row(path: Path) -> Timed:
+        import orjson
+
+        return lambda: len(orjson.loads((path / name).read_bytes()))
+
+    return row
+
+
+def each_line(loads: str) -> Row:
+    """The rows of the wandb file as lines of JSON, one after the other."""
+
+    def row(path: Path) -> Timed:
+        parse = __import__(loads).loads
+        return lambda: sum(1 for line in (path / "rows.jsonl").read_bytes().splitlines() if parse(line))
+
+    return row
+
+
+PYTHON = sys.executable
+#: Table -> (what is measured, by its label; the first is what the others are set against).
+TABLES: dict[str, dict[str, Row]] = {
+    "check": {"read all scalars": read_all, "check, all rules": check_all},
+    "start-up": {
+        "a bare typer app, --help": command(PYTHON, "-c", BARE, "--help"),
+        "rlhealth --help": command(PYTHON, "-m", "rlhealth", "--help"),
+        "wandb --help": command(PYTHON, "-m", "wandb", "--help"),
+        "imports no check can do without": command(PYTHON, "-c", FLOOR),
+        "rlhealth check, a run of 200 steps": command(PYTHON, "-m", "rlhealth", "check", "PATH"),
+    },
+    "many": {"one process": many(1), "two processes": many(2), "Ray, two cores": many(1, "local")},
+    "tick": {"a tick of watch": tick},
+    "wandb": {"rlhealth": wandb_file, "orjson, line by line": each_line("orjson"), "json, line by line": each_line("json")},
+    "trainer_state": {"rlhealth": trainer_state, "orjson": orjson_whole("trainer_state.json"), "json": stdlib_json("trainer_state.json")},
+}
