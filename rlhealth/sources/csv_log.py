@@ -30,7 +30,7 @@ _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row a run: no history.
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
-LONGEST_CELL = 16 << 20
+LONGEST_CELL = 1 << 20
 STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
 LONGEST_HEADER = 4 << 20
 
@@ -49,6 +49,7 @@ class CsvLog(TextLog):
         self._given = list(names)
         self._names: list[str] = list(names)
         self._comma = ","
+        self._columns = 0
         self._open = b""
         self._several: dict[str, Rows] = {}
         self._exports: list[CsvLog] = []
@@ -96,7 +97,8 @@ class CsvLog(TextLog):
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
         waiting = f"{self.path.name}: a quote behind line {self.text.line} is not closed; what follows it is waited for"
-        return super().problems() + ([waiting] if self._open else [])
+        wide = f"{self.path.name}: it has {self._columns:,} columns, of which the first {MOST_TAGS:,} were read"
+        return super().problems() + ([waiting] if self._open else []) + ([wide] if self._columns > MOST_TAGS else [])
 
     def _is_whole(self, rest: bytes) -> bool:
         """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""
@@ -174,7 +176,7 @@ class CsvLog(TextLog):
         if set(cells) >= RUN_TABLE:
             hint = "export the history of a run: open a chart's menu, Export, CSV"
             raise RlhealthError(f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path))
-        self._names = _unique(cells[:MOST_TAGS])
+        self._names, self._columns = _unique(cells[:MOST_TAGS]), len(cells)
         side_by_side = [name for name in cells if " - " in name]
         if side_by_side and len(side_by_side) >= len(cells) - 2:
             for name in dict.fromkeys(name.rpartition(" - ")[0] for name in side_by_side):

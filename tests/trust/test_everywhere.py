@@ -20,7 +20,9 @@ BARE = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
 def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command with nothing in its environment but what is given, and no terminal."""
     command = [sys.executable, "-m", "rlhealth", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=BARE | environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True, errors="replace")
+    return subprocess.run(
+        command, cwd=cwd, env=BARE | environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True, errors="replace"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,14 @@ def test_a_terminal_of_any_width_is_never_overrun(columns: int) -> None:
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen([sys.executable, "-m", "rlhealth", "check", str(SICK)], cwd=ROOT, env=BARE | {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}, stdout=theirs, stderr=theirs, stdin=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rlhealth", "check", str(SICK)],
+        cwd=ROOT,
+        env=BARE | {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
+        stdout=theirs,
+        stderr=theirs,
+        stdin=theirs,
+    )
     os.close(theirs)
     said = b""
     while True:
@@ -76,7 +85,17 @@ def test_a_file_system_that_cannot_be_written_is_no_hindrance(tmp_path: Path) ->
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed").chmod(0o500)
     for place in (FIXTURES / "runs", FIXTURES / "wandb", FIXTURES / "trainer_state", FIXTURES / "tables"):
-        done = run("check", place, "-f", "json", cwd=tmp_path / "closed", HOME=str(tmp_path / "closed"), TMPDIR="/proc/self", WANDB_DIR="/proc/self", XDG_CACHE_HOME="/proc/self")
+        done = run(
+            "check",
+            place,
+            "-f",
+            "json",
+            cwd=tmp_path / "closed",
+            HOME=str(tmp_path / "closed"),
+            TMPDIR="/proc/self",
+            WANDB_DIR="/proc/self",
+            XDG_CACHE_HOME="/proc/self",
+        )
         assert done.returncode in (0, 1, 2)
         assert '"runs": [\n' in done.stdout, done.stderr
         assert "internal error" not in done.stderr
@@ -92,6 +111,8 @@ def test_a_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["stdout", "stdin", "pipe"])
 def test_a_closed_stream_is_no_internal_error(closed: str) -> None:
     redirect = {"stdout": ">&-", "stdin": "<&-", "pipe": "| head -c 1 >/dev/null"}[closed]
-    done = subprocess.run(["bash", "-c", f"{sys.executable} -m rlhealth check {SICK} {redirect}"], cwd=ROOT, env=BARE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m rlhealth check {SICK} {redirect}"], cwd=ROOT, env=BARE, capture_output=True, text=True, check=False
+    )
     assert "internal error" not in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
