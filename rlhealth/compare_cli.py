@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rlhealth import cli
+from rlhealth import flags, printing
 from rlhealth.errors import RlhealthError
 
 KnownGood = Annotated[
@@ -17,20 +17,20 @@ Hold = Annotated[int, typer.Option("--for", min=1, help="For how many points in 
 
 
 def compare(
-    where: cli.Where,
+    where: flags.Where,
     baseline: KnownGood,
     hold: Hold = 5,
     ignore: IgnoreMetric = None,
-    fail_on: Annotated[cli.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit 1).")] = cli.FailOn.warning,
-    exit_zero: cli.ExitZero = False,
-    min_steps: cli.MinSteps = None,
-    format: cli.Formats = None,
-    output: cli.Outputs = None,
-    source: cli.SourceFlag = None,
-    alias: cli.Alias = None,
-    config: cli.Config = None,
-    color: cli.ColorFlag = cli.Color.auto,
-    width: cli.Width = None,
+    fail_on: Annotated[flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit 1).")] = flags.FailOn.warning,
+    exit_zero: flags.ExitZero = False,
+    min_steps: flags.MinSteps = None,
+    format: flags.Formats = None,
+    output: flags.Outputs = None,
+    source: flags.SourceFlag = None,
+    alias: flags.Alias = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
+    width: flags.Width = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show runs that stayed inside, too, and every note.")] = False,
 ) -> None:
@@ -45,10 +45,10 @@ def compare(
     for name in ignore or ():
         if meaning(name) is None:
             raise RlhealthError(f"--ignore {name}: no such metric", hint="`rlhealth metrics WHERE` lists the names")
-    settings = cli.settings_of(config)
+    settings = flags.settings_of(config)
     verdict = compare_runs(
-        where, baseline, source=source, gate=cli._gate(fail_on, exit_zero, (), cli._first(min_steps, settings.min_steps)),
-        aliases={**settings.aliases, **cli._aliases(alias)}, ignore=dict.fromkeys(ignore or (), "--ignore"), hold=hold,
+        where, baseline, source=source, gate=flags.gate_of(fail_on, exit_zero, (), flags.first_said(min_steps, settings.min_steps)),
+        aliases={**settings.aliases, **flags.aliases_of(alias)}, ignore=dict.fromkeys(ignore or (), "--ignore"), hold=hold,
     )  # fmt: skip
-    cli.report(verdict, format, output, cli.look_of(color, width, quiet, show_all))
+    printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rlhealth import cli
+from rlhealth import flags, printing
 
 ExportFlag = Annotated[
     Path | None,
@@ -17,14 +17,14 @@ ExportFlag = Annotated[
 
 
 def metrics(
-    where: cli.Where,
+    where: flags.Where,
     export: ExportFlag = None,
-    source: cli.SourceFlag = None,
-    rules: cli.RulesDir = None,
-    alias: cli.Alias = None,
-    config: cli.Config = None,
-    color: cli.ColorFlag = cli.Color.auto,
-    width: cli.Width = None,
+    source: flags.SourceFlag = None,
+    rules: flags.RulesDir = None,
+    alias: flags.Alias = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
+    width: flags.Width = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show every unrecognised tag.")] = False,
 ) -> None:
@@ -38,17 +38,17 @@ def metrics(
     from rlhealth.rules import load_rules
     from rlhealth.settings import apply
 
-    settings = cli.settings_of(config)
+    settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    verdict = check(where, source=source, rules=judged_by, aliases={**settings.aliases, **cli._aliases(alias)})
+    verdict = check(where, source=source, rules=judged_by, aliases={**settings.aliases, **flags.aliases_of(alias)})
     if export is not None:
         from rlhealth.export import export as write_table
 
         rows = write_table(((one.run, one.translation) for one in verdict.runs), export)
         sys.stdout.write(f"{rows} points of {len(verdict.runs)} run{'' if len(verdict.runs) == 1 else 's'} written to {export}\n")
     else:
-        sys.stdout.write(render([inventory(one, judged_by) for one in verdict.runs], verdict.errors, cli.look_of(color, width, quiet, show_all)))
+        sys.stdout.write(render([inventory(one, judged_by) for one in verdict.runs], verdict.errors, flags.look_of(color, width, quiet, show_all)))
     if export is not None or not verdict.runs:
         for error in verdict.errors:
-            cli.print_error(error)
+            printing.print_error(error)
     raise SystemExit(0 if verdict.runs and not verdict.errors else 2)

@@ -8,22 +8,22 @@ from typing import Annotated
 
 import typer
 
-from rlhealth import cli
+from rlhealth import flags, printing
 from rlhealth.errors import RlhealthError
 
 
 def report(
-    where: cli.Where,
+    where: flags.Where,
     output: Annotated[Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = Path("health.html"),
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    fail_on: cli.FailOnFlag = None,
-    source: cli.SourceFlag = None,
-    rules: cli.RulesDir = None,
-    select: cli.Select = None,
-    ignore: cli.IgnoreFlag = None,
-    alias: cli.Alias = None,
-    baseline: cli.BaselineFlag = None,
-    config: cli.Config = None,
+    fail_on: flags.FailOnFlag = None,
+    source: flags.SourceFlag = None,
+    rules: flags.RulesDir = None,
+    select: flags.Select = None,
+    ignore: flags.IgnoreFlag = None,
+    alias: flags.Alias = None,
+    baseline: flags.BaselineFlag = None,
+    config: flags.Config = None,
 ) -> None:
     """Write the answer as one web page, for people.
 
@@ -35,15 +35,15 @@ def report(
     from rlhealth.rules import check_names, choose, load_rules
     from rlhealth.settings import apply
 
-    settings = cli.settings_of(config)
+    settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     check_names(judged_by, ignore or (), "--ignore")
     verdict = check(
-        where, source=source, rules=choose(judged_by, select or settings.select), gate=cli._gate(fail_on or cli.FailOn.never, False),
-        aliases={**settings.aliases, **cli._aliases(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        where, source=source, rules=choose(judged_by, select or settings.select), gate=flags.gate_of(fail_on or flags.FailOn.never, False),
+        aliases={**settings.aliases, **flags.aliases_of(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,
     )  # fmt: skip
-    text = write(verdict, "html", cli.look_of(cli.Color.never, None, False, True))
+    text = write(verdict, "html", flags.look_of(flags.Color.never, None, False, True))
     to_stdout = str(output) == "-"
     try:
         sys.stdout.write(text) if to_stdout else output.write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def report(
     except OSError as error:
         raise RlhealthError(f"{output}: {error.strerror}", hint="-o takes a file in a folder that exists", location=str(output)) from None
     for unread in verdict.errors:
-        cli.print_error(unread)
+        printing.print_error(unread)
     if not to_stdout:
         sys.stdout.write(f"{output}: {words.closing(verdict)}\n")
     if open_it and not to_stdout:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth import cli
+from rlhealth import flags
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _rules(added: list[Path] | None, config: Path | None) -> tuple[list[Rule], l
     from rlhealth.rules import load_rules, shipped_rules
     from rlhealth.settings import apply
 
-    settings = cli.settings_of(config)
+    settings = flags.settings_of(config)
     folders = [*settings.rule_folders, *(added or ())]
     return apply(settings, load_rules(*folders)), [shipped_rules(), *folders]
 
@@ -39,8 +39,8 @@ def _put(text: str) -> None:
 @rules_app.command("list")
 def list_(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ID|FAMILY]...", help="These only.", show_default=False)] = None,
-    rules: cli.RulesDir = None,
-    config: cli.Config = None,
+    rules: flags.RulesDir = None,
+    config: flags.Config = None,
 ) -> None:
     """List the rules: id, family, severity, title; tab-separated when piped."""
     from rlhealth.commands_rules import list_text
@@ -52,8 +52,8 @@ def list_(
 
 def explain(
     names: Annotated[list[str], typer.Argument(metavar="ID|FAMILY...", help="Rules or families.", show_default=False)],
-    rules: cli.RulesDir = None,
-    config: cli.Config = None,
+    rules: flags.RulesDir = None,
+    config: flags.Config = None,
 ) -> None:
     """Say when a rule fires, why it matters, what to try, where its limits come from, and how it is tested."""
     from rlhealth.commands_rules import explain_text
@@ -67,7 +67,7 @@ def test(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Rule files, their tests, or folders of them; the shipped rules where not given.", show_default=False)
     ] = None,
-    rules: cli.RulesDir = None,
+    rules: flags.RulesDir = None,
 ) -> None:
     """Check rule files and run their cases: 0 all as expected, 1 not, 2 a file cannot be used."""
     from rlhealth.commands_rules import test_text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth import cli
+from rlhealth import flags, printing
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -79,17 +79,17 @@ def watch(
     stop_pid: StopPid = None,
     stop_command: StopCommand = None,
     grace: Grace = 30.0,
-    fail_on: cli.FailOnFlag = None,
-    exit_zero: cli.ExitZero = False,
-    format: cli.Formats = None,
-    output: cli.Outputs = None,
-    source: cli.SourceFlag = None,
-    rules: cli.RulesDir = None,
-    select: cli.Select = None,
-    ignore: cli.IgnoreFlag = None,
-    alias: cli.Alias = None,
-    config: cli.Config = None,
-    color: cli.ColorFlag = cli.Color.auto,
+    fail_on: flags.FailOnFlag = None,
+    exit_zero: flags.ExitZero = False,
+    format: flags.Formats = None,
+    output: flags.Outputs = None,
+    source: flags.SourceFlag = None,
+    rules: flags.RulesDir = None,
+    select: flags.Select = None,
+    ignore: flags.IgnoreFlag = None,
+    alias: flags.Alias = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
 ) -> None:
     """Follow runs while they are written: tell each finding once, and stop a lost run if asked to.
 
@@ -100,8 +100,8 @@ def watch(
         raise RlhealthError("watch: no run is named", hint="rlhealth watch ./runs/exp1, or rlhealth watch --wandb entity/project/run")
     if "-" in places:
         raise RlhealthError("watch: standard input cannot be looked at twice", hint="name the log file itself, or pipe it into rlhealth check -")
-    subject = _subject(places, cli.settings_of(config), source, interval, fail_on, exit_zero, rules, select, ignore, alias)
-    look = cli.look_of(color, None, False, False)
+    subject = _subject(places, flags.settings_of(config), source, interval, fail_on, exit_zero, rules, select, ignore, alias)
+    look = flags.look_of(color, None, False, False)
     live = sys.stdout.isatty() and not look.piped and os.environ.get("TERM") != "dumb" and not _writes_to_stdout(format, output)
     from rlhealth.watch import Limits
 
@@ -110,12 +110,12 @@ def watch(
     if stopping is not None:
         sys.stderr.write(f"{stopping}\n")
     verdict = _run(subject, Limits(until_step, timeout), look, live, actions, stopping, quiet_stdout=_writes_to_stdout(format, output))
-    cli.report(verdict, format, output, cli.look_of(color, None, False, False))
+    printing.report(verdict, format, output, flags.look_of(color, None, False, False))
     raise SystemExit(1 if stopping is not None and stopping.done else verdict.exit_code)
 
 
 def _subject(
-    places: Sequence[str], settings: Settings, source: str | None, interval: float | None, fail_on: cli.FailOn | None, exit_zero: bool,
+    places: Sequence[str], settings: Settings, source: str | None, interval: float | None, fail_on: flags.FailOn | None, exit_zero: bool,
     rules: Sequence[Path] | None, select: Sequence[str] | None, ignore: Sequence[str] | None, alias: list[str] | None,
 ) -> Watch:  # fmt: skip
     from rlhealth.rules import choose, load_rules
@@ -123,9 +123,9 @@ def _subject(
     from rlhealth.watch import Watch
 
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    gate = cli._gate(fail_on or cli.FailOn(settings.fail_on or "critical"), exit_zero)
+    gate = flags.gate_of(fail_on or flags.FailOn(settings.fail_on or "critical"), exit_zero)
     return Watch(
-        places, choose(judged_by, select or settings.select), source=source, gate=gate, aliases={**settings.aliases, **cli._aliases(alias)},
+        places, choose(judged_by, select or settings.select), source=source, gate=gate, aliases={**settings.aliases, **flags.aliases_of(alias)},
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, interval=interval,
     )  # fmt: skip
 
