@@ -77,13 +77,20 @@ class Shared:
     def between(self, start: int, until: int) -> tuple[Ints, Floats]:
         """Steps and measured values of its points from number `start` on, up to and including step `until`."""
         steps, values = self.operand.advance(until)
-        if len(steps):
-            done = min((one.seen for one in self.takers), default=start) - self.dropped
-            self.steps = np.concatenate([self.steps[done:], steps])
-            self.values = np.concatenate([self.values[done:], values])
-            self.dropped += done
+        if not len(self.steps):
+            self.steps, self.values = steps, values
+        elif len(steps):
+            self.steps = np.concatenate([self.steps, steps])
+            self.values = np.concatenate([self.values, values])
         part = slice(start - self.dropped, int(np.searchsorted(self.steps, until, side="right")))
         return self.steps[part], self.values[part]
+
+    def forget(self) -> None:
+        """Drops what all have taken."""
+        done = min(one.seen for one in self.takers) - self.dropped
+        if done:
+            self.steps, self.values = self.steps[done:].copy(), self.values[done:].copy()
+            self.dropped += done
 
 
 class Taker:
@@ -104,6 +111,7 @@ class Taker:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
         steps, values = self.shared.between(self.seen, until)
         self.seen += len(steps)
+        self.shared.forget()
         return steps, values
 
 
@@ -146,7 +154,7 @@ class Held:
         place = held + np.cumsum(known) - 1 if same else np.searchsorted(self.steps, steps, side="right") - 1
         found = np.where(place >= 0, self.values[np.maximum(place, 0)], np.nan)
         keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
-        self.steps, self.values = self.steps[keep:], self.values[keep:]
+        self.steps, self.values = self.steps[keep:].copy(), self.values[keep:].copy()
         return found
 
 
