@@ -219,7 +219,7 @@ def test_a_process_that_is_gone_or_whose_number_went_to_another_is_left_alone(tm
     assert "had ended already" in how({})
 
 
-@pytest.mark.parametrize("pid", [0, 1, -1, os.getpid(), os.getppid(), 2**22 + 1])
+@pytest.mark.parametrize("pid", [0, 1, -1, os.getpid(), os.getppid(), 2**22 + 1], ids=["everyone", "init", "all", "the watch itself", "its parent", "nobody"])
 def test_what_must_not_be_stopped_is_refused(pid: int) -> None:
     with pytest.raises(RlhealthError, match=f"--stop-pid {pid}"):
         Process(pid)
