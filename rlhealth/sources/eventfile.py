@@ -149,7 +149,9 @@ class EventFile:
                 return at
             if length < 0 and not more and not any(raw[at:size]):
                 return at  # zeros up to the end: room that was allotted and is not yet written
-            number = self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]) if 0 <= length and end <= size else -1
+            number = (
+                self._take(bytes(raw[at + HEADER : end - FOOTER]), struct.unpack_from("<I", buffer, end - FOOTER)[0]) if length >= 0 and end <= size else -1
+            )
             if number < 0:
                 self.lost.append(base + at)
                 self._searching, self._pattern = True, None

@@ -1,4 +1,4 @@
-"""Runs in an object store (s3://, gs://, hf://, whatever fsspec knows): what is new of each log is copied into a private folder, and read there."""
+"""Runs in an object store (s3://, gs://, hf:// and a few more that fsspec knows): what is new of each log is copied into a private folder, and read there."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.walk import PASSED_BY, kind_of
 
+STORES = ("file", "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "memory")  # file and memory are fsspec's own, for trying things out
 INSTALL = "pip install 'rlhealth[remote]'"
 FRESH = 1.0  # seconds for which a listing serves: the readers of many runs poll one after the other
 PIECE = 16 << 20  # bytes asked for at once of one object …
@@ -199,19 +200,19 @@ class Remote:
 
 
 def _store(where: str) -> tuple[Any, str]:
+    kind = where.partition("://")[0]
+    if kind not in STORES:
+        hint = "s3://bucket/runs, gs://bucket/runs, hf://datasets/user/name, wandb://entity/project/run or trackio://project/run"
+        raise RlhealthError(f"{where}: this kind of address is not read", hint=hint, location=where)
     try:
         import fsspec
     except ImportError:
         raise RlhealthError(f"{where}: object stores are read with fsspec, which is not installed here", hint=INSTALL, location=where) from None
-    kind = where.partition("://")[0]
     try:
         store, path = fsspec.core.url_to_fs(where)
         return store, str(path).rstrip("/")
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         raise RlhealthError(f"{where}: {kind}:// cannot be read here: {error}", hint=INSTALL, location=where) from None
-    except ValueError:
-        hint = "s3://bucket/runs, gs://bucket/runs, hf://datasets/user/name, wandb://entity/project/run or trackio://project/run"
-        raise RlhealthError(f"{where}: this kind of address is not read", hint=hint, location=where) from None
 
 
 def _failures() -> tuple[type[Exception], ...]:
