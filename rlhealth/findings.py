@@ -225,8 +225,11 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 nothing at or above the gate, 1 a finding at or above it, 2 no answer for some run; where 1 and 2 apply, 2."""
-        if self.errors or not self.runs or any(run.no_answer for run in self.runs):
+        """0 nothing at or above the gate, 1 a finding at or above it, 2 no whole answer for some run; where 1 and 2 apply, 2.
+
+        A run of which records were lost has an answer for what was intact, and not a whole one: it does not pass.
+        """
+        if self.errors or not self.runs or any(run.no_answer or run.run.problems for run in self.runs):
             return 0 if self.gate.exit_zero and self.runs else 2
         failed = any(self.gate.hits(run.findings) for run in self.runs) or bool(self.unmet)
         return 1 if failed and not self.gate.exit_zero else 0

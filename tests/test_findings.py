@@ -52,6 +52,14 @@ def test_a_run_that_nothing_could_judge_is_unknown_and_leaves_with_2() -> None:
     assert Verdict([silent, run_with()]).exit_code == 2
 
 
+def test_a_run_of_which_records_were_lost_is_judged_and_does_not_pass() -> None:
+    damaged = run_with()
+    damaged.run.problems.append("3 damaged records skipped at byte 8812")
+    assert damaged.verdict == "healthy"
+    assert Verdict([damaged]).exit_code == 2
+    assert Verdict([damaged], gate=Gate(exit_zero=True)).exit_code == 0
+
+
 def test_no_runs_at_all_leave_with_2() -> None:
     assert Verdict([]).exit_code == 2
     assert Verdict([], gate=Gate(exit_zero=True)).exit_code == 2

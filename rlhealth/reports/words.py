@@ -169,5 +169,8 @@ def hidden(verdict: Verdict) -> str:
     """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty where all was."""
     ignored = sum(len(run.ignored) for run in verdict.runs)
     skipped = len({one.rule for run in verdict.runs for one in run.skipped})
-    parts = ([f"{ignored} ignored"] if ignored else []) + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
+    damaged = sum(bool(run.run.problems) for run in verdict.runs)
+    parts = (
+        ([f"{damaged} damaged"] if damaged else []) + ([f"{ignored} ignored"] if ignored else []) + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
+    )
     return ", ".join(parts)

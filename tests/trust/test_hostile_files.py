@@ -81,9 +81,9 @@ def tagged(tag: bytes) -> bytes:
 HEAD = event_record(struct.pack("<Bd", 9, 1.7e9) + b"\x1a\x0dbrain.Event:2")
 ROW = b'{"step": %d, "loss": 0.5}\n'
 CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
-    "an event that says it has 2^60 bytes": ("events.out.tfevents.1.a", lambda: EVENTS + length(1 << 60) + b"x" * 100, 1, "damaged record"),
+    "an event that says it has 2^60 bytes": ("events.out.tfevents.1.a", lambda: EVENTS + length(1 << 60) + b"x" * 100, 2, "damaged record"),
     "an event that says it has 2^31 bytes": ("events.out.tfevents.1.a", lambda: EVENTS + length((1 << 31) - 1) + b"x" * 100, 1, ""),
-    "an event of 2^30 bytes that are not there": ("events.out.tfevents.1.a", lambda: EVENTS[:88] + length(1 << 30) + EVENTS[88:], 1, "damaged record"),
+    "an event of 2^30 bytes that are not there": ("events.out.tfevents.1.a", lambda: EVENTS[:88] + length(1 << 30) + EVENTS[88:], 2, "damaged record"),
     "tags of a megabyte": (
         "events.out.tfevents.1.a",
         lambda: HEAD + b"".join(tagged(b"%d" % one + b"t" * (1 << 20)) for one in range(30)),
@@ -113,7 +113,7 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
     "a list of three million lists": ("a.json", lambda: b"[" * 3_000_000, 2, "no metrics found"),
     "braces that never close": ("train.log", lambda: (b"{'" * 200_000 + b"\n") * 3, 2, "no metrics found"),
     "a table of a million bars": ("train.log", lambda: (b"| " * 400_000 + b"\n") * 2, 2, "no metrics found"),
-    "a quote that never ends": ("a.csv", lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000, 0, "a quote behind line 2 is not closed"),
+    "a quote that never ends": ("a.csv", lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000, 2, "a quote behind line 2 is not closed"),
     "a wandb record of 200 MB": ("run-a.wandb", lambda: wandb_log([b"\x08\x01\x12" + b"\xff" * (200 << 20)]), 2, "damaged from byte 67,108,864"),
 }
 
