@@ -162,7 +162,7 @@ TRL (legacy PPO, current PPO, GRPO old and new) and Stable-Baselines3 PPO.
 
 *Sick runs seen*: any warning in a family that the label expects or accepts. *Right family*: expected families that were named. *Alarms*: healthy runs
 with a warning that the label does not accept. The tools other than rldoctor judge the loss of supervised training, and say so; they are here because
-people point them at these runs.
+people point them at these runs. rlprobe and rlwatch record a run from inside and read no log that was written; they are not in the table.
 """
 
 
