@@ -137,7 +137,7 @@ def check(
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     with Progress("reading and judging") as progress:
         verdict = check_runs(
-            flags.places_of(where, wandb), choice=Choice(source, reader.value, last, state), rules=choose(judged_by, select or settings.select), gate=gate,
+            flags.places_of("check", where, wandb), choice=Choice(source, reader.value, last, state), rules=choose(judged_by, select or settings.select), gate=gate,
             aliases={**settings.aliases, **flags.aliases_of(alias)}, ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=accepted,
             jobs=jobs or cores(), ray=ray, tick=progress.tick,
         )  # fmt: skip

@@ -42,14 +42,9 @@ class Color(StrEnum):
     never = "never"
 
 
-Where = Annotated[
-    list[str],
-    typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
-]
-Places = Annotated[
-    list[str] | None,
-    typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False),
-]
+_RUNS = typer.Argument(help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.", show_default=False)
+Where = Annotated[list[str], _RUNS]
+Places = Annotated[list[str] | None, _RUNS]
 FailOnFlag = Annotated[
     FailOn | None, typer.Option("--fail-on", help="The least severity that makes the check fail (exit 1); critical where not given.", show_default=False)
 ]
@@ -87,11 +82,11 @@ Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to f
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")]
 
 
-def places_of(where: list[str] | None, wandb: list[str] | None) -> list[str]:
-    """Everything that was named as a place of runs. Raises RlhealthError where nothing was."""
+def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:
+    """Everything that was named to a command as a place of runs. Raises RlhealthError where nothing was."""
     places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
     if not places:
-        raise RlhealthError("no run is named", hint="rlhealth check ./runs/exp1, or rlhealth check --wandb entity/project/run")
+        raise RlhealthError(f"{command}: no run is named", hint=f"rlhealth {command} ./runs/exp1, or rlhealth {command} --wandb entity/project/run")
     return places
 
 

@@ -95,9 +95,7 @@ def watch(
 
     Leaves when the run is over, or with q or Ctrl-C, with the report and exit code that `check` would give.
     """
-    places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
-    if not places:
-        raise RlhealthError("watch: no run is named", hint="rlhealth watch ./runs/exp1, or rlhealth watch --wandb entity/project/run")
+    places = flags.places_of("watch", where, wandb)
     if "-" in places:
         raise RlhealthError("watch: standard input cannot be looked at twice", hint="name the log file itself, or pipe it into rlhealth check -")
     subject = _subject(places, flags.settings_of(config), source, interval, fail_on, exit_zero, rules, select, ignore, alias)

@@ -47,12 +47,17 @@ def wandb_file(raw: bytes) -> bytes:
 
 
 def wandb_log(records: Iterable[bytes]) -> bytes:
-    """The records framed as LevelDB frames them."""
-    written = bytearray(WANDB_HEADER)
+    """A `.wandb` file of those records."""
+    return WANDB_HEADER + wandb_frames(records)
+
+
+def wandb_frames(records: Iterable[bytes], position: int = len(WANDB_HEADER)) -> bytes:
+    """The records as LevelDB frames them, for a file that is `position` bytes long so far."""
+    written = bytearray()
     for record in records:
         at, begun = 0, False
         while not begun or at < len(record):
-            room = BLOCK - len(written) % BLOCK
+            room = BLOCK - (position + len(written)) % BLOCK
             if room < 7:
                 written += bytes(room)
                 continue

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from wandb.proto import wandb_internal_pb2 as pb
 
-BLOCK = 32768
-HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
-
-
-def frame(records: Iterable[bytes], position: int = len(HEADER)) -> bytes:
-    """The records as fragments, for a file that is `position` bytes long so far."""
-    written = bytearray()
-    for data in records:
-        at, begun = 0, False
-        while not begun or at < len(data):
-            room = BLOCK - (position + len(written)) % BLOCK
-            if room < 7:
-                written += bytes(room)
-                continue
-            part = data[at : at + room - 7]
-            last = at + len(part) == len(data)
-            kind = (4 if begun else 1) if last else (3 if begun else 2)
-            written += struct.pack("<IHB", zlib.crc32(part, zlib.crc32(bytes([kind]))), len(part), kind) + part
-            at, begun = at + len(part), True
-    return bytes(written)
+from tests.fuzz.framing import BLOCK
+from tests.fuzz.framing import WANDB_HEADER as HEADER
+from tests.fuzz.framing import wandb_frames as frame
 
 
 def unframe(log: bytes) -> list[bytes]:
