@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import string
 from collections.abc import Iterable, Iterator
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from rlhealth.checked import checked, meant
 from rlhealth.errors import RlhealthError
 from rlhealth.measures import MEASURES
 
@@ -98,8 +98,7 @@ class Condition(Strict):
     @model_validator(mode="after")
     def _whole(self) -> Condition:
         if self.measure not in MEASURES:
-            near = difflib.get_close_matches(self.measure, MEASURES, 1)
-            raise ValueError(f"no measure `{self.measure}`" + (f"; did you mean `{near[0]}`?" if near else f"; there are {', '.join(MEASURES)}"))
+            raise ValueError(f"no measure `{self.measure}`" + (meant(self.measure, MEASURES) or f"; there are {', '.join(MEASURES)}"))
         if sum(one is not None for one in (self.above, self.below, self.equals)) != 1:
             raise ValueError("needs exactly one of `above`, `below` and `equals`")
         if (self.measure == "share") != (self.where is not None):
@@ -213,8 +212,7 @@ class Rule(Strict):
             except ValueError as error:
                 raise ValueError(f"{str(error).lower()} in `{text[:60]}`; write {{{{ and }}}} for braces that are meant as such") from None
         if self.family not in FAMILIES:
-            near = difflib.get_close_matches(self.family, FAMILIES, 1)
-            raise ValueError(f"no family `{self.family}`" + (f"; did you mean `{near[0]}`?" if near else ""))
+            raise ValueError(f"no family `{self.family}`" + meant(self.family, FAMILIES))
         if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
             raise ValueError("a diagnosis has `cause`, every other rule has `when`")
         return self
@@ -294,12 +292,10 @@ def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
 
 def check_names(rules: Iterable[Rule], names: Iterable[str], said_in: str) -> None:
     """Raises RlhealthError for a name that is neither a rule's id nor a family."""
-    known = sorted({rule.id for rule in rules} | set(FAMILIES))
+    known = {rule.id for rule in rules} | set(FAMILIES)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            meant = f"; did you mean `{near[0]}`?" if near else ""
-            raise RlhealthError(f"{said_in} {name}: no such rule or family{meant}", hint="`rlhealth rules list` shows them")
+            raise RlhealthError(f"{said_in} {name}: no such rule or family{meant(name, known)}", hint="`rlhealth rules list` shows them")
 
 
 def read_rule(text: str, location: str) -> Rule:
@@ -315,23 +311,7 @@ def read_rule(text: str, location: str) -> Rule:
         single = {key: value for key, value in raw["when"].items() if key not in ("for", "clear")}
         marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
         raw = raw | {"when": {"all": [single]} | {key: raw["when"][key] for key in ("for", "clear") if key in raw["when"]}}
-    try:
-        return Rule.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        paths = (first["loc"][:end] for end in range(len(first["loc"]), -1, -1))
-        line, column = next((marks[path] for path in paths if path in marks), (1, 1))
-        raise RlhealthError(f"{location}:{line}:{column}: {_said(first)}", hint="`rlhealth rules schema` prints what a rule may hold") from None
-
-
-def _said(error: Any) -> str:
-    name = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        known = {field.alias or name for model in (Rule, When, Condition, Worse, Cause) for name, field in model.model_fields.items()}
-        near = difflib.get_close_matches(str(error["loc"][-1]), known, 1)
-        message = "unknown key" + (f"; did you mean `{near[0]}`?" if near else "")
-    return f"{name}: {message}" if name else message
+    return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints what a rule may hold")
 
 
 Marks = dict[tuple[Any, ...], tuple[int, int]]
