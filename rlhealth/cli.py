@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rlhealth import __version__, compare_cli, flags, inventory_cli, printing, report_cli, rules_cli, watch_cli
+from rlhealth import __version__, compare_cli, flags, inventory_cli, printing, process, report_cli, rules_cli, watch_cli
 from rlhealth.errors import RlhealthError
 
 app = typer.Typer(
@@ -27,7 +28,8 @@ def main() -> None:
     """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
     _open_streams()
     try:
-        app(prog_name="rlhealth")
+        with process.settled():
+            app(prog_name="rlhealth")
     except RlhealthError as error:
         fail(error)
     except KeyboardInterrupt:
@@ -43,6 +45,8 @@ def main() -> None:
             f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
         )
         raise SystemExit(2) from None
+    finally:
+        gc.freeze()  # the process ends here: nobody has to look for garbage in what it leaves
 
 
 def _open_streams() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import RunVerdict, strict
+from rlhealth.process import users_environment
 from rlhealth.reports import words
 from rlhealth.reports.json_report import one_finding
 from rlhealth.watching.changes import Change
@@ -76,7 +77,7 @@ def run_command(command: Sequence[str], document: Mapping[str, Any], *, timeout:
         "RLHEALTH_CHANGE": document.get("change"), "RLHEALTH_RUN": document.get("run"), "RLHEALTH_RULE": finding.get("rule"),
         "RLHEALTH_SEVERITY": finding.get("severity"), "RLHEALTH_STEP": finding.get("raised_step"), "RLHEALTH_VERDICT": document.get("verdict"),
     }  # fmt: skip
-    environment = os.environ | {key: words.clean(value) for key, value in said.items() if value is not None}
+    environment = users_environment() | {key: words.clean(value) for key, value in said.items() if value is not None}
     output = sys.stderr if shown and _has_file(sys.stderr) else subprocess.DEVNULL
     try:
         process = subprocess.Popen(
