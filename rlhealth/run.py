@@ -240,11 +240,10 @@ class Run:
 
     def rewind(self, step: int) -> None:
         """Notes that the run was resumed at `step`: what was logged from there on is replaced."""
-        if any(len(one) and one.steps[-1] >= step for one in self.series.values()):
-            for one in self.series.values():
-                one.rewind(step)
-            for other in self.histograms.values():
-                other.rewind(step)
+        for one in self.series.values():
+            one.rewind(step)
+        for other in self.histograms.values():
+            other.rewind(step)
         self.resumed_at.append(int(step))
 
     def until(self, step: int) -> Run:

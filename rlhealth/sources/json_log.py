@@ -13,6 +13,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.growing import NoHoles, open_regular
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.printed import dict_in
+from rlhealth.sources.repeating import Stretch
 from rlhealth.sources.spelling import number
 from rlhealth.sources.textlog import TextLog
 
@@ -91,8 +92,11 @@ class JsonDocument(TextLog):
     def read(self) -> bool:
         """Takes every row."""
         rows = JsonRows(NoHoles(self._document), OPENING)
-        for row in rows:
-            self.rows.take((row,))
+        for piece in rows.pieces():
+            if isinstance(piece, Stretch):
+                self.rows.take_columns(piece.table)
+            else:
+                self.rows.take((piece,))
         self._lost, self._cut = rows.lost, rows.cut
         if not rows.found:
             self._document.seek(0)

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Protocol
 
+from rlhealth.sources.repeating import Repeating, Stretch
+
 BLOCK = 8 << 20  # bytes read at a time
+NEAR_THE_END = 64 << 10  # characters
 LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
 LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
 TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
@@ -52,18 +55,43 @@ class JsonRows:
         self.cut = False
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows. Nothing is yielded where the list's opening is not within the first block."""
-        self._more()
-        opening = self._opening.search(self._text)
-        if opening is None:
-            self.head = self._text
+        """The rows, one by one. Nothing is yielded where the list's opening is not within the first block."""
+        if not self._open():
             return
-        self.found = True
-        self.head, self._at = self._text[: opening.end()], opening.end()
         while self._find_row():
             row = self._row()
             if row is not None:
                 yield row
+
+    def pieces(self) -> Iterator[dict[str, Any] | Stretch]:
+        """The same rows; those that repeat the keys of one before come many at once."""
+        if not self._open():
+            return
+        repeating = Repeating()
+        while self._find_row():
+            if len(self._text) - self._at < NEAR_THE_END:  # a row that is cut there would be tried in vain
+                self._more()
+            stretch = repeating.read(self._text, self._at)
+            if stretch is not None:
+                self._at = stretch.end
+                yield stretch
+                continue
+            text, at = self._text, self._at
+            row = self._row()
+            if row is not None:
+                if text is self._text:
+                    repeating.learn(text, at, self._at)
+                yield row
+
+    def _open(self) -> bool:
+        self._more()
+        opening = self._opening.search(self._text)
+        if opening is None:
+            self.head = self._text
+            return False
+        self.found = True
+        self.head, self._at = self._text[: opening.end()], opening.end()
+        return True
 
     def _more(self) -> bool:
         """Reads on; drops what was used. False at the end of the file."""

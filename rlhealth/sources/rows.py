@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.run import Ints, Run
+from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.points import Points
 from rlhealth.sources.row_shapes import Cells, dicts, flatten
-from rlhealth.sources.spelling import BOOKKEEPING, CLOCKS, FURTHEST, axis, clock, number, planned, whole
+from rlhealth.sources.spelling import BOOKKEEPING, CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
@@ -71,16 +71,24 @@ class Rows:
     def take_columns(self, table: Mapping[str, Cells]) -> None:
         """Takes rows that come as columns: masked arrays, each of shape (rows,), what was not logged masked."""
         count = max((len(cells) for cells in table.values()), default=0)
-        if not self.chosen:
+        if self._waiting:
+            first = min(count, FIRST_LOOK - len(self._waiting))
+            self.take(dicts(table, first))
+            table, count = {tag: cells[first:] for tag, cells in table.items()}, count - first
+        elif not self.chosen:
             self._waiting += dicts(table, min(count, FIRST_LOOK))
             self._choose(take=False)
+        if count:
+            self._take_columns(table, count)
+
+    def _take_columns(self, table: Mapping[str, Cells], count: int) -> None:
         steps = self._steps_of(table, count)
         if steps is None:
             for start in range(0, count, FIRST_LOOK):
                 self.take(dicts(table, start + FIRST_LOOK, start))
             return
         self._move()
-        times = next((np.ma.filled(table[name], np.nan) for name in CLOCKS if name in table), np.full(count, np.nan))
+        times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
             there = ~np.ma.getmaskarray(cells)
             if self._is_metric(tag) and there.any() and self._points.is_room_for(tag):
@@ -98,6 +106,9 @@ class Rows:
             return None
         self._first = int(steps[0]) if self._first is None else self._first
         self._step = int(steps[-1])
+        (last,) = dicts(table, count, count - 1)
+        self._said = last.keys()
+        self._plan(last)
         return steps
 
     def _row_numbers(self, epochs: Cells | None, count: int) -> Ints | None:
@@ -138,9 +149,7 @@ class Rows:
         if step is None:
             return
         time = next((clock(row[name]) for name in CLOCKS if name in row), math.nan)
-        total = planned(row)
-        if total and total > 0:
-            self.run.planned_steps = total
+        self._plan(row)
         columns = self._points.columns
         for tag, value in row.items():
             column = columns.get(tag)
@@ -154,6 +163,11 @@ class Rows:
         self._unflushed += 1
         if self._unflushed >= FLUSHED:
             self._move()
+
+    def _plan(self, row: Mapping[str, Any]) -> None:
+        total = planned(row)
+        if total and total > 0:
+            self.run.planned_steps = total
 
     def _step_of(self, row: Mapping[str, Any]) -> int | None:
         if self.axis is None:
@@ -221,6 +235,13 @@ class Rows:
     def _move(self) -> bool:
         self._unflushed = 0
         return self._points.move()
+
+
+def _clocks(cells: Cells) -> Floats:
+    """`spelling.clock` of each of a column's numbers, shape (rows,)."""
+    found = np.ma.filled(cells, np.nan)
+    found = np.where(found > LATEST, found / 1000, found)
+    return np.where((found > EARLIEST) & (found < LATEST), found, np.nan)
 
 
 def _rises(cells: Cells) -> bool:

@@ -22,6 +22,7 @@ BOOKKEEPING = frozenset(
 #: Words that stand where nothing was logged.
 BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missing"})
 FURTHEST = 2**62
+EARLIEST, LATEST = 1e8, 1e11  # seconds since 1970 that can be meant as a time: what is later is in milliseconds
 
 _PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
 _WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "infty": math.inf, "∞": math.inf, "true": 1.0, "false": 0.0}
@@ -80,9 +81,9 @@ def clock(value: object) -> float:
     """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN where it is neither (such as seconds since the start)."""
     found = number(value)
     if found is not None:
-        if found > 1e11:  # milliseconds
+        if found > LATEST:
             found /= 1000
-        return found if 1e8 < found < 1e11 else math.nan
+        return found if EARLIEST < found < LATEST else math.nan
     if isinstance(value, str) and 10 <= len(value) <= 40:
         try:
             return datetime.fromisoformat(value).timestamp()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.growing import NoHoles, open_regular
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.reader import Reader
+from rlhealth.sources.repeating import Stretch
+from rlhealth.sources.rewritten import bring_up_to_date
 from rlhealth.sources.rows import Rows
 from rlhealth.sources.spelling import number
 from rlhealth.sources.trainer_plan import HEAD, OPENING, about, planned_steps
@@ -41,9 +41,7 @@ class TrainerState:
         self.run = Run(run_name(path), Place(KIND, str(path)), clean=None)
         if older:
             self.run.notes.append(f"the newest of {older + 1} saved states was read")
-        self._rows = Rows(self._begin)
         self._seen: tuple[int, int, int] | None = None
-        self._marks: list[int] = []
 
     def poll(self) -> bool:
         """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume is followed.
@@ -58,16 +56,12 @@ class TrainerState:
             if stamp == self._seen:
                 return False
             rows = JsonRows(NoHoles(file), OPENING)
-            changed = self._take(rows)
+            found, entries = self._read(rows)
         self._seen = stamp
+        changed = bring_up_to_date(self.run, found)
         self.run.modified = here.st_mtime
-        self._finish(rows)
+        self._finish(rows, entries)
         return changed
-
-    def _begin(self, number: int) -> Run:
-        if number and self.run.first_step is not None:  # another run writes where this one wrote
-            self.run.rewind(self.run.first_step)
-        return self.run
 
     def _follow(self) -> None:
         """Goes over to the state of a newer checkpoint."""
@@ -84,34 +78,36 @@ class TrainerState:
                 self.path = newest
                 self.run.place = Place(KIND, str(newest))
 
-    def _take(self, rows: JsonRows) -> bool:
-        """Passes over the rows that were read before, and takes the rest."""
-        marks: list[int] = []
-        same = True
-        new = 0
-        for row in rows:
-            if rows.lost and "step" not in row and "epoch" not in row:
-                continue  # after damage anything may stand here
-            marks.append(_mark(row))
-            if same and len(marks) <= len(self._marks):
-                if marks[-1] == self._marks[len(marks) - 1]:
-                    continue
-                same = False
-            new += 1
-            self._rows.take((row,))
+    def _read(self, rows: JsonRows) -> tuple[Run, int]:
+        """The run that the file tells of, and how many entries it has."""
+        run, entries = Run(self.run.name, self.run.place), 0
+
+        def begin(number: int) -> Run:
+            if number and run.first_step is not None:  # another run writes where this one wrote
+                run.rewind(run.first_step)
+            return run
+
+        into = Rows(begin)
+        for piece in rows.pieces():
+            if isinstance(piece, Stretch):
+                into.take_columns(piece.table)
+                entries += piece.rows
+            elif not rows.lost or "step" in piece or "epoch" in piece:  # after damage anything may stand here
+                into.take((piece,))
+                entries += 1
         if not rows.found:
             raise RlhealthError(f"{self.path}: no log_history in it", hint="it is not a state that transformers' Trainer has saved", location=str(self.path))
-        self._marks = marks
-        return self._rows.flush() or new > 0
+        into.flush()
+        return run, entries
 
-    def _finish(self, rows: JsonRows) -> None:
+    def _finish(self, rows: JsonRows, entries: int) -> None:
         run = self.run
         run.step_axis = "global_step" if run.step_axis == "step" else run.step_axis
         run.problems[:] = [problem for problem in run.problems if not problem.startswith(str(self.path.name))]
         if rows.lost:
             run.problems.append(f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history passed over")
         if rows.cut:
-            run.problems.append(f"{self.path.name}: the file ends inside log_history, after {len(self._marks)} entries")
+            run.problems.append(f"{self.path.name}: the file ends inside log_history, after {entries} entries")
         run.clean = False if rows.cut else None
         state = about(rows.head, rows.tail)
         run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
@@ -169,11 +165,3 @@ def saved_step(path: Path) -> int:
         found = None
     checkpoint = _CHECKPOINT.match(path.parent.name)
     return int(found[1]) if found else int(checkpoint[1]) if checkpoint else -1
-
-
-def _mark(row: Mapping[str, Any]) -> int:
-    """By this a row is known again; json makes every NaN of one process the same object, so that it equals itself here."""
-    try:
-        return hash(tuple(row.values()))
-    except TypeError:
-        return hash(repr(row))
