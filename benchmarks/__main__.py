@@ -32,6 +32,7 @@ TITLES = {
     "start-up": "Start-up: processor time of a whole process",
     "many": "1,000 runs of 200 steps",
     "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same rows as lines",
+    "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",
     "trainer_state": f"trainer_state.json of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same bytes",
 }
 Measured = dict[str, float]
@@ -97,10 +98,15 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
         places = {f"after {count * len(reading.TAGS):,} points": logs.growing_run(place / str(count), count) for count in (400, 4_000, STEPS)}
         found = {label: in_turns([(name, "a tick of watch", path)], rounds)["a tick of watch"] for label, path in places.items()}
         return table(name, found, next(iter(found)))
-    write = {"wandb": logs.wide_rows, "trainer_state": logs.wide_rows, "many": logs.many_runs}.get(name)
-    path = write(place) if write else reading.written(place, 200).parent
     labels = list(rows.TABLES[name])
-    against = {"wandb": "orjson, line by line", "trainer_state": "orjson"}.get(name, labels[0])
+    if name in ("wandb", "jsonl", "trainer_state"):
+        path = folder / "wide"
+        if not path.exists():
+            logs.wide_rows(path)
+        against = next(label for label in labels if label.startswith("orjson"))
+    else:
+        path = logs.many_runs(place) if name == "many" else reading.written(place, 200).parent
+        against = labels[0]
     return table(name, in_turns([(name, one, path) for one in labels], rounds if name == "many" else max(rounds, 5)), against)
 
 

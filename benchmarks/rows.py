@@ -138,6 +138,17 @@ def trainer_state(path: Path) -> Timed:
     return read
 
 
+def lines(path: Path) -> Timed:
+    from rlhealth.sources import find_readers
+
+    def read() -> int:
+        (reader,) = find_readers(str(path / "rows.jsonl"))
+        reader.poll()
+        return sum(len(one) for one in reader.run.series.values())
+
+    return read
+
+
 def stdlib_json(name: str) -> Row:
     return lambda path: lambda: len(json.loads((path / name).read_bytes()))
 
@@ -175,5 +186,6 @@ TABLES: dict[str, dict[str, Row]] = {
     "many": {"one process": many(1), "two processes": many(2), "Ray, two cores": many(1, "local")},
     "tick": {"a tick of watch": tick},
     "wandb": {"rlhealth": wandb_file, "orjson, line by line": each_line("orjson"), "json, line by line": each_line("json")},
+    "jsonl": {"rlhealth": lines, "orjson, line by line": each_line("orjson"), "json, line by line": each_line("json")},
     "trainer_state": {"rlhealth": trainer_state, "orjson": orjson_whole("trainer_state.json"), "json": stdlib_json("trainer_state.json")},
 }

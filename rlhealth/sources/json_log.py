@@ -13,7 +13,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.growing import NoHoles, open_regular
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.printed import dict_in
-from rlhealth.sources.repeating import Stretch
+from rlhealth.sources.repeating import Repeating, Stretch
 from rlhealth.sources.spelling import number
 from rlhealth.sources.textlog import TextLog
 
@@ -27,11 +27,15 @@ class JsonLines(TextLog):
 
     kind = "jsonl"
 
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        super().__init__(path, file)
+        self._repeating = Repeating(lines=True)
+
     def read(self) -> bool:
         """Takes the new lines; the last one too, if it is a whole object."""
         before = self.text.offset
-        for line, text in self.text.lines():
-            self._take(line, text)
+        for block in self.text.blocks():
+            self._take_block(block)
         if self.text.rest.rstrip().endswith(b"}"):
             row = self._row(self.text.rest)
             if row is not None:
@@ -39,14 +43,30 @@ class JsonLines(TextLog):
                 self.rows.take((row,))
         return self.text.offset > before
 
-    def _take(self, line: int, text: bytes) -> None:
-        if not text or text.isspace():
-            return
-        row = self._row(text)
-        if row is None:
-            self.is_bad(line)
-        else:
+    def _take_block(self, block: bytes) -> None:
+        text = block.decode("latin-1")  # a character a byte: what is read in stretches is ASCII
+        at = 0
+        while at < len(block):
+            stretch = self._repeating.read(text, at)
+            if stretch is not None:
+                self.rows.take_columns(stretch.table)
+                self.text.line += stretch.rows
+                at = stretch.end
+                continue
+            end = block.index(b"\n", at)
+            line = block[at:end].rstrip()
+            self.text.line += 1
+            if self._take(line):
+                self._repeating.learn(text, at, at + len(line))
+            at = end + 1
+
+    def _take(self, line: bytes) -> bool:
+        row = self._row(line) if line else None
+        if row is not None:
             self.rows.take((row,))
+        elif line:
+            self.is_bad(self.text.line)
+        return row is not None
 
     def _row(self, text: bytes) -> dict[str, Any] | None:
         try:

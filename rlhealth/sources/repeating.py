@@ -27,7 +27,7 @@ KINDS = 4  # of rows that are remembered: a trainer's own, its evaluations', …
 _PAD = bytes(MARGIN)
 _COMMA, _NEWLINE, _ZERO, _NINE, _MINUS = b",\n09-"
 _MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:(?P<number>-?[0-9][-+.0-9eE]*|NaN|-?Infinity|true|false)|(?P<text>"(?:[^"\\]|\\.)*"))(?P<after>\s*[,}])')
-_NEXT = re.compile(r"\s*,?\s*(?=\{)")
+_AFTER = {False: re.compile(r"\s*,\s*(?=\{)"), True: re.compile(r"\r?\n(?=\{)")}  # what stands between two rows of a list, and of lines
 
 
 class Stretch(NamedTuple):
@@ -39,9 +39,14 @@ class Stretch(NamedTuple):
 
 
 class Repeating:
-    """Reads on from a row as long as the rows repeat it."""
+    """Reads on from a row as long as the rows repeat it.
 
-    def __init__(self) -> None:
+    Args:
+        lines: whether each row is a line, not an entry of a list.
+    """
+
+    def __init__(self, lines: bool = False) -> None:
+        self._lines = lines
         self._kinds: list[_Kind] = []
         self._window = SMALLEST
         self._pause = 0  # how many rows a failure costs
@@ -52,7 +57,7 @@ class Repeating:
         if self._rest:
             self._rest -= 1
             return
-        kind = _kind(text, start, end)
+        kind = _kind(text, start, end, self._lines)
         if kind is not None:
             self._kinds = [kind, *(one for one in self._kinds if one.texts != kind.texts)][:KINDS]
 
@@ -77,14 +82,15 @@ class _Kind:
     Args:
         tags: N names, one a number.
         texts: N+1 stretches of text, before, between and after the numbers, up to where the next row begins.
+        lines: whether the rows are lines: what ends them is a line's end then, and no comma.
     """
 
-    def __init__(self, tags: list[str], texts: list[bytes]) -> None:
+    def __init__(self, tags: list[str], texts: list[bytes], lines: bool) -> None:
         self.tags = tags
         self.texts = texts
         self._opening = texts[0].decode()
-        self._lines = _COMMA not in texts[-1]  # rows end with a line, not with a comma
-        counts = [_commas(one, self._lines) for one in texts]
+        self._lines = lines
+        counts = [_commas(one, lines) for one in texts]
         self._commas = sum(map(len, counts))
         self._first = np.cumsum([0, *map(len, counts)])[1:-1]  # the first comma of each text but that before the numbers
         self._before = np.array([one[0] for one in counts[1:]])  # bytes of the text before it
@@ -147,7 +153,7 @@ def _number(text: bytes) -> float | None:
     return None if isinstance(value, str) else number(value)
 
 
-def _kind(text: str, start: int, end: int) -> _Kind | None:
+def _kind(text: str, start: int, end: int, lines: bool) -> _Kind | None:
     """The kind of the row at `text[start:end]`; None where it has no numbers, holds more than numbers and plain text, or no row follows."""
     tags, texts = [], []
     at, done = start + 1, start
@@ -163,14 +169,13 @@ def _kind(text: str, start: int, end: int) -> _Kind | None:
         elif tag in CLOCKS or tag in AXES or "/" in member["text"] or number(json.loads(member["text"])) is not None:
             return None  # a text that tells a number changes from row to row
         at = member.end()
-    following = _NEXT.match(text, end)
+    following = _AFTER[lines].match(text, end)
     if not tags or following is None or len(set(tags)) < len(tags) or len(tags) > MOST_NUMBERS:
         return None
     texts.append(text[done : following.end()])
-    separated = "," in texts[-1] or "\n" in texts[-1]
-    if not separated or not all(one.isascii() and len(one) <= LONGEST_TEXT for one in texts):
+    if not all(one.isascii() and len(one) <= LONGEST_TEXT for one in texts):
         return None
-    return _Kind(tags, [one.encode() for one in texts])
+    return _Kind(tags, [one.encode() for one in texts], lines)
 
 
 def _commas(text: bytes, lines: bool) -> list[int]:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.run import Place, Run
+from rlhealth.sources.json_log import JsonLines
 from rlhealth.sources.json_rows import JsonRows
 from rlhealth.sources.repeating import Repeating, Stretch
 from rlhealth.sources.rows import Rows
@@ -116,6 +117,44 @@ def test_any_rows_with_any_damage_are_read_alike(
         text[int(place * (len(text) - 1))] = byte
     del text[int(len(text) * (0.2 + 0.8 * cut)) :]
     assert said(by_stretches(bytes(text))[0]) == said(one_by_one(bytes(text)))
+
+
+@settings(max_examples=100)
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=6),
+    repeats=st.integers(1, 300),
+    damage=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=3),
+    halt=st.floats(0, 1),
+)
+def test_lines_are_read_alike_however_often_one_looks(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], repeats: int, damage: list[tuple[float, int]], halt: float
+) -> None:
+    text = bytearray(b"".join(json.dumps({**row, "step": number // 3}).encode() + b"\n" for number, row in enumerate(rows * repeats)))
+    for place, byte in damage:
+        text[int(place * (len(text) - 1))] = byte
+    path = tmp_path_factory.mktemp("lines") / "rows.jsonl"
+    many = JsonLines(path)
+    for end in (int(halt * len(text)), len(text)):
+        path.write_bytes(text[:end])
+        many.read()
+    many.rows.flush()
+    single = JsonLines(path)
+    lost = sum(not single._take(line.rstrip()) and bool(line.strip()) for _, line in single.text.lines())
+    single.rows.flush()
+    assert [said(run) for run in many.runs] == [said(run) for run in single.runs]
+    assert (many.bad, many.first_bad, many.text.line) == (lost, single.first_bad, single.text.line)
+
+
+def test_lines_that_repeat_are_read_in_stretches(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\r\n" for row in rows_of(3000)), newline="")
+    log = JsonLines(path)
+    taken: list[int] = []
+    by_row = log.rows.take
+    log.rows.take = lambda rows: taken.append(len(rows)) or by_row(rows)  # type: ignore[method-assign, func-returns-value, arg-type]
+    log.poll()
+    assert log.runs[0].series["loss"].values.tolist() == [math.sin(step) / 7 for step in range(1, 3001)]
+    assert sum(taken) <= 1100, "the rows by which the column of the steps is chosen, and the first of each block"
 
 
 def test_what_never_repeats_is_soon_left_alone() -> None:
