@@ -6,7 +6,7 @@ import json
 import shutil
 import textwrap
 from collections.abc import Sequence
-from importlib.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -34,7 +34,7 @@ def list_text(rules: Sequence[Rule], piped: bool) -> str:
     return "\n".join([lines[0], "─" * min(columns, max(map(len, lines))), *lines[1:]]) + f"\n{len(rules)} rules; `rlhealth explain ID` tells one\n"
 
 
-def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[Traversable]) -> str:
+def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[Path]) -> str:
     """All that there is to know of the rules of those ids and families.
 
     Raises:
@@ -83,7 +83,7 @@ def _wanted(case: Case) -> str:
     return case.expect.severity or "fires"
 
 
-def test_text(folders: Sequence[Traversable], rules: Sequence[Rule]) -> tuple[str, bool]:
+def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool]:
     """Lints the rule files of those places and runs their cases: what was expected and what was found, and whether all was well.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.abc import Traversable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,9 +16,10 @@ from rlhealth.metrics import Metric, Translation, meaning, meanings
 from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.metrics.metric import Reduced
 from rlhealth.metrics.transforms import reduction_of
-from rlhealth.rules import Number, Rule, Setting, Strict, read_yaml
+from rlhealth.rules import Number, Rule, Setting, Strict
 from rlhealth.run import Place, Run, Series
 from rlhealth.shorthand import read_shorthand
+from rlhealth.strict_yaml import read_yaml
 
 BEGAN = 1_700_000_000.0  # any moment will do: nothing but differences of times is judged
 STEP_TAKES = 10.0  # seconds
@@ -155,7 +156,7 @@ def read_cases(text: str, location: str, rules: dict[str, Rule]) -> TestFile:
     return found
 
 
-def test_files(folder: Traversable) -> Iterator[Traversable]:
+def test_files(folder: Path) -> Iterator[Path]:
     """Every test file at and below a folder, in order of name."""
     for one in sorted(folder.iterdir(), key=lambda one: one.name):
         if one.is_dir():

@@ -10,10 +10,9 @@ from typing import Any
 
 from rlhealth.checked import meant, place
 from rlhealth.metrics import meaning, meanings
-from rlhealth.metrics.catalogue import read_yaml
 from rlhealth.rule_cases import framework_ids, setting_names
 from rlhealth.rules import FAMILIES, Condition, Limit, Rule, read_rule
-from rlhealth.rules import read_yaml as read_marked
+from rlhealth.strict_yaml import read_texts, read_yaml
 from rlhealth.wording import fields_of, option_phrases
 
 ORDER = [field.alias or name for name, field in Rule.model_fields.items()]
@@ -25,7 +24,7 @@ _OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families"})
 @lru_cache(maxsize=1)
 def guidance() -> dict[str, Any]:
     """TRL's own guidance, sentence by sentence: `pages` by letter, `sentences` by id."""
-    found: dict[str, Any] = read_yaml(Path(__file__).with_name("guidance.yaml"))
+    found: dict[str, Any] = read_texts(Path(__file__).with_name("guidance.yaml"))
     return found
 
 
@@ -36,7 +35,7 @@ def lint(text: str, location: str, rules: Sequence[Rule]) -> list[str]:
         RlhealthError: where it is no rule at all.
     """
     rule = read_rule(text, location)
-    raw, marks = read_marked(text, location)
+    raw, marks = read_yaml(text, location)
     if ("when", "metric") in marks:  # a single condition stands for a list of one
         marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
     found = [*_layout(rule, raw, location), *_names(rule, rules), *_messages(rule), *_limits(rule)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.abc import Traversable
 from pathlib import Path
 
 from rlhealth.engine import Judge
@@ -37,7 +36,7 @@ class Outcome:
         return not self.got
 
 
-def find_cases(paths: Iterable[Traversable], rules: Sequence[Rule]) -> list[tuple[str, TestFile]]:
+def find_cases(paths: Iterable[Path], rules: Sequence[Rule]) -> list[tuple[str, TestFile]]:
     """Every test file at and below those places, with its location.
 
     Raises:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Iterator
-from importlib.abc import Traversable
-from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from rlhealth.checked import checked, meant
 from rlhealth.errors import RlhealthError
 from rlhealth.measures import MEASURES
+from rlhealth.strict_yaml import read_yaml
 
 LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
-DEEPEST = 60  # levels of YAML; a rule has five
 
 Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]
@@ -230,13 +227,13 @@ class Rule(Strict):
         return "; ".join(f"{one.text} ({one.url})" if one.url else one.text for one in self.source)
 
 
-def shipped_rules() -> Traversable:
+def shipped_rules() -> Path:
     """The rules that come with rlhealth: a copy inside the wheel, the folder itself in a checkout."""
-    packaged = files("rlhealth") / "_rules"
+    packaged = Path(__file__).with_name("_rules")
     return packaged if packaged.is_dir() else Path(__file__).parents[1] / "rules"
 
 
-def rule_files(folder: Traversable) -> Iterator[Traversable]:
+def rule_files(folder: Path) -> Iterator[Path]:
     """Every rule file of a folder and its families, in order of name; tests (`*.test.yaml`) are left out."""
     for one in sorted(folder.iterdir(), key=lambda one: one.name):
         if one.is_dir():
@@ -245,7 +242,7 @@ def rule_files(folder: Traversable) -> Iterator[Traversable]:
             yield one
 
 
-def load_rules(*folders: Traversable) -> list[Rule]:
+def load_rules(*folders: Path) -> list[Rule]:
     """The shipped rules, with those of `folders` added; a rule with an id that is there already takes its place.
 
     Raises:
@@ -261,7 +258,7 @@ def load_rules(*folders: Traversable) -> list[Rule]:
     return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
 
 
-def text_of(file: Traversable) -> str:
+def text_of(file: Path) -> str:
     """The text of a file of rules or of their tests.
 
     Raises:
@@ -312,75 +309,3 @@ def read_rule(text: str, location: str) -> Rule:
         marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
         raw = raw | {"when": {"all": [single]} | {key: raw["when"][key] for key in ("for", "clear") if key in raw["when"]}}
     return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints what a rule may hold")
-
-
-Marks = dict[tuple[Any, ...], tuple[int, int]]
-
-
-def read_yaml(text: str, location: str) -> tuple[Any, Marks]:
-    """YAML as plain values, with the line and column of every key path.
-
-    Stricter than stock PyYAML, which reads `1e-3` as text and `no` as False, takes a key twice and follows aliases.
-
-    Raises:
-        RlhealthError: naming `location:line:column`.
-    """
-    try:
-        depth = 0
-        for event in yaml.parse(text, Loader=_Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST:
-                raise RlhealthError(f"{location}:{_place(event.start_mark)}: nested more than {DEEPEST} levels deep", hint="a rule needs five")
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                place = _place(event.start_mark)
-                raise RlhealthError(f"{location}:{place}: anchors and aliases are not used here", hint="write the value out")
-        node = yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        place = _place(error.problem_mark or error.context_mark)
-        raise RlhealthError(f"{location}:{place}: {error.problem or 'not YAML'}", hint="the file must be YAML") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise RlhealthError(f"{location}:1:1: not YAML: {str(error).splitlines()[0]}", hint="the file must be YAML") from None
-    marks: Marks = {}
-    return (_plain(node, (), marks, location) if node is not None else None), marks
-
-
-def _place(mark: Any) -> str:
-    return f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
-
-
-class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """The safe loader with YAML 1.2's numbers and booleans."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's own way)
-
-
-def _plain(node: yaml.Node, path: tuple[Any, ...], marks: Marks, location: str) -> Any:
-    marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise RlhealthError(f"{location}:{_place(key.start_mark)}: a key is a word, not a list or a mapping", hint="write `key: value`")
-            if key.value in found:
-                raise RlhealthError(f"{location}:{_place(key.start_mark)}: `{key.value}` stands here twice", hint="keep one of them")
-            found[key.value] = _plain(value, (*path, key.value), marks, location)
-            marks[(*path, key.value)] = (key.start_mark.line + 1, key.start_mark.column + 1)
-        return found
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(one, (*path, index), marks, location) for index, one in enumerate(node.value)]
-    return _scalar(node)
-
-
-def _scalar(node: yaml.Node) -> Any:
-    text = str(node.value)
-    if getattr(node, "style", None):  # quoted, or a block: text, whatever it looks like
-        return text
-    words = {"true": True, "false": False, "null": None, "~": None, "": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text.replace("_", "")) if text[:1] in "+-.0123456789" else text
-        except ValueError:
-            continue
-    return text

@@ -12,14 +12,12 @@ from rlhealth import flags
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
-    from importlib.abc import Traversable
-
     from rlhealth.rules import Rule
 
 rules_app: typer.Typer = typer.Typer(help="The rules that runs are judged by.", no_args_is_help=True, rich_markup_mode=None)
 
 
-def _rules(added: list[Path] | None, config: Path | None) -> tuple[list[Rule], list[Traversable]]:
+def _rules(added: list[Path] | None, config: Path | None) -> tuple[list[Rule], list[Path]]:
     """The rules as they would judge here, and the folders that they come from."""
     from rlhealth.rules import load_rules, shipped_rules
     from rlhealth.settings import apply

@@ -11,8 +11,9 @@ from typing import Any
 from rlhealth.ending import Ending
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Metric, Translation
-from rlhealth.metrics.catalogue import FOLDER, read_yaml
+from rlhealth.metrics.catalogue import FOLDER
 from rlhealth.rules import Rule
+from rlhealth.strict_yaml import read_texts
 
 _SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost
 _FORMAT = re.compile(r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?")  # {value:>999999999} shall not fill the memory
@@ -45,7 +46,7 @@ def settings(translation: Translation) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def option_phrases() -> dict[str, str]:
     """What advice calls each setting where the trainer's own name for it is not known."""
-    phrases: dict[str, str] = read_yaml(FOLDER / "options.yaml")
+    phrases: dict[str, str] = read_texts(FOLDER / "options.yaml")
     return phrases
 
 

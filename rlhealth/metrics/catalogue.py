@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from rlhealth.strict_yaml import read_texts
 
 FOLDER = Path(__file__).parent
 Version = tuple[int, ...]
@@ -103,15 +103,10 @@ class Names:
         return any(pattern.fullmatch(name) for pattern in self.ignore)
 
 
-def read_yaml(path: Path) -> Any:
-    """A file of the catalogue with every scalar as text, so that the version 0.10 is not the number 0.1."""
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  a base loader makes text only
-
-
 @lru_cache(maxsize=1)
 def meanings() -> dict[str, Meaning]:
     """Every canonical metric by name; those of reward functions stand under a name with `{f}`."""
-    return {name: _meaning(name, entry) for name, entry in read_yaml(FOLDER / "canonical.yaml").items()}
+    return {name: _meaning(name, entry) for name, entry in read_texts(FOLDER / "canonical.yaml").items()}
 
 
 @lru_cache(maxsize=512)
@@ -134,14 +129,14 @@ def meaning(name: str) -> Meaning | None:
 @lru_cache(maxsize=1)
 def frameworks() -> list[dict[str, Any]]:
     """The entries of frameworks.yaml, in the order in which they are tried."""
-    entries: list[dict[str, Any]] = read_yaml(FOLDER / "frameworks.yaml")
+    entries: list[dict[str, Any]] = read_texts(FOLDER / "frameworks.yaml")
     return entries
 
 
 @lru_cache(maxsize=64)
 def names(file: str) -> Names:
     """What that file in this folder says, with the files that it builds on after it and the names of trackers."""
-    found = Names(ignore=[pattern_of(template) for template in read_yaml(FOLDER / "trackers.yaml")["ignore"]])
+    found = Names(ignore=[pattern_of(template) for template in read_texts(FOLDER / "trackers.yaml")["ignore"]])
     for rank, (part, is_own) in enumerate(_parts(file)):
         _add(found, part, rank * 1000, is_own)
     return found
@@ -181,7 +176,7 @@ def _meaning(name: str, entry: Mapping[str, str]) -> Meaning:
 
 
 def _parts(file: str) -> Iterator[tuple[dict[str, Any], bool]]:
-    own = read_yaml(FOLDER / file)
+    own = read_texts(FOLDER / file)
     yield own, True
     for base in own.get("base", []):
         for part, _ in _parts(base):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from rlhealth.findings import Finding, RunVerdict, Severity, Verdict
+from rlhealth.strict_yaml import read_texts
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -91,8 +90,7 @@ def notes(run: RunVerdict) -> list[str]:
 
 @cache
 def _slots() -> tuple[tuple[str, ...], ...]:
-    read = yaml.safe_load((files("rlhealth.reports") / "shown.yaml").read_text("utf-8"))
-    return tuple(tuple(slot) for slot in read["slots"])
+    return tuple(tuple(slot) for slot in read_texts(Path(__file__).with_name("shown.yaml"))["slots"])
 
 
 def telling(run: RunVerdict, limit: int = 6) -> list[Metric]:

@@ -7,10 +7,11 @@ import itertools
 import pytest
 
 from rlhealth.metrics import meaning, meanings
-from rlhealth.metrics.catalogue import FOLDER, Alias, frameworks, names, pattern_of, read_yaml, rewritten, version_of
+from rlhealth.metrics.catalogue import FOLDER, Alias, frameworks, names, pattern_of, rewritten, version_of
 from rlhealth.metrics.recognise import Recognised
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.translation import translate
+from rlhealth.strict_yaml import read_texts
 from tests.metrics.logged import run_of
 
 FILES = sorted({entry["names"] for entry in frameworks()})
@@ -36,7 +37,7 @@ def test_every_alias_leads_to_a_metric_that_exists(file: str) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_a_line_holds_only_words_that_are_read(file: str) -> None:
     """A comma in an unquoted note would cut it in two."""
-    content = read_yaml(FOLDER / file)
+    content = read_texts(FOLDER / file)
     assert set(content) <= SECTIONS
     for section in ("metrics", "histograms", "settings", "sums"):
         for raw, entry in content.get(section, {}).items():
