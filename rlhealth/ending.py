@@ -46,8 +46,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
     step = run.last_step or 0
     planned = translation.planned_steps
     usual = usual_seconds(run)
-    newest = max((moment for moment in (run.last_time, run.modified) if math.isfinite(moment)), default=math.nan)
-    idle = (time.time() if now is None else now) - newest
+    idle = (time.time() if now is None else now) - last_sign(run)
+    if idle < 0:  # the clock of whoever wrote the log is ahead of ours
+        idle = 0.0
     closed = any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
     short = _between_plans(run.planned_steps, step) if planned is None else step < planned * 0.99 and planned - step >= 2
     waiting = math.isfinite(idle) and idle < max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
@@ -75,6 +76,11 @@ def ending_of(run: Run, translation: Translation, now: float | None = None) -> E
     if short and (math.isfinite(run.last_time) or run.place.kind == "trainer_state"):
         return told("stopped", f"nothing was written after {plan}, and no end was recorded", "silent")
     return told("unknown", f"no end was recorded and the plan is not known; last at {plan}")
+
+
+def last_sign(run: Run) -> float:
+    """When the run last gave a sign of life: its newest point, or the last writing of its log; NaN where no time is known."""
+    return max((moment for moment in (run.last_time, run.modified) if math.isfinite(moment)), default=math.nan)
 
 
 def _between_plans(said: int | None, step: int) -> bool:

@@ -85,7 +85,7 @@ class Watch:
     def verdict(self) -> Verdict:
         """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate must not pass on what it did not see."""
         seen = [one.verdict for one in self.followers if one.verdict is not None]
-        errors = [_unseen(one, one.error) for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
+        errors = [_unseen(one, one.error, self.clock.wall()) for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
         if not seen and not errors:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
         return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun)
@@ -140,13 +140,13 @@ class Watch:
         self.followers = [one for one in self.followers if one is kept or one not in same or not covered(one.reader) <= mine | also]
 
 
-def _unseen(one: Follower, error: RlhealthError) -> RlhealthError:
-    """Why a run can no longer be seen, for the report."""
-    if one.verdict is None or one.blind_since is None:
+def _unseen(one: Follower, error: RlhealthError, now: float) -> RlhealthError:
+    """Why a run can no longer be seen, and since when by the clock as it stands now, for the report."""
+    if one.verdict is None or one.blind_for is None:
         return error
     place = one.reader.run.place.location
     return RlhealthError(
-        f"{place}: not seen since {clock_time(one.blind_since)}: {why_of(error)}", hint="what was read before that is judged above", location=place
+        f"{place}: not seen since {clock_time(now - one.blind_for)}: {why_of(error)}", hint="what was read before that is judged above", location=place
     )
 
 

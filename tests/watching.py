@@ -16,9 +16,13 @@ class HandClock(Clock):
     def __init__(self) -> None:
         self.now = time.time()
         self.ticks = 1000.0
+        self.slept = 0.0
 
     def monotonic(self) -> float:
         return self.ticks
+
+    def passed(self) -> float:
+        return self.ticks + self.slept
 
     def wall(self) -> float:
         return self.now
@@ -28,7 +32,12 @@ class HandClock(Clock):
         self.ticks += seconds
 
     def sleep_through(self, seconds: float) -> None:
-        """The machine is asleep: only the wall clock goes on."""
+        """The machine is asleep: only the wall clock goes on, and the one that counts sleep."""
+        self.now += seconds
+        self.slept += seconds
+
+    def set(self, seconds: float) -> None:
+        """Somebody sets the clock, by so many seconds forwards or backwards."""
         self.now += seconds
 
 

@@ -32,7 +32,7 @@ _SIGNS = {
 
 def state_of(one: Follower) -> tuple[str, str]:
     """How a run stands in a word, and the style of the word."""
-    if one.blind_since is not None:
+    if one.blind_for is not None:
         return "blind", STYLES["unknown"]
     if one.ending is None:
         return "waiting", "dim"

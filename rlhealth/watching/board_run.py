@@ -35,8 +35,8 @@ def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
     step = "" if run.last_step is None else f"step {words.grouped(run.last_step)}" + (f"/{words.grouped(planned)}" if planned else "")
     right = [(f"{'*' if page.look.ascii else '●'} {state}", style), (step, ""), (rate_of(one), "")]
     head(page, watch, f"rlhealth watch {one.name}", [part for part in right if part[0]])
-    if one.blind_since is not None:
-        away = words.duration(max(0.0, watch.clock.wall() - one.blind_since)) or "0 s"
+    if one.blind_for is not None:
+        away = words.duration(one.blind_for) or "0 s"
         page.line((f" {page.glyphs.unknown} blind for {away}: ", STYLES["unknown"]), why_of(one.error) if one.error else "")
     elif one.ending is not None:
         page.line((f" {one.ending.said}", "dim"))

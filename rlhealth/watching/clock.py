@@ -1,10 +1,13 @@
-"""Clock: the time as a watch needs it, and how much of it this machine slept through."""
+"""Clock: the time as a watch needs it, and what to take for now where this machine slept, could not see, or had its clock set."""
 
 from __future__ import annotations
 
+import math
 import time
 
 ASLEEP = 5.0  # seconds by which the wall clock may run ahead of the monotonic one before the machine must have slept
+#: The clock that goes on while the machine sleeps, and that nobody sets, where the system names one.
+_ALWAYS = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 class Clock:
@@ -14,8 +17,12 @@ class Clock:
         """Seconds that pass while the machine is awake."""
         return time.monotonic()
 
+    def passed(self) -> float:
+        """Seconds that pass whether the machine is awake or not; setting its clock does not change them."""
+        return time.monotonic() if _ALWAYS is None else time.clock_gettime(_ALWAYS)
+
     def wall(self) -> float:
-        """Seconds since 1970."""
+        """Seconds since 1970, which jump where somebody sets the clock."""
         return time.time()
 
     def wait(self, seconds: float) -> None:
@@ -27,24 +34,40 @@ class Vigil:
     """Tells how much of the time since the run was last seen alive the machine was awake and could see.
 
     A laptop that was shut for a night makes every run look silent for a night; so does a network that was away, and a
-    clock that was set. None of that is the run's doing.
+    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one, the
+    times in the log are no measure: how long a run that grows has been quiet is counted from its last news.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.unseen = 0.0
+        self.quiet = 0.0
         self._wall = clock.wall()
         self._monotonic = clock.monotonic()
+        self._saw = self._grew = self._jumped = False
 
-    def look(self, *, new: bool, sees: bool) -> float:
-        """Notes a look at the run, and returns what to take for now, seconds since 1970: the clock's time without the time that was not watched."""
+    def look(self, *, new: bool, sees: bool, newest: float = math.nan) -> float:
+        """Notes a look at the run, and returns what to take for now, seconds since 1970: the clock's time without the time that was not watched.
+
+        Args:
+            new: whether there was anything new.
+            sees: whether the run could be seen at all.
+            newest: the time of the run's last sign of life, by the clock of whoever wrote it.
+        """
         wall, monotonic = self.clock.wall(), self.clock.monotonic()
         awake, passed = monotonic - self._monotonic, wall - self._wall
         self._wall, self._monotonic = wall, monotonic
+        jumped = abs(passed - awake) > ASLEEP
+        self._jumped = self._jumped or jumped
         if not sees:
             self.unseen += passed
-        elif abs(passed - awake) > ASLEEP:
+        elif jumped:
             self.unseen += passed - awake
+        self.quiet += awake if sees else 0.0
         if new:
-            self.unseen = 0.0
+            self.unseen = self.quiet = 0.0
+            self._grew = self._grew or self._saw
+        self._saw = self._saw or sees
+        if self._grew and math.isfinite(newest) and (self._jumped or newest > wall):
+            return newest + self.quiet
         return wall - self.unseen

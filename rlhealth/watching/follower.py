@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlhealth.ending import CLOSING, Ending, ending_of
+from rlhealth.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine import NEVER, Judge
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import RunVerdict
@@ -65,7 +65,6 @@ class Follower:
     Attributes:
         verdict: of the newest look; None while nothing was read.
         ending: how the run stands.
-        blind_since: when it was last seen (seconds since 1970), while it cannot be seen; else None.
         over: whether the run ended, and nothing more is expected.
         live: whether it was seen to grow.
     """
@@ -86,13 +85,12 @@ class Follower:
         self.verdict: RunVerdict | None = None
         self.ending: Ending | None = None
         self.error: RlhealthError | None = None
-        self.blind_since: float | None = None
         self.over = False
         self.live = False
         self.looks = 0
         self.news_at = self.clock.monotonic()
         self._vigil = Vigil(self.clock)
-        self._seen_at = self.clock.wall()
+        self._seen_at = self.clock.passed()
         self._failures = 0
         self._next_attempt = -math.inf
         self._resumed = 0
@@ -102,6 +100,11 @@ class Follower:
     def name(self) -> str:
         """What the run is called."""
         return self.reader.run.name
+
+    @property
+    def blind_for(self) -> float | None:
+        """Seconds since it was last seen, while it cannot be seen; else None."""
+        return self.clock.passed() - self._seen_at if self._failures else None
 
     def adopt(self, reader: Reader) -> None:
         """Goes on with another reader of the same run, one that covers more of it; what was told stays told."""
@@ -123,7 +126,7 @@ class Follower:
             return self._blinded(error, pause)
         except Exception as error:  # a bug of ours must not leave a run unwatched either: it is told, and the next look tries again
             return self._blinded(_unexpected(error, self.reader.run.place.location), pause)
-        now = self._vigil.look(new=new, sees=True)
+        now = self._vigil.look(new=new, sees=True, newest=last_sign(self.reader.run))
         told = self._sighted()
         first = self.looks == 0
         self.looks += 1
@@ -140,7 +143,9 @@ class Follower:
 
     def finish(self) -> list[Event]:
         """Judges what was held back, because its step might not have been complete; then the verdict is what `check` gives."""
-        return self._judge(self._vigil.look(new=False, sees=self.blind_since is None), whole=True) if self.looks else []
+        if not self.looks:
+            return []
+        return self._judge(self._vigil.look(new=False, sees=not self._failures, newest=last_sign(self.reader.run)), whole=True)
 
     def _judge(self, now: float, *, whole: bool) -> list[Event]:
         run = self.reader.run
@@ -154,9 +159,7 @@ class Follower:
 
     def _settled(self, now: float) -> bool:
         """Whether the newest step is old enough to be complete."""
-        run = self.reader.run
-        newest = max((moment for moment in (run.last_time, run.modified) if math.isfinite(moment)), default=math.inf)
-        return now - newest > SETTLED
+        return now - last_sign(self.reader.run) > SETTLED
 
     def _found(self) -> Event:
         run = self.reader.run
@@ -195,15 +198,12 @@ class Follower:
         self._failures += 1
         wait = min(pause * 2 ** min(self._failures - 1, 16), max(LONGEST_PAUSE, pause))
         self._next_attempt = self.clock.monotonic() + wait
-        if self.blind_since is not None:
+        if self._failures > 1:
             return []
-        self.blind_since = self._seen_at
         return [Event("blind", self.name, f"{why_of(error)}; what was read so far stands, trying again")]
 
     def _sighted(self) -> list[Event]:
-        was = self.blind_since
-        self._failures, self._next_attempt, self.blind_since, self.error = 0, -math.inf, None, None
-        self._seen_at = self.clock.wall()
-        if was is None:
-            return []
-        return [Event("sees", self.name, f"seen again after {max(0.0, self._seen_at - was) / 60:.1f} min")]
+        blind_for = self.blind_for
+        self._failures, self._next_attempt, self.error = 0, -math.inf, None
+        self._seen_at = self.clock.passed()
+        return [] if blind_for is None else [Event("sees", self.name, f"seen again after {blind_for / 60:.1f} min")]
