@@ -20,7 +20,7 @@ from rlhealth.sources.walk import reason
 
 HEADER = 7  # of the file: ":W&B", a 16-bit magic number, a version; of each fragment: crc32 of type and data, length, type
 BLOCK = 32768
-CHUNK = 128 * BLOCK  # bytes read at once: bounds the memory
+CHUNK = 64 * BLOCK  # bytes read at once: what is made of them stays in the processor's own memory
 FRAGMENT = struct.Struct("<IHB")
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 LONGEST_RECORD = 64 << 20  # bytes; wandb's rows are a few kB
