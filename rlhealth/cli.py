@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from pathlib import Path
@@ -45,9 +44,6 @@ def main() -> None:
             f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
         )
         raise SystemExit(2) from None
-    finally:
-        gc.freeze()  # the process ends here: nobody has to look for garbage in what it leaves
-
 
 def _open_streams() -> None:
     """What a stream cannot encode is escaped, and a stream that was closed before the start is one into the void."""

@@ -31,7 +31,7 @@ FAMILIES = (
 class Strict(BaseModel):
     """A model that refuses unknown keys and numbers written as text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # built when first used: most are only parts of others
 
 
 class Limit(Strict):
