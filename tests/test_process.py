@@ -77,9 +77,6 @@ def test_a_library_changes_nothing_of_the_process_that_imports_it() -> None:
     assert python(code) == "True"
 
 
-def test_worker_processes_are_settled_too() -> None:
-    code = (
-        "import os\nfrom concurrent.futures import ProcessPoolExecutor\nfrom rlhealth import jobs\nfrom rlhealth.process import settled\n"
-        "with settled(), ProcessPoolExecutor(1, jobs._context()) as pool: print(pool.submit(os.getenv, 'OPENBLAS_NUM_THREADS').result())"
-    )
-    assert python(code) == "1"
+def test_a_process_that_it_begins_inherits_it() -> None:
+    with settled():
+        assert python("import os; print(os.environ['OPENBLAS_NUM_THREADS'])") == "1"
