@@ -125,7 +125,7 @@ def schema_text(kind: str = "rule") -> str:
 
 def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema of a `rule`, a `test` file or the `settings`."""
-    from rlhealth.settings import SettingsFile
+    from rlhealth.settings_file import SettingsFile
 
     models: dict[str, type[BaseModel]] = {"rule": Rule, "test": TestFile, "settings": SettingsFile}
     schema = models[kind].model_json_schema()

@@ -3,65 +3,21 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, StrictInt, StrictStr
-
-from rlhealth.checked import Marks, checked, meant, place
+from rlhealth.checked import Marks, meant, place
 from rlhealth.errors import RlhealthError
-from rlhealth.metrics import meaning, meanings
-from rlhealth.rules import FAMILIES, Condition, Number, Rule, Source, Strict, Worse
+from rlhealth.rules import FAMILIES, Condition, Rule, Source, Worse
 
-HINT = "`rlhealth rules schema --settings` prints what may be set"
+if TYPE_CHECKING:
+    from rlhealth.settings_file import Parameters, SettingsFile
+
 OWN = "rlhealth.toml"
 SHARED = "pyproject.toml"
-
-
-class Ignore(Strict):
-    """A rule or family to leave out of the verdict, why, and the last day on which that holds."""
-
-    rule: StrictStr
-    reason: Annotated[StrictStr, Field(min_length=1)]
-    until: date | None = None
-
-
-class CriticalLimits(Strict):
-    """When a finding becomes critical."""
-
-    above: Number | None = None
-    below: Number | None = None
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
-
-
-class Parameters(Strict):
-    """What may be changed about a rule: its limit (`limit`, or by its side: `above`, `below`), its damping and its severity."""
-
-    limit: Number | None = None
-    above: Number | None = None
-    below: Number | None = None
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
-    clear: Annotated[StrictInt, Field(ge=1)] | None = None
-    needs: Annotated[StrictInt, Field(ge=1)] | None = None
-    severity: Literal["info", "warning", "critical"] | None = None
-    critical: CriticalLimits | None = None
-
-
-class SettingsFile(Strict):
-    """What a settings file may hold."""
-
-    fail_on: Literal["critical", "warning", "info", "never"] | None = Field(default=None, alias="fail-on")
-    select: tuple[StrictStr, ...] = ()
-    require: tuple[StrictStr, ...] = ()
-    min_steps: Annotated[StrictInt, Field(ge=0)] | None = Field(default=None, alias="min-steps")
-    rule_folders: tuple[StrictStr, ...] = Field(default=(), alias="rule-folders")
-    ignore: tuple[Ignore, ...] = ()
-    rules: dict[str, Parameters] = Field(default_factory=dict)
-    aliases: dict[str, StrictStr] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -84,7 +40,7 @@ class Settings:
     aliases: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    _said: SettingsFile = field(default_factory=SettingsFile, repr=False)
+    _said: SettingsFile | None = field(default=None, repr=False)
     _marks: Marks = field(default_factory=dict, repr=False)
 
 
@@ -107,48 +63,41 @@ def load_settings(start: Path | None = None, file: Path | None = None, today: da
 
 
 def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
-    from rlhealth.toml_places import toml_places
-
     location = _near(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
-        raw: Any = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise RlhealthError(f"{location}: cannot be read: {error}", hint="--config takes a TOML file", location=location) from None
-    except tomllib.TOMLDecodeError as error:
-        if only_own_table and "rlhealth" not in text:
-            return Settings()  # somebody else's file
-        raise RlhealthError(
-            f"{location}:{_place_in(str(error), text)}: {_without_place(str(error))}", hint="the file must be TOML", location=location
-        ) from None
-    marks: dict[tuple[Any, ...], tuple[int, int]] = {}
+    if only_own_table and "rlhealth" not in text:
+        return Settings()  # somebody else's file
+    raw = _toml(text, location)
+    under: tuple[str, ...] = ()
     if only_own_table or path.name == SHARED:
         tool = raw.get("tool")
         if not isinstance(tool, dict) or not isinstance(tool.get("rlhealth"), dict):
             return Settings()
-        raw = tool["rlhealth"]
-        marks = {keys[2:]: mark for keys, mark in toml_places(text).items() if keys[:2] == ("tool", "rlhealth")}
-    else:
-        marks = toml_places(text)
-    return _settings(checked(SettingsFile, raw, marks, location, HINT), marks, location, path.parent, today)
+        raw, under = tool["rlhealth"], ("tool", "rlhealth")
+    from rlhealth.settings_file import checked_settings  # late: most projects set nothing
+    from rlhealth.toml_places import toml_places
 
-
-def _settings(said: SettingsFile, marks: Marks, location: str, folder: Path, today: date) -> Settings:
-    for tag, name in said.aliases.items():
-        if meaning(name) is None:
-            raise RlhealthError(
-                f"{place(location, marks, ('aliases', tag))}: there is no metric `{name}`{meant(name, meanings())}", hint=HINT, location=location
-            )
-    for index, one in enumerate(said.rule_folders):
-        if not (folder / one).exists():
-            where = place(location, marks, ("rule-folders", index))
-            raise RlhealthError(f"{where}: there is no folder {one}", hint="rule-folders are seen from the folder of the settings file", location=location)
+    marks = {keys[len(under) :]: mark for keys, mark in toml_places(text).items() if keys[: len(under)] == under}
+    said = checked_settings(raw, marks, location, path.parent)
     expired = [one for one in said.ignore if one.until is not None and one.until < today]
     return Settings(
-        location, said.fail_on, said.select, said.require, said.min_steps, tuple(folder / one for one in said.rule_folders),
+        location, said.fail_on, said.select, said.require, said.min_steps, tuple(path.parent / one for one in said.rule_folders),
         {one.rule: one.reason for one in said.ignore if one not in expired}, said.aliases, said.rules,
         tuple(f"{location}: ignoring {one.rule} ({one.reason}) ended on {one.until}: it counts again" for one in expired), said, marks,
     )  # fmt: skip
+
+
+def _toml(text: str, location: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = f"{location}:{_place_in(str(error), text)}"
+        raise RlhealthError(f"{place}: {_without_place(str(error))}", hint="the file must be TOML", location=location) from None
 
 
 def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
@@ -157,6 +106,8 @@ def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
     Raises:
         RlhealthError: for a name that is no rule or family, or a limit that the rule does not have, with `file:line:column`.
     """
+    if settings._said is None:
+        return list(rules)
     known = {rule.id for rule in rules}
     both = known | set(FAMILIES)
     named: list[tuple[tuple[Any, ...], str, set[str]]] = [(("ignore", index, "rule"), one.rule, both) for index, one in enumerate(settings._said.ignore)]
