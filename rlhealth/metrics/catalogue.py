@@ -161,8 +161,8 @@ def pattern_of(template: str) -> re.Pattern[str]:
         elif piece.startswith("{"):
             pieces.append(f"(?P<{piece[1:-1]}>[^/]+)")
         else:
-            pieces.append("".join(letter if re.match(r"[-/\w.]", letter) and letter != "." else f"[{re.escape(letter)}_]" for letter in piece))
-    return re.compile("".join(pieces).replace("[\\._]", "\\."))
+            pieces.append(re.sub(r"[^-/\w]", lambda found: r"\." if found[0] == "." else f"[{re.escape(found[0])}_]", piece))
+    return re.compile("".join(pieces))
 
 
 def rewritten(name: str) -> str:

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +165,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     for kind in ("tensorboard", "wandb", "trackio"):
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
-    readers += _tables(found, kinds, readers, root, errors)
+    readers += _tables(found, kinds, root, errors)
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
@@ -190,16 +190,12 @@ def _options(kind: str, reader: str) -> dict[str, str]:
     return {"reader": reader} if kind == "tensorboard" else {}
 
 
-def _tables(found: Found, kinds: tuple[str, ...], tracked: Iterable[Reader], root: Path, errors: list[RlhealthError]) -> list[Reader]:
-    from rlhealth.sources import table, trainer_state
-
+def _tables(found: Found, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError]) -> list[Reader]:
     readers: list[Reader] = []
-    if "trainer_state" in kinds:
-        readers += trainer_state.find(root, found)
-    files = [file for kind in TABLES for file in found.files.get(kind, [])]
-    for one in table.readers(files, errors):
-        if one.run.place.kind in kinds:
-            readers.append(one)
+    if "trainer_state" in kinds and found.files.get("trainer_state"):
+        readers += list(_module("trainer_state").find(root, found))
+    if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
+        readers += [one for one in _module("csv").readers(files, errors) if one.run.place.kind in kinds]
     return readers
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
 from rlhealth.sources.growing import open_regular
 from rlhealth.sources.reader import Reader
-from rlhealth.sources.trainer_plan import Plan
-from rlhealth.sources.trainer_state import KIND as TRAINER_STATE
-from rlhealth.sources.trainer_state import TrainerState
+
+if TYPE_CHECKING:
+    from rlhealth.sources.trainer_plan import Plan
 
 TABLES = ("jsonl", "json", "csv", "console")
 #: Folders that trackers and trainers make below the folder that a person named.
@@ -48,8 +49,7 @@ class Joined:
         self.main = main
         self.others = list(others)
         self.run: Run = main.run
-        states = [one for one in others if isinstance(one, TrainerState)]
-        self._plan = Plan(states[0].path) if states else None
+        self._plan = _plan(others)
         kinds = [one.run.place.kind for one in others]
         also = ", ".join(kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))
         self._note = f"read from {main.run.place.kind}; the same run is also in {also}: --source chooses"
@@ -125,17 +125,27 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
 def _is_laid_out(reader: Reader, folder: Path) -> bool:
     """Whether a log lies where trainers put it below their output folder; what lies loose in a folder may be another run's."""
     place = Path(reader.run.place.location)
-    return reader.run.place.kind == TRAINER_STATE or (place if place.is_dir() else place.parent) != folder
+    return reader.run.place.kind == "trainer_state" or (place if place.is_dir() else place.parent) != folder
+
+
+def _plan(readers: Iterable[Reader]) -> Plan | None:
+    """What the first trainer's state among them says of the run's steps."""
+    from rlhealth.sources.trainer_plan import Plan  # late: most runs are in one place
+    from rlhealth.sources.trainer_state import TrainerState
+
+    state = next((one for one in readers if isinstance(one, TrainerState)), None)
+    return None if state is None else Plan(state.path)
 
 
 def _may_be_same(main: Reader, other: Reader) -> bool:
     """Whether a glance at two logs, which lie where one run's would, finds nothing against it: their folders' dates, a state's last rows."""
-    if isinstance(other, TrainerState):
+    plan = _plan([other])
+    if plan is not None:
         try:
             main.poll()
         except RlhealthError:
             return True
-        return Plan(other.path).is_of(main.run)
+        return plan.is_of(main.run)
     first, second = _started(main.run.place.location), _started(other.run.place.location)
     return first is None or second is None or abs((first - second).total_seconds()) <= _LAUNCH_SLACK
 
