@@ -185,7 +185,8 @@ def test_help_and_version_import_nothing_heavy() -> None:
             f"import sys; sys.argv = ['rlhealth', '{flag}']\n"
             "from rlhealth.cli import main\n"
             "try: main()\nexcept SystemExit: pass\n"
-            "heavy = {'pandas', 'numpy', 'wandb', 'tbparse', 'tensorboard', 'google.protobuf', 'yaml'} & set(sys.modules)\n"
+            "heavy = {'pandas', 'numpy', 'wandb', 'tbparse', 'tensorboard', 'google.protobuf', 'yaml', 'pydantic', 'rich', 'tomllib'} & set(sys.modules)\n"
+            "heavy |= {'rlhealth.check', 'rlhealth.rules', 'rlhealth.metrics', 'rlhealth.sources', 'rlhealth.findings'} & set(sys.modules)\n"
             "assert not heavy, heavy"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
@@ -200,6 +201,22 @@ def test_a_check_of_event_files_imports_neither_pandas_nor_wandb_nor_tbparse() -
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_check_of_event_files_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
+    """No settings file, no table, no trainer's state, one run, a plain report: none of what reads or writes those is imported."""
+    code = (
+        f"import sys; sys.argv = ['rlhealth', 'check', {str(SICK)!r}]\n"
+        "from rlhealth.cli import main\n"
+        "try: main()\nexcept SystemExit as left: assert left.code == 1, left.code\n"
+        "heavy = {'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', 'ray', 'fsspec', 'sqlite3', 'tomllib'} & set(sys.modules)\n"
+        "heavy |= {'multiprocessing', 'concurrent.futures', 'asyncio', 'importlib.resources.readers'} & set(sys.modules)\n"
+        "own = ('settings_file', 'toml_places', 'compare', 'watch', 'sources.table', 'sources.trainer_state', 'sources.trackio', 'reports.html')\n"
+        "heavy |= {f'rlhealth.{one}' for one in own} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
 
 
