@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from rlhealth.baseline import Baseline
+from rlhealth.cluster import over_ray
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
-from rlhealth.jobs import Answer, examined, over_ray
+from rlhealth.jobs import Answer, examined
 from rlhealth.rules import Rule, load_rules
 from rlhealth.run import Run, unique_name
 from rlhealth.sources import Tick

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rlhealth import jobs
+from rlhealth import jobs, workers
 from rlhealth.check import check
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Verdict
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_two_processes_say_what_one_says_in_the_same_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "PATIENCE", 0.0)
-    monkeypatch.setattr(jobs, "PIECE", 2)
+    monkeypatch.setattr(workers, "PIECE", 2)
     alone = check(folder)
     assert len(alone.runs) > 8 and alone.errors
     ticks: list[tuple[int, int]] = []
@@ -56,6 +57,41 @@ def test_what_cannot_leave_this_process_is_judged_in_it(monkeypatch: pytest.Monk
     readers[2].held = Path(os.devnull).open()  # noqa: SIM115 (what a file that is open looks like to pickle)
     assert [one.name for one in jobs.examined(readers, examine_here, jobs=2)] == [one.run.name for one in readers]
     readers[2].held.close()
+
+
+def test_other_processes_do_their_part_and_what_a_dying_one_had_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE", -1.0)
+    here, readers = os.getpid(), jobs_of(4) * 5
+    for name in ("work", "death"):
+        (tmp_path / name).mkdir()
+    assert len(set(jobs.examined(readers, partial(where_all_meet, tmp_path / "work"), jobs=3))) == 3
+    assert list(jobs.examined(readers, partial(where_others_die, tmp_path / "death", here), jobs=3)) == [here] * len(readers)
+    assert len(list((tmp_path / "death").iterdir())) == 3
+    assert set(jobs.examined(readers, lambda reader: os.getpid(), jobs=3)) == {here}, "what to do with them cannot leave this process"
+
+
+def test_a_script_without_a_guard_may_use_several_processes(folder: Path) -> None:
+    """Whoever calls the library need not know that it begins processes."""
+    code = f"import rlhealth\nfrom rlhealth import jobs\njobs.PATIENCE = -1.0\nprint(len(rlhealth.check({str(folder)!r}, jobs=2).runs))\n"
+    (folder.parent / "script.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, folder.parent / "script.py"], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and int(done.stdout) > 8
+
+
+def where_all_meet(folder: Path, reader) -> int:
+    """The process that examines, once three have come."""
+    (folder / str(os.getpid())).touch()
+    deadline = time.monotonic() + 60
+    while len(list(folder.iterdir())) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def where_others_die(folder: Path, here: int, reader) -> int:
+    if where_all_meet(folder, reader) != here:
+        os._exit(1)
+    return here
 
 
 def jobs_of(count: int) -> list:
@@ -80,7 +116,7 @@ def test_an_interrupt_ends_every_process(folder: Path) -> None:
     command = [sys.executable, str(main), "check", str(folder.parent / "many"), "--jobs", "3"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=Path(__file__).parents[1])
     deadline = time.monotonic() + 30
-    while len(alive(running.pid)) < 5 and time.monotonic() < deadline and running.poll() is None:
+    while len(alive(running.pid)) < 3 and time.monotonic() < deadline and running.poll() is None:
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGINT)
     out, said = running.communicate(timeout=30)
@@ -91,7 +127,7 @@ def test_an_interrupt_ends_every_process(folder: Path) -> None:
 
 
 def alive(session: int) -> list[str]:
-    """Processes that are alive in a session: the first, the two that begin others and keep track, and those."""
+    """Processes that are alive in a session: the first, and those that it began."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
