@@ -200,10 +200,12 @@ class Follower:
         self._next_attempt = self.clock.monotonic() + wait
         if self._failures > 1:
             return []
-        return [Event("blind", self.name, f"{why_of(error)}; what was read so far stands, trying again")]
+        stands = "what was read so far stands" if self.looks else "nothing was read yet"
+        return [Event("blind", self.name, f"{why_of(error)}; {stands}, trying again")]
 
     def _sighted(self) -> list[Event]:
         blind_for = self.blind_for
         self._failures, self._next_attempt, self.error = 0, -math.inf, None
         self._seen_at = self.clock.passed()
-        return [] if blind_for is None else [Event("sees", self.name, f"seen again after {blind_for / 60:.1f} min")]
+        again = "seen again" if self.looks else "seen"
+        return [] if blind_for is None else [Event("sees", self.name, f"{again} after {blind_for / 60:.1f} min")]

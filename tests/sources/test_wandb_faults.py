@@ -17,6 +17,7 @@ from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb_api import find
 from tests.sources.wandb_online import IMPATIENT, ROOT, RUN, blind, count_tries, expected, reader, rewards
 from tests.wandb_server import KEY, HostedRun, WandbServer, drip, half_a_body, html, nothing_at_all, status
+from tests.wandb_server.certificate import certificate
 
 PASSING = {
     "429": (status(429), "limits the rate"),
@@ -136,28 +137,7 @@ def test_a_run_that_is_deleted_while_watched_is_told(server: WandbServer, hosted
 
 
 def test_a_certificate_that_is_not_trusted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tmp_path / "made.pem"
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        str(made),
-        "-out",
-        str(tmp_path / "cert.pem"),
-        "-days",
-        "2",
-        "-subj",
-        "/CN=127.0.0.1",
-    ]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    made.write_text(made.read_text() + (tmp_path / "cert.pem").read_text())
+    made = certificate(tmp_path / "made.pem")
     with WandbServer(made).serving() as serving:
         monkeypatch.setenv("WANDB_BASE_URL", serving.url)
         monkeypatch.setenv("WANDB_API_KEY", KEY)

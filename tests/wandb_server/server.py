@@ -25,32 +25,53 @@ _OPERATION = re.compile(r"\b(?:query|mutation)\s+(\w+)")
 class WandbServer:
     """The projects it hosts, the faults to come, and what it was asked (operation, variables, seconds)."""
 
-    def __init__(self, certificate: Path | None = None) -> None:
+    def __init__(self, certificate: Path | None = None, address: str = "127.0.0.1") -> None:
         self.projects: dict[tuple[str, str], dict[str, HostedRun]] = {}
         self.faults: list[Fault] = []
         self.asked: list[tuple[str, dict[str, Any], float]] = []
         self.rows_sent = 0
         self.key = KEY
-        self.closed = False
+        self.times_here = 0
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Exchange,), {"wandb": self}))
-        self._http.daemon_threads = True
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if certificate is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(certificate)
-            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
-        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self._http.server_port}"
+            self.show(certificate)
+        self._address = address
+        self._http = self._listen(0)
+        self.url = f"{'https' if certificate else 'http'}://{address}:{self._http.server_port}"
 
     @contextmanager
     def serving(self) -> Iterator[WandbServer]:
-        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        thread.start()
+        self.come_back()
         try:
             yield self
         finally:
-            self.closed = True
-            self._http.shutdown()
-            self._http.server_close()
+            self.leave()
+
+    def leave(self) -> None:
+        """Nothing answers at its address any more, and connections that were kept are cut."""
+        self.times_here += 1
+        self._http.shutdown()
+        self._http.server_close()
+
+    def come_back(self) -> None:
+        """Answers again, at the same address."""
+        if self._http.socket.fileno() < 0:
+            self._http = self._listen(self._http.server_port)
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def show(self, certificate: Path) -> None:
+        """Has this certificate from now on, for whoever connects anew; connections that were kept are cut."""
+        assert self._context is not None
+        self._context.load_cert_chain(certificate)
+        self.times_here += 1
+
+    def _listen(self, port: int) -> ThreadingHTTPServer:
+        http = ThreadingHTTPServer((self._address, port), type("Bound", (Exchange,), {"wandb": self}))
+        http.daemon_threads = True
+        if self._context is not None:
+            http.socket = self._context.wrap_socket(http.socket, server_side=True)
+        return http
 
     def host(self, run: HostedRun, entity: str = "ada", project: str = "grpo") -> HostedRun:
         self.projects.setdefault((entity, project), {})[run.id] = run
@@ -94,12 +115,16 @@ class Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
+    def setup(self) -> None:
+        self.came = self.wandb.times_here
+        super().setup()
+
     def log_message(self, format: str, *args: Any) -> None:
         """Says nothing."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.wandb.closed:  # on a connection that was kept
+        if self.came != self.wandb.times_here:  # on a connection that was kept
             return nothing_at_all(self)
         if self.path != "/graphql":
             return self.reply(404, "not here")
