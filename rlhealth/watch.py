@@ -9,11 +9,12 @@ from typing import Protocol
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import Gate, Verdict
 from rlhealth.rules import Rule
+from rlhealth.run import unique_name
 from rlhealth.sources.reader import Reader
 from rlhealth.watching.actions import Actions, told
 from rlhealth.watching.changes import Change
 from rlhealth.watching.clock import Clock
-from rlhealth.watching.discovery import Discovery, covered, elsewhere, is_online
+from rlhealth.watching.discovery import Discovery, appeared, covered, elsewhere, is_online
 from rlhealth.watching.follower import Event, Follower, why_of
 from rlhealth.watching.lines import clock_time
 from rlhealth.watching.stopping import Stopping
@@ -75,6 +76,8 @@ class Watch:
             if self._is_refused(one):
                 assert one.error is not None
                 raise one.error
+        for one in self._begun():
+            told += one.look(self.interval)
         self.looked_at = self.clock.monotonic()
         return told
 
@@ -126,6 +129,15 @@ class Watch:
         ]
         self._waits = set(self.discovery.waiting)
         return told
+
+    def _begun(self) -> list[Follower]:
+        """Follows the runs that have begun in a file or database that is followed."""
+        before = list(self.followers)
+        for one in before:
+            for reader in appeared(one.reader):
+                reader.run.name = unique_name(reader.run.name, [other.name for other in self.followers])
+                self._take(reader, one.place)
+        return [one for one in self.followers if one not in before]
 
     def _take(self, reader: Reader, place: str) -> None:
         """Follows a run that is new; one that is followed goes on with this reader where it covers more, so that it is read as `check` would read it."""

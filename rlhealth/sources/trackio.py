@@ -43,6 +43,7 @@ class TrackioReader:
         self.name = name
         self.run_id = run_id
         self.alone = alone
+        self.only = False
         location = str(project.path) if alone else f"{project.path}#{name}"
         self.run = Run(name, Place("trackio", location))
         self._rows = Rows(self.run)
@@ -68,6 +69,16 @@ class TrackioReader:
         self._rows.flush()
         self._describe(connection)
         return self._last_id != before
+
+    def appeared(self) -> list[Reader]:
+        """Readers for the runs that have begun in the database, and that nobody reads yet; none where this run alone was asked for."""
+        if self.only:
+            return []
+        new: list[Reader] = [TrackioReader(self.project, name, run_id, alone=False) for name, run_id in self.project.appeared()]
+        for one in new:
+            if self.run.name != self.name:  # it was named by its folder
+                one.run.name = f"{self.run.name.removesuffix(f'/{self.name}')}/{one.run.name}"
+        return new
 
     def _new_rows(self, connection: sqlite3.Connection) -> Iterator[list[Row]]:
         first = self._last_id + 1
@@ -200,6 +211,8 @@ def _at_address(where: str) -> list[Reader]:
     if not chosen:
         names = ", ".join(one.run.name for one in found[:20])
         raise RlhealthError(f"{where}: no run {wanted!r} in this project", hint=f"there are {names}", location=where)
+    for one in chosen:
+        one.only = bool(wanted)
     return list(chosen)
 
 

@@ -27,6 +27,9 @@ class Project:
         self.path = path
         self.database = SqliteCopy(path)
         self._columns: dict[str, set[str]] = {}
+        self._known: dict[tuple[str, str | None], None] = {}
+        self._known_to = -1
+        self._seen: object = None
 
     def connection(self) -> sqlite3.Connection:
         """What the database holds now.
@@ -65,7 +68,25 @@ class Project:
         if not found:
             hint = "a run that was killed early, or whose disk was full, leaves such a database"
             raise RlhealthError(f"{self.path}: no run in this Trackio project: its tables are empty", hint=hint, location=str(self.path))
+        self._known, self._known_to, self._seen = found, self.newest_id(connection), self.database.signature
         return list(found)
+
+    def appeared(self) -> list[tuple[str, str | None]]:
+        """Names and ids of the runs that have begun since the runs were last asked for; only the rows that are new are looked at."""
+        try:
+            connection = self.connection()
+            if self.database.signature == self._seen:
+                return []
+            self._seen = self.database.signature
+            key = "run_id" if "run_id" in self._columns["metrics"] else "NULL"
+            statement = f"SELECT run_name, {key}, min(id), max(id) FROM metrics WHERE id > ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
+            rows = connection.execute(statement, (self._known_to,)).fetchall()
+        except (RlhealthError, *DAMAGE):  # its readers tell
+            return []
+        self._known_to = max((last for *_, last in rows), default=self._known_to)
+        new = [one for one in dict.fromkeys((str(name), run_id) for name, run_id, *_ in rows) if one not in self._known]
+        self._known |= dict.fromkeys(new)
+        return new
 
     def _runs_in(self, connection: sqlite3.Connection, table: str) -> list[tuple[str, str | None, int]]:
         """Name, id and first row of each run; from a damaged table, of those that it still gives."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources import find_readers
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.walk import walk
+from rlhealth.sources.wandb_address import parse
 
 QUICK = 0.05  # seconds for a walk through a folder; one that takes longer …
 RARER = 50  # … is done so many times its own cost apart
@@ -56,7 +57,7 @@ class Discovery:
                 continue
             self.waiting.pop(place, None)
             self._found.add(place)
-            if any(one.run.place.kind == "trackio" for one in readers) or len(readers) > 1:
+            if _may_hold_more(place, readers):
                 self._grows.add(place)
             found[place] = readers
         return found
@@ -64,7 +65,7 @@ class Discovery:
     def _is_settled(self, place: str) -> bool:
         """Whether nothing new can be found there: it was found and is one thing, or no file appeared.
 
-        Databases and projects on a server take new runs without a new file: they are asked at every few looks.
+        A project on a server takes new runs without a new file, and a file may begin to be a log: they are asked at every few looks.
         """
         if place in self._grows and place in self._found and self._looks % SELDOM == 0:
             return False
@@ -87,6 +88,21 @@ def may_appear(place: str, error: RlhealthError) -> bool:
     if isinstance(error, Blind):
         return True
     return place.startswith("trackio://") or not ("://" in place or place == "-")
+
+
+def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
+    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed, its own readers tell."""
+    if is_online(place):
+        return parse(place).run is None
+    if place.startswith("trackio://"):
+        return False
+    return len(readers) > 1 if "://" in place else Path(place).expanduser().is_dir()
+
+
+def appeared(reader: Reader) -> list[Reader]:
+    """Readers for the runs that have begun in the file or database that it reads, and that nobody reads yet."""
+    offered: Callable[[], list[Reader]] | None = getattr(getattr(reader, "main", reader), "appeared", None)
+    return offered() if offered is not None else []
 
 
 def is_online(place: str) -> bool:
