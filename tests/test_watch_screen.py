@@ -154,12 +154,13 @@ class Terminal:
         end = time.monotonic() + 30
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
             try:
-                self.seen += os.read(self.file, 1 << 16).decode("utf-8", "replace")
+                while new := os.read(self.file, 1 << 16):  # what it wrote last is there after its end too
+                    self.seen += new.decode("utf-8", "replace")
             except (BlockingIOError, OSError):
                 time.sleep(0.02)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
         os.kill(self.pid, signal.SIGKILL)
         raise AssertionError("it did not leave")
 
