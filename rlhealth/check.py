@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from rlhealth.baseline import Baseline
-from rlhealth.cluster import over_ray
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
@@ -51,7 +50,12 @@ def check(
     names: set[str] = set()
     readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source))
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore)
-    answers = over_ray(readers, look, ray) if ray is not None else examined(readers, look, jobs)
+    if ray is not None:
+        from rlhealth.cluster import over_ray  # late: few have a cluster
+
+        answers = over_ray(readers, look, ray)
+    else:
+        answers = examined(readers, look, jobs)
     for done, found in enumerate(answers, 1):
         if tick:
             tick(done, len(readers))
