@@ -21,6 +21,7 @@ from rlhealth.sources.textlog import TextLog
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 #: TensorBoard's page exports one tag a file, under these columns.
 BOARD = ["Wall time", "Step", "Value"]
@@ -202,9 +203,13 @@ class CsvLog(TextLog):
             return
         times = table[clock] if clock and clock in table else np.full(len(frame), np.nan)
         known = np.isfinite(steps) & (np.abs(steps) < 2**62)
-        runs = frame["run"].astype(str).to_numpy() if "run" in self._names else np.full(len(frame), "")
-        tags = frame[tag].astype(str).to_numpy()
-        for run, name in dict.fromkeys(zip(runs.tolist(), tags.tolist(), strict=True)):
+        runs = _texts(frame["run"]) if "run" in self._names else np.full(len(frame), "")
+        tags = _texts(frame[tag])
+        named = tags != ""
+        if not named.all():
+            self.bad += int((~named).sum())
+            self.first_bad = self.first_bad or self.text.line - len(frame) + int(np.argmin(named)) + 1
+        for run, name in dict.fromkeys(zip(runs[named].tolist(), tags[named].tolist(), strict=True)):
             here = known & (runs == run) & (tags == name)
             rows = self.rows if not run else self._several.setdefault(run, Rows(lambda _, run=run: self._named(run)))  # type: ignore[misc]
             rows.run.add(name, steps[here].astype(np.int64), values[here], times[here])
@@ -228,6 +233,11 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
         if any(one is not None for one in spelt):
             found[name] = np.ma.masked_array([np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64)
     return found
+
+
+def _texts(column: pd.Series[Any]) -> NDArray[Any]:
+    """The cells as texts, those that are empty as "", shape (rows,)."""
+    return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
 
 
 def board_tag(path: Path) -> str:

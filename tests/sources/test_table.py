@@ -274,6 +274,12 @@ def test_a_long_table_is_read_back(tmp_path: Path) -> None:
     assert points(again) == points(run)
 
 
+def test_points_of_a_long_table_that_have_no_name_are_counted_and_the_others_read(tmp_path: Path) -> None:
+    (run,) = open_runs(put(tmp_path / "long.csv", "tag,step,value,run\nkl,1,0.5,a\n,2,0.7,a\nkl,3,1.0,a\n"))
+    assert points(run) == {"kl": [(1, 0.5), (3, 1.0)]}
+    assert run.problems == ["long.csv: 1 line passed over that cannot be read, the first is line 3"]
+
+
 @pytest.mark.parametrize(
     ("text", "told", "hint"),
     [
