@@ -27,7 +27,24 @@ for number in range(8):
     app.command()(made(number))
 app()
 '''
-FLOOR = "import typer._adapters, numpy, yaml, google.protobuf.message"
+ONE = '''import typer
+app = typer.Typer(name="bare")
+@app.command()
+def command(where: str) -> None:
+    """Does nothing."""
+app()
+'''
+#: The same command, importing what every check imports, in a process with no more to do beside it than a check's own.
+FLOOR = '''import typer
+from rlhealth.process import settled
+app = typer.Typer(name="bare")
+@app.command()
+def command(where: str) -> None:
+    """Does nothing."""
+    import numpy, yaml
+with settled():
+    app()
+'''
 
 
 def read_all(path: Path) -> Timed:
@@ -180,7 +197,8 @@ TABLES: dict[str, dict[str, Row]] = {
         "a bare typer app, --help": command(PYTHON, "-c", BARE, "--help"),
         "rlhealth --help": command(PYTHON, "-m", "rlhealth", "--help"),
         "wandb --help": command(PYTHON, "-m", "wandb", "--help"),
-        "imports no check can do without": command(PYTHON, "-c", FLOOR),
+        "a bare typer app, a command with a word": command(PYTHON, "-c", ONE, "where"),
+        "imports no check can do without": command(PYTHON, "-c", FLOOR, "where"),
         "rlhealth check, a run of 200 steps": command(PYTHON, "-m", "rlhealth", "check", "PATH"),
     },
     "many": {"one process": many(1), "two processes": many(2), "Ray, two cores": many(1, "local")},
