@@ -57,7 +57,10 @@ class Repeating:
         if self._rest:
             self._rest -= 1
             return
-        kind = _kind(text, start, end, self._lines)
+        try:
+            kind = _kind(text, start, end, self._lines)
+        except ValueError:  # a row that was read though it is no JSON, as a printed dict
+            return
         if kind is not None:
             self._kinds = [kind, *(one for one in self._kinds if one.texts != kind.texts)][:KINDS]
 
