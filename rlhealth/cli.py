@@ -45,6 +45,7 @@ def main() -> None:
         )
         raise SystemExit(2) from None
 
+
 def _open_streams() -> None:
     """What a stream cannot encode is escaped, and a stream that was closed before the start is one into the void."""
     for name in ("stdout", "stderr"):
@@ -126,12 +127,7 @@ def check(
 
     settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    gate = flags.gate_of(
-        fail_on or flags.FailOn(settings.fail_on or "critical"),
-        exit_zero,
-        flags.listed(require) or settings.require,
-        flags.first_said(min_steps, settings.min_steps),
-    )
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps)
     check_names(judged_by, gate.require, "--require")
     check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()

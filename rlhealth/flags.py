@@ -112,6 +112,12 @@ def gate_of(fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min
     return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps)
 
 
+def gate_with(settings: Settings, fail_on: FailOn | None, exit_zero: bool, require: list[str] | None, min_steps: int | None) -> Gate:
+    """The gate of a check or a watch: what the flags say, and else the settings."""
+    level = fail_on or FailOn(settings.fail_on or "critical")
+    return gate_of(level, exit_zero, listed(require) or settings.require, first_said(min_steps, settings.min_steps))
+
+
 def listed(said: list[str] | None) -> tuple[str, ...]:
     """Names given one a flag or several with commas, each once."""
     return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))

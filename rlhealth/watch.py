@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rlhealth.baseline import Baseline
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import Gate, Verdict
 from rlhealth.rules import Rule
@@ -42,17 +43,19 @@ class Watch:
     Args:
         places: files, folders or addresses; they need not exist yet.
         rules: what to judge by.
+        baseline: findings that are known and accepted; they are counted, and not told.
         interval: seconds between two looks; 15 for files and 60 for servers where not given.
     """
 
     def __init__(
         self, places: Sequence[str], rules: Sequence[Rule], *, source: str | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
-        ignore: Mapping[str, str] | None = None, interval: float | None = None, clock: Clock | None = None,
+        ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None, interval: float | None = None, clock: Clock | None = None,
     ) -> None:  # fmt: skip
         self.rules = rules
         self.gate = gate or Gate()
         self.aliases = aliases
         self.ignore = ignore
+        self.baseline = baseline
         self.clock = clock or Clock()
         self.interval = interval or (ONLINE if any(map(is_online, places)) else LOCAL)
         self.discovery = Discovery(places, source)
@@ -88,6 +91,8 @@ class Watch:
     def verdict(self) -> Verdict:
         """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate must not pass on what it did not see."""
         seen = [one.verdict for one in self.followers if one.verdict is not None]
+        for one in seen:
+            one.too_short = self.gate.too_short(one.run.last_step) or one.too_short
         errors = [_unseen(one, one.error, self.clock.wall()) for one in self.followers if one.error is not None] + list(self.discovery.waiting.values())
         if not seen and not errors:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
@@ -144,7 +149,7 @@ class Watch:
         mine, also = covered(reader), elsewhere(reader)
         same = [one for one in self.followers if covered(one.reader) & (mine | also)]
         if not same:
-            self.followers.append(Follower(reader, self.rules, self.aliases, self.ignore, self.clock, place))
+            self.followers.append(Follower(reader, self.rules, self.aliases, self.ignore, self.clock, place, self.baseline))
             return
         kept = next((one for one in same if covered(one.reader) & mine), same[0])
         if not mine <= covered(kept.reader) or (also and not elsewhere(kept.reader)):

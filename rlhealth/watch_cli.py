@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rlhealth.findings import Verdict
+    from rlhealth.findings import Gate, Verdict
     from rlhealth.reports import Look
     from rlhealth.settings import Settings
     from rlhealth.watch import Limits, Watch
@@ -88,6 +88,9 @@ def watch(
     select: flags.Select = None,
     ignore: flags.IgnoreFlag = None,
     alias: flags.Alias = None,
+    require: flags.Require = None,
+    min_steps: flags.MinSteps = None,
+    baseline: flags.BaselineFlag = None,
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
 ) -> None:
@@ -98,7 +101,9 @@ def watch(
     places = flags.places_of("watch", where, wandb)
     if "-" in places:
         raise RlhealthError("watch: standard input cannot be looked at twice", hint="name the log file itself, or pipe it into rlhealth check -")
-    subject = _subject(places, flags.settings_of(config), source, interval, fail_on, exit_zero, rules, select, ignore, alias)
+    settings = flags.settings_of(config)
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps)
+    subject = _subject(places, settings, gate, source, interval, rules, select, ignore, alias, baseline)
     look = flags.look_of(color, None, False, False)
     live = sys.stdout.isatty() and not look.piped and os.environ.get("TERM") != "dumb" and not _writes_to_stdout(format, output)
     from rlhealth.watch import Limits
@@ -113,18 +118,20 @@ def watch(
 
 
 def _subject(
-    places: Sequence[str], settings: Settings, source: str | None, interval: float | None, fail_on: flags.FailOn | None, exit_zero: bool,
-    rules: Sequence[Path] | None, select: Sequence[str] | None, ignore: Sequence[str] | None, alias: list[str] | None,
+    places: Sequence[str], settings: Settings, gate: Gate, source: str | None, interval: float | None, rules: Sequence[Path] | None,
+    select: Sequence[str] | None, ignore: Sequence[str] | None, alias: list[str] | None, baseline: Path | None,
 ) -> Watch:  # fmt: skip
-    from rlhealth.rules import choose, load_rules
+    from rlhealth.baseline import read_baseline
+    from rlhealth.rules import check_names, choose, load_rules
     from rlhealth.settings import apply
     from rlhealth.watch import Watch
 
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    gate = flags.gate_of(fail_on or flags.FailOn(settings.fail_on or "critical"), exit_zero)
+    check_names(judged_by, gate.require, "--require")
+    check_names(judged_by, ignore or (), "--ignore")
     return Watch(
         places, choose(judged_by, select or settings.select), source=source, gate=gate, aliases={**settings.aliases, **flags.aliases_of(alias)},
-        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, interval=interval,
+        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")}, baseline=read_baseline(baseline) if baseline else None, interval=interval,
     )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from random import Random
 
 import pytest
 
-from rlhealth.check import judge
-from rlhealth.findings import RunVerdict
+from rlhealth.baseline import Baseline
+from rlhealth.check import check, judge
+from rlhealth.findings import Gate, RunVerdict
 from rlhealth.rules import load_rules
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
@@ -317,3 +318,26 @@ def test_what_was_told_stays_told_when_the_run_is_read_in_another_place_from_the
     told.look(watch)
     assert told.changes == before != []
     assert_equal_to_check(watch, told, tmp_path / "run")
+
+
+def test_a_known_finding_is_not_told_and_does_not_fail_the_gate(tmp_path: Path) -> None:
+    shutil.copytree(SICK, tmp_path / "run")
+    whole = check(tmp_path / "run")
+    known = Baseline().with_findings(whole.runs)
+    assert known.accepted
+    watch, told = Watch([str(tmp_path / "run")], RULES, clock=HandClock(), baseline=known), Told()
+    told.look(watch)
+    told.finish(watch)
+    assert not told.changes
+    assert watch.verdict().exit_code == 0
+    assert [one.finding.rule for one in watch.verdict().runs[0].ignored] == [one.rule for one in whole.runs[0].findings]
+
+
+@pytest.mark.parametrize("gate", [Gate(), Gate(min_steps=10**6), Gate(require=("value-loss-spike",))], ids=["plain", "min-steps", "require"])
+def test_what_the_gate_asks_for_beyond_findings_holds_for_a_watch_too(tmp_path: Path, gate: Gate) -> None:
+    shutil.copytree(FIXTURES / "tensorboard" / "grpo-sort", tmp_path / "run")
+    watch, told = Watch([str(tmp_path / "run")], RULES, clock=HandClock(), gate=gate), Told()
+    told.look(watch)
+    told.finish(watch)
+    assert watch.verdict().exit_code == check(tmp_path / "run", gate=gate).exit_code
+    assert (watch.verdict().exit_code == 0) == (gate == Gate()), "grpo-sort is healthy, and GRPO has no value loss"

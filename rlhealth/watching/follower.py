@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rlhealth.baseline import Baseline
 from rlhealth.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine import NEVER, Judge
 from rlhealth.errors import Blind, RlhealthError
@@ -71,13 +72,14 @@ class Follower:
 
     def __init__(
         self, reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None,
-        clock: Clock | None = None, place: str = "",
+        clock: Clock | None = None, place: str = "", baseline: Baseline | None = None,
     ) -> None:  # fmt: skip
         self.reader = impatient(reader)
         self.place = place  # where it was found
         self.rules = rules
         self.aliases = aliases
         self.ignore = ignore or {}
+        self.baseline = baseline or Baseline()
         self.clock = clock or Clock()
         self.judge: Judge | None = None
         self.traces = Traces()
@@ -154,6 +156,7 @@ class Follower:
         newest = run.last_step
         self.judge.advance(NEVER if whole or newest is None else newest - 1)
         self.verdict = self.judge.verdict(now, self.ignore)
+        self.baseline.apply(self.verdict)
         self.ending = ending_of(run, self.judge.translation, now)
         return [Event(one.kind, self.name, change=one) for one in self.ledger.changes(self.verdict)]
 
