@@ -26,7 +26,8 @@ LONGEST_PAUSE = 1024  # rows
 KINDS = 4  # of rows that are remembered: a trainer's own, its evaluations', …
 _PAD = bytes(MARGIN)
 _COMMA, _NEWLINE, _ZERO, _NINE, _MINUS = b",\n09-"
-_MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:(?P<number>-?[0-9][-+.0-9eE]*|NaN|-?Infinity|true|false)|(?P<text>"(?:[^"\\]|\\.)*"))(?P<after>\s*[,}])')
+_QUOTED = rf'"(?:[^"\\]|\\.){{0,{LONGEST_TEXT}}}"'  # without a bound it takes a hundred bytes of memory for each of a long one
+_MEMBER = re.compile(rf"\s*({_QUOTED})\s*:\s*(?:(?P<number>-?[0-9][-+.0-9eE]*|NaN|-?Infinity|true|false)|(?P<text>{_QUOTED}))(?P<after>\s*[,}}])")
 _AFTER = {False: re.compile(r"\s*,\s*(?=\{)"), True: re.compile(r"\r?\n(?=\{)")}  # what stands between two rows of a list, and of lines
 
 

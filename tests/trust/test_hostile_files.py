@@ -102,6 +102,13 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
         2,
         "a name of 1,048,576 characters",
     ),
+    "a name of thirty megabytes": (
+        "log.jsonl",
+        lambda: b'{"step": 1, "%s": 1}\n' % (b"t" * (30 << 20)) + ROW % 2 + ROW % 3,
+        2,
+        "a name of 31,457,280 characters",
+    ),
+    "a text of thirty megabytes": ("log.jsonl", lambda: b'{"step": 1, "loss": 0.5, "text": "%s"}\n' % (b"t" * (30 << 20)) + ROW % 2 + ROW % 3, 0, ""),
     "a row nested 100,000 deep": ("log.jsonl", lambda: ROW % 1 + b'{"a": ' * 100_000 + b"1" + b"}" * 100_000 + b"\n" + ROW % 2, 0, ""),
     "a number of two million digits": ("log.jsonl", lambda: ROW % 1 + b'{"step": 2, "loss": ' + b"9" * 2_000_000 + b"}\n" + ROW % 3, 0, ""),
     "entries nested half a million deep": (
