@@ -31,13 +31,18 @@ def read_yaml(text: str, location: str) -> tuple[Any, Marks]:
     return _read(text, location, _scalar)
 
 
-def read_texts(file: Path) -> Any:
-    """A file of rlhealth's own with every scalar as text, so that the version 0.10 is not the number 0.1.
+def texts_in(text: str, location: str) -> tuple[Any, Marks]:
+    """The same with every scalar as text, so that the version 0.10 is not the number 0.1.
 
     Raises:
-        RlhealthError: naming `file:line:column`.
+        RlhealthError: naming `location:line:column`.
     """
-    return _read(file.read_text(encoding="utf-8"), str(file), _text)[0]
+    return _read(text, location, _text)
+
+
+def read_texts(file: Path) -> Any:
+    """A file of rlhealth's own, every scalar as text."""
+    return texts_in(file.read_text(encoding="utf-8"), str(file))[0]
 
 
 def _read(text: str, location: str, scalar: Callable[[yaml.ScalarEvent], Any]) -> tuple[Any, Marks]:

@@ -6,10 +6,9 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
+from rlhealth.strict_yaml import texts_in
 
 LARGEST_FILE = 1 << 20  # bytes; a name has fifty
 
@@ -34,40 +33,24 @@ def read_aliases(path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_FILE).decode("utf-8")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise RlhealthError(f"{path}: cannot be read: {error}", hint="give a YAML file with lines such as `my/kl: kl`", location=str(path)) from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise RlhealthError(f"{place}: {error.problem}", hint="quote a name that holds a colon or starts with a sign", location=str(path)) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise RlhealthError(f"{path}: not YAML: {error}", hint="give lines such as `my/kl: kl`", location=str(path)) from error
-    if root is None:
-        return {}
-    if not isinstance(root, yaml.MappingNode):
-        raise RlhealthError(
-            f"{_place(path, root)}: expected lines such as `my/kl: kl`", hint="one tag a line, then a colon, then the metric", location=str(path)
-        )
-    found: dict[str, str] = {}
-    for key, value in root.value:
-        if not isinstance(key, yaml.ScalarNode) or not isinstance(value, yaml.ScalarNode):
-            raise RlhealthError(
-                f"{_place(path, value)}: expected the name of one metric", hint="one tag a line, then a colon, then the metric", location=str(path)
-            )
-        if key.value in found:
-            raise RlhealthError(f"{_place(path, key)}: {key.value} is named twice", hint="keep one of the two lines", location=str(path))
-        if meaning(value.value) is None:
-            raise _unknown(value.value, f"{_place(path, value)}: {key.value}")
-        found[key.value] = value.value
-    return found
+    said, marks = texts_in(text, str(path))
+    if said is not None and not isinstance(said, dict):
+        raise _wrong(path, marks[()], "expected lines such as `my/kl: kl`")
+    for tag, name in (said or {}).items():
+        if not isinstance(name, str):
+            raise _wrong(path, marks[tag,], "expected the name of one metric")
+        if meaning(name) is None:
+            raise _unknown(name, f"{path}:{marks[tag,][0]}:{marks[tag,][1]}: {tag}")
+    return dict(said or {})
+
+
+def _wrong(path: Path, place: tuple[int, int], said: str) -> RlhealthError:
+    return RlhealthError(f"{path}:{place[0]}:{place[1]}: {said}", hint="one tag a line, then a colon, then the metric", location=str(path))
 
 
 def _unknown(name: str, place: str) -> RlhealthError:
     near = difflib.get_close_matches(name, meanings(), n=3, cutoff=0.5) or difflib.get_close_matches(name.rpartition("/")[2], meanings(), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`rlhealth metrics WHERE` lists the metrics of a run"
     return RlhealthError(f"{place}: there is no metric {name!r}", hint=hint)
-
-
-def _place(path: Path, node: yaml.Node) -> str:
-    return f"{path}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"

@@ -49,12 +49,15 @@ def test_a_file_of_aliases_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("my/kl: kll\n", ":1:8", "there is no metric 'kll'"),
+        ("a: kl\nmy/kl: kll\n", ":2:1", "my/kl: there is no metric 'kll'"),
         ("a: kl\n- b\n", ":2:1", ""),
         ("- a\n- b\n", ":1:1", "expected lines such as"),
-        ("a: kl\nb: [kl, loss]\n", ":2:4", "the name of one metric"),
-        ("a: kl\na: loss\n", ":2:1", "named twice"),
+        ("a: kl\nb: [kl, loss]\n", ":2:1", "the name of one metric"),
+        ("a: kl\na: loss\n", ":2:1", "`a` stands here twice"),
         ("a: 'kl\n", ":2:1", ""),
+        ("a: &one kl\nb: *one\n", ":1:4", "anchors and aliases are not used"),
+        ("a: !!python/object:os.system kl\n", ":1:4", "tags are not used"),
+        ("a: " + "[" * 100_000, ":1:63", "nested more than"),
     ],
 )
 def test_a_wrong_line_is_told_with_file_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:
