@@ -16,8 +16,9 @@ from typing import IO, Any
 
 from rlhealth.process import settled
 
-PIECE = 8  # readers that a worker is given at once, at most
+PIECE = 4  # readers that a worker is given at once, at most
 AHEAD = 2  # pieces that it is given before the answers to the first are in, so that it never waits for the next
+ROOM = 1 << 20  # bytes
 _LENGTH = struct.Struct("<Q")
 _BEGIN = "import sys; sys.path[:] = {path!r}; from rlhealth.workers import main; main()"
 
@@ -77,6 +78,7 @@ class Worker:
         command = [sys.executable, "-c", _BEGIN.format(path=sys.path)]
         # in a group of its own, where an interrupt from the terminal does not reach it: it is for the first process to end the others
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
+        _widen(self._process.stdout)
         self._talk = threading.Thread(target=self._serve, args=(told, line), daemon=True, name="worker")
         self._talk.start()
 
@@ -133,6 +135,14 @@ def _private_streams() -> tuple[IO[bytes], IO[bytes]]:
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     return asked, answered
+
+
+def _widen(pipe: Any) -> None:
+    """Room for the answers to a piece, where the system lets us: else a worker waits while they are fetched bit by bit, between two steps of this process."""
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ROOM)
 
 
 def _send(stream: IO[bytes], message: bytes) -> None:

@@ -100,6 +100,11 @@ def is_dated(folder: Path) -> bool:
     return bool(_DATED.match(folder.name))
 
 
+def place(folder: Path) -> Path:
+    """Where a run may go on that has files in `folder`: there, or in dated folders beside it."""
+    return folder.parent if is_dated(folder) else folder
+
+
 def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are logged or saved."""
     return all(one.get(key) == other.get(key) for key in one.keys() | other.keys() if not _FREE_TO_DIFFER.fullmatch(key))
@@ -143,7 +148,7 @@ def launches(files: Iterable[Path], root: Path) -> list[Launches]:
     places: dict[Path, list[Path]] = {}
     for folder, paths in folders.items():
         if folder not in parts and not (holds_settings_only(folder) and folder.parent in folders):
-            places.setdefault(folder.parent if is_dated(folder) else folder, []).extend(paths)
+            places.setdefault(place(folder), []).extend(paths)
     found = [run for paths in places.values() for run in _runs_in(paths)]
     for folder, (above, curve) in parts.items():
         writers = {process(path) for path in folders[folder]}

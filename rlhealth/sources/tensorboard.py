@@ -38,7 +38,10 @@ def find(path: Path, *, reader: str | None = None) -> list[TensorboardReader]:
 def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> list[TensorboardReader]:
     """A reader for every run that these event files are; names are as seen from `root`, and only there new files are taken up."""
     files, root = [_absolute(path) for path in files], _absolute(root)
-    return [TensorboardReader(run, root, known=files, reader=reader) for run in eventruns.launches(files, root)]
+    together: dict[Path, list[Path]] = {}
+    for path in files:
+        together.setdefault(eventruns.place(path.parent), []).append(path)
+    return [TensorboardReader(run, root, known=together[eventruns.place(run.files[-1].parent)], reader=reader) for run in eventruns.launches(files, root)]
 
 
 def _absolute(path: Path) -> Path:
@@ -51,7 +54,7 @@ class TensorboardReader:
     Args:
         launches: the run's files.
         root: where new files are looked for, in folders of the run; nowhere without it.
-        known: files that were found with the run's and belong to other runs.
+        known: files that were found beside the run's and belong to other runs.
         reader: "fast", or "tbparse", which reads a file whole whenever it has grown; default: what the environment says, else "fast".
     """
 
