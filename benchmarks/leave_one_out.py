@@ -21,7 +21,8 @@ from rlhealth.check import judge
 from rlhealth.findings import RunVerdict, Severity
 from rlhealth.metrics import translate
 from rlhealth.operands import Operand, Unable, bound_of, pick
-from rlhealth.rules import Condition, Rule, load_rules
+from rlhealth.rule import Condition, Rule
+from rlhealth.rules import load_rules
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
 

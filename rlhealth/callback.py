@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Finding, Severity
 from rlhealth.monitor import Monitor
-from rlhealth.rules import Rule, load_rules
+from rlhealth.rule import Rule
+from rlhealth.rules import load_rules
 from rlhealth.watching.changes import Change
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Translation
-from rlhealth.rules import Rule
+from rlhealth.rule import Rule
 from rlhealth.wording import fill, settings
 
 

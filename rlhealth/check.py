@@ -12,7 +12,8 @@ from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
 from rlhealth.jobs import Answer, examined
-from rlhealth.rules import Rule, load_rules
+from rlhealth.rule import Rule
+from rlhealth.rules import load_rules
 from rlhealth.run import Run, unique_name
 from rlhealth.sources import Tick
 from rlhealth.sources.places import Choice, find_all

@@ -15,11 +15,12 @@ from rlhealth import known_good
 from rlhealth.checked import meant
 from rlhealth.errors import RlhealthError
 from rlhealth.reports.words import plural
+from rlhealth.rule import FAMILIES, Condition, Rule
 from rlhealth.rule_cases import Case, TestFile
 from rlhealth.rule_lint import guidance, lint
 from rlhealth.rule_tests import Outcome, find_cases, fires, run_case
 from rlhealth.rule_words import advice, in_words, scope, severities
-from rlhealth.rules import FAMILIES, Condition, Rule, rule_files, text_of
+from rlhealth.rules import rule_files, text_of
 
 
 def list_text(rules: Sequence[Rule], piped: bool) -> str:

@@ -15,7 +15,7 @@ from rlhealth.episodes import Episodes
 from rlhealth.findings import Finding, Ignored, RunVerdict, Severity, Skipped
 from rlhealth.metrics import Metric, Translation, translate
 from rlhealth.operands import Bound, Held, Operand, Shared, Taker, Unable, bound_of, level_of, pick, pick_all, unit_of, worse_of
-from rlhealth.rules import Condition, Rule, Test
+from rlhealth.rule import Condition, Rule, Test
 from rlhealth.run import Run
 from rlhealth.vanished import Vanishing
 from rlhealth.wording import describe, ending_finding, words

@@ -9,7 +9,7 @@ from rlhealth.findings import RunVerdict, Skipped
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
 from rlhealth.operands import Unable, pick_all
-from rlhealth.rules import Condition, Rule
+from rlhealth.rule import Condition, Rule
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from typing import Any
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
-from rlhealth.rules import Rule, load_rules
+from rlhealth.rule import Rule
+from rlhealth.rules import load_rules
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.spelling import number
 from rlhealth.watching.changes import Change, Ledger

@@ -13,7 +13,7 @@ import numpy as np
 from rlhealth import measures
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
-from rlhealth.rules import Condition, Limit, Worse
+from rlhealth.rule import Condition, Limit, Worse
 from rlhealth.run import Floats, Ints
 from rlhealth.windows import ROLLING, Rolling, plain_median
 

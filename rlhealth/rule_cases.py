@@ -16,7 +16,7 @@ from rlhealth.metrics import Metric, Translation, meaning, meanings
 from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.metrics.metric import Reduced
 from rlhealth.metrics.transforms import reduction_of
-from rlhealth.rules import Number, Rule, Setting, Strict
+from rlhealth.rule import Number, Rule, Setting, Strict
 from rlhealth.run import Place, Run, Series
 from rlhealth.shorthand import read_shorthand
 from rlhealth.strict_yaml import read_yaml

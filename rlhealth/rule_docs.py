@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
+from rlhealth.rule import FAMILIES, Rule
 from rlhealth.rule_lint import guidance
 from rlhealth.rule_words import in_words, scope, severities
-from rlhealth.rules import FAMILIES, Rule, load_rules, shipped_rules
+from rlhealth.rules import load_rules, shipped_rules
 
 _WRITTEN = "<!-- written by `rlhealth rules docs --write` from the rule files; a test fails where it is stale -->\n"
 

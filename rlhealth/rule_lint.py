@@ -10,8 +10,9 @@ from typing import Any
 
 from rlhealth.checked import meant, place
 from rlhealth.metrics import meaning, meanings
+from rlhealth.rule import FAMILIES, Condition, Limit, Rule
 from rlhealth.rule_cases import framework_ids, setting_names
-from rlhealth.rules import FAMILIES, Condition, Limit, Rule, read_rule
+from rlhealth.rules import read_rule
 from rlhealth.strict_yaml import read_texts, read_yaml
 from rlhealth.wording import fields_of, option_phrases
 

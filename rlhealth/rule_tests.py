@@ -10,8 +10,9 @@ from pathlib import Path
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Finding, RunVerdict
+from rlhealth.rule import Rule
 from rlhealth.rule_cases import Case, Expected, TestFile, newest_time, read_cases, run_of, test_files, translation_of
-from rlhealth.rules import Rule, text_of
+from rlhealth.rules import text_of
 
 CLOSE = 0.01  # a number holds to one percent: cases are written by hand
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
-from rlhealth.rules import Against, Condition, Limit, Per, Rule, Test, Worse
+from rlhealth.rule import Against, Condition, Limit, Per, Rule, Test, Worse
 from rlhealth.wording import fill
 
 _MEASURES = {

@@ -12,7 +12,7 @@ from rlhealth import flags
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
-    from rlhealth.rules import Rule
+    from rlhealth.rule import Rule
 
 rules_app: typer.Typer = typer.Typer(help="The rules that runs are judged by.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlhealth.checked import Marks, meant, place
 from rlhealth.errors import RlhealthError
-from rlhealth.rules import FAMILIES, Condition, Rule, Source, Worse
+from rlhealth.rule import FAMILIES, Condition, Rule, Source, Worse
 
 if TYPE_CHECKING:
     from rlhealth.settings_file import Parameters, SettingsFile

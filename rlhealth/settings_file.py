@@ -12,7 +12,7 @@ from pydantic import Field, StrictInt, StrictStr
 from rlhealth.checked import Marks, checked, meant, place
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
-from rlhealth.rules import Number, Strict
+from rlhealth.rule import Number, Strict
 
 HINT = "`rlhealth rules schema --settings` prints what may be set"
 

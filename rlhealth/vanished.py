@@ -9,7 +9,7 @@ import numpy as np
 
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Metric, Translation
-from rlhealth.rules import Rule
+from rlhealth.rule import Rule
 from rlhealth.run import Ints, Series
 from rlhealth.wording import describe, words
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from rlhealth.baseline import Baseline
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import Gate, Verdict
-from rlhealth.rules import Rule
+from rlhealth.rule import Rule
 from rlhealth.run import unique_name
 from rlhealth.sources.reader import Reader
 from rlhealth.watching.actions import Actions, told

@@ -12,7 +12,7 @@ from rlhealth.ending import Ending
 from rlhealth.findings import Episode, Finding, Severity
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.catalogue import FOLDER
-from rlhealth.rules import Rule
+from rlhealth.rule import Rule
 from rlhealth.strict_yaml import read_texts
 
 _SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost

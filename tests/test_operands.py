@@ -7,7 +7,7 @@ import pytest
 
 from rlhealth.metrics import Metric, translate
 from rlhealth.operands import Unable, level_of, limit_of, pick, unit_of
-from rlhealth.rules import Condition, Limit
+from rlhealth.rule import Condition, Limit
 from rlhealth.run import Place, Run
 
 

@@ -10,9 +10,10 @@ import yaml
 
 from rlhealth import cli
 from rlhealth.commands_rules import explain_text, schema_of
+from rlhealth.rule import FAMILIES
 from rlhealth.rule_docs import documents, repository, stale, write
 from rlhealth.rule_words import advice, in_words
-from rlhealth.rules import FAMILIES, load_rules, rule_files, shipped_rules
+from rlhealth.rules import load_rules, rule_files, shipped_rules
 
 RULES = load_rules()
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ from rlhealth.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine import NEVER, Judge
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.findings import RunVerdict
-from rlhealth.rules import Rule
+from rlhealth.rule import Rule
 from rlhealth.sources.reader import Reader
 from rlhealth.watching.changes import Change, Ledger
 from rlhealth.watching.clock import Clock, Vigil

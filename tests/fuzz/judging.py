@@ -13,7 +13,8 @@ from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import RunVerdict, Verdict
 from rlhealth.reports import REPORTS, Look, write
-from rlhealth.rules import Rule, load_rules
+from rlhealth.rule import Rule
+from rlhealth.rules import load_rules
 from rlhealth.run import Place, Run
 from tests.fuzz.strictness import strict_json
 
