@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,11 @@ class Watched:
                 if not isinstance(said, int | float) or not said:
                     raise Unable(f"the run does not tell {condition.per.config}")
                 scale *= float(said)
-        looks = condition.model_copy(update={"above": None, "below": None, "equals": None})
-        key = (looks, metric.name, metric.tag, per and per.name, scale)
-        if key not in self.measured:
-            self.measured[key] = Shared(Operand(condition, metric, per, scale))
-        return Taker(self.measured[key])
+        key = (_looks(condition), metric.name, metric.tag, per and per.name, scale)
+        shared = self.measured.get(key)
+        if shared is None:
+            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale))
+        return Taker(shared)
 
     @property
     def late(self) -> bool:
@@ -210,6 +211,12 @@ class Judge:
         if len(waiting) > len(looked - fired) and not everything:
             answer.too_short = f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"
         return answer
+
+
+@cache
+def _looks(condition: Condition) -> Condition:
+    """What a condition looks at, whatever limit it is compared with."""
+    return condition.model_copy(update={"above": None, "below": None, "equals": None})
 
 
 def shape_of(run: Run) -> Shape:

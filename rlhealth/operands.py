@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
-from weakref import WeakSet
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -69,7 +71,7 @@ class Shared:
 
     def __init__(self, operand: Operand) -> None:
         self.operand = operand
-        self.takers: WeakSet[Taker] = WeakSet()
+        self.takers: list[ReferenceType[Taker]] = []  # weak: one that is followed anew is no longer waited for
         self.steps: Ints = np.empty(0, np.int64)
         self.values: Floats = np.empty(0)
         self.dropped = 0
@@ -87,7 +89,7 @@ class Shared:
 
     def forget(self) -> None:
         """Drops what all have taken."""
-        done = min(one.seen for one in self.takers) - self.dropped
+        done = min(taker.seen for one in self.takers if (taker := one()) is not None) - self.dropped
         if done:
             self.steps, self.values = self.steps[done:].copy(), self.values[done:].copy()
             self.dropped += done
@@ -100,7 +102,7 @@ class Taker:
         self.shared = shared
         self.condition, self.metric = shared.operand.condition, shared.operand.metric
         self.seen = 0
-        shared.takers.add(self)
+        shared.takers.append(ref(self))
 
     @property
     def late(self) -> bool:
@@ -294,8 +296,13 @@ class _Clock(Derived):
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:
     """Every logged metric that `one|pattern/*` names; raises Unable where there is none."""
-    patterns = names.split("|")
-    found = [one for key, one in translation.metrics.items() if len(one) and any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)]
+    pattern = _pattern(names)
+    found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
     if not found:
-        raise Unable(f"{' or '.join(patterns)} was not logged")
+        raise Unable(f"{names.replace('|', ' or ')} was not logged")
     return found
+
+
+@cache
+def _pattern(names: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

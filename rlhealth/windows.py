@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from rlhealth.run import Floats, Ints
 
@@ -29,12 +28,14 @@ class Trailing:
         """Windows of shape (w, n), a view, and how many points of each are there, shape (n,); missing ones are NaN."""
         joined = np.concatenate([self.tail, finite])
         self.tail = joined[len(finite) :].copy()
-        return sliding_window_view(joined, len(finite)), counted(~np.isnan(joined), self.window)
+        windows: Floats = np.ndarray((self.window, len(finite)), joined.dtype, joined, strides=2 * joined.strides)
+        return windows, counted(~np.isnan(joined), self.window)
 
 
 def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> Ints:
     """How many flags of shape (n + w - 1,) are set in each window of w; shape (n,)."""
-    sums = np.cumsum(np.append(False, flags), dtype=np.int64)
+    sums = np.zeros(len(flags) + 1, np.int64)
+    flags.cumsum(dtype=np.int64, out=sums[1:])
     return np.asarray(sums[window:] - sums[:-window])
 
 
