@@ -31,7 +31,7 @@ TITLES = {
     "tick": "A tick of `watch`: one more step of 27 metrics, read and judged",
     "start-up": "Start-up: processor time of a whole process",
     "many": "1,000 runs of 200 steps",
-    "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same rows as lines",
+    "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson over its values, and over the same rows as lines",
     "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",
     "trainer_state": f"trainer_state.json of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same bytes",
 }
