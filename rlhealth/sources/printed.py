@@ -24,11 +24,11 @@ _PAIR = re.compile(
     r"(?:['\"](?P<quoted>[^'\"\n]{0,200})['\"]|(?P<value>[A-Za-z_][\w.]{0,60}\([^()\n]{0,200}\)|[^\s,{}\[\]()'\"]{1,60}))\s*(?=[,}]|$)"
 )
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_BOX = re.compile(r"^\s*[|│┃](?P<indent>\s*)(?P<key>[^|│┃]*?)\s*[|│┃]\s*(?P<value>[^|│┃]*?)\s*[|│┃]\s*$")
+_BAR = re.compile(r"[|│┃]")
 _RULE = re.compile(r"^\s*[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴]{5,}\s*$")
-_UNDERLINE = re.compile(r"^[\s|:-]*--[\s|:-]*$")
+_UNDERLINE = re.compile(r"[\s|:-]*+$")
 _VERL = re.compile(r"\bstep:(\d+) - ")
-_NAMED = re.compile(r"^\s*(?P<key>[A-Za-z_][\w.@-]*(?:/[\w.@ -]+)+)\s*[:=]\s*(?P<value>\S{1,60})\s*$")
+_NAMED = re.compile(r"^\s*+(?P<key>[A-Za-z_][\w.@-]*+(?:/[\w.@ -]++)++)\s*+[:=]\s*+(?P<value>\S{1,60})\s*+$")
 _EQUAL = re.compile(r"(?:^|[\s,|])(?P<key>[A-Za-z_][\w./@-]{0,200})\s*=\s*(?P<value>[^\s,|=]{1,60})(?=[\s,|]|$)")
 
 
@@ -127,7 +127,7 @@ class Printed:
         verl = _VERL.search(line)
         if verl:
             yield _pairs(line[verl.start() :])
-        elif _BOX.match(line) or _RULE.match(line) or self._box:
+        elif _box(line) or _RULE.match(line) or self._box:
             yield from self._boxes(line)
         elif "|" in line or "\t" in line or self._columns:
             yield from self._table(line)
@@ -150,7 +150,7 @@ class Printed:
             return False
         end = _closing(text, opening.start())
         if end is None:
-            self._dict = [*self._dict, line] if len(self._dict) < MOST_LINES else []
+            self._dict = [*self._dict, line] if len(self._dict) < MOST_LINES and len(text) <= LONGEST_LINE else []
             return True
         self._dict = []
         while opening is not None and end is not None:
@@ -162,16 +162,15 @@ class Printed:
         return True
 
     def _boxes(self, line: str) -> Iterator[dict[str, Any]]:
-        pair = _BOX.match(line)
+        pair = _box(line)
         if pair is None:
             yield from self._end_box()
             return
-        key, value = pair["key"], pair["value"]
+        indent, key, value = pair
         if not value and key.endswith("/"):
             self._heading = key
         elif number(value) is not None:
-            inside = len(pair["indent"]) > 1
-            self._box[f"{self._heading}{key}" if inside else key] = value
+            self._box[f"{self._heading}{key}" if indent > 1 else key] = value
 
     def _end_box(self) -> Iterator[dict[str, Any]]:
         if len(self._box) > 1:
@@ -181,7 +180,7 @@ class Printed:
     def _table(self, line: str) -> Iterator[dict[str, Any]]:
         between = "|" if "|" in line else "\t"
         cells = [cell.strip() for cell in line.strip().strip("|").split(between)]
-        if _UNDERLINE.match(line):
+        if "--" in line and _UNDERLINE.match(line):
             self._columns = [cell.strip() for cell in self._line.strip().strip("|").split("|")]
         elif between == "\t" and cells[0] in AXES and len(cells) > 1:
             self._columns = cells
@@ -198,6 +197,15 @@ def _goes_on(begun: list[str], line: str) -> bool:
     text = "\n".join([*begun, line])
     opening = _OPENING.search(text)
     return opening is not None and _closing(text, opening.start()) is not None
+
+
+def _box(line: str) -> tuple[int, str, str] | None:
+    """The indent, the key and the value of a line of a boxed table, `|    kl | 0.1 |`; None where it is none."""
+    cells = _BAR.split(line.strip(), 4)
+    if len(cells) != 4 or cells[0] or cells[3]:
+        return None
+    key = cells[1].lstrip()
+    return len(cells[1]) - len(key), key.rstrip(), cells[2].strip()
 
 
 def _pairs(text: str) -> dict[str, Any]:

@@ -120,6 +120,12 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
     "a list of three million lists": ("a.json", lambda: b"[" * 3_000_000, 2, "no metrics found"),
     "braces that never close": ("train.log", lambda: (b"{'" * 200_000 + b"\n") * 3, 2, "no metrics found"),
     "a table of a million bars": ("train.log", lambda: (b"| " * 400_000 + b"\n") * 2, 2, "no metrics found"),
+    "a bar, a name and dashes before half a million spaces": (
+        "train.log",
+        lambda: b"".join(begun + b" " * 500_000 + b"x\n" for begun in (b"|", b"a/b", b"a/b: 1", b"|" + b"-" * 500_000)) + b"{'loss': 0.5, 'reward': 0.1}\n" * 3,
+        2,
+        '"loss"',
+    ),
     "a quote that never ends": ("a.csv", lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000, 2, "a quote behind line 2 is not closed"),
     "a wandb record of 200 MB": ("run-a.wandb", lambda: wandb_log([b"\x08\x01\x12" + b"\xff" * (200 << 20)]), 2, "damaged from byte 67,108,864"),
 }
