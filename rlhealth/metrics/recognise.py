@@ -46,7 +46,7 @@ class Recognised:
 
 def spaced(tag: str) -> str:
     """The tag without the spaces that notebooks put round its slashes."""
-    return re.sub(r"\s*/\s*", "/", tag).strip() if "/" in tag else tag.strip()
+    return "/".join(part.strip() for part in tag.split("/")) if "/" in tag else tag.strip()
 
 
 def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:

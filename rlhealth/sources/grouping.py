@@ -31,7 +31,9 @@ _STAMP = re.compile(
     r"|(?:offline-)?run-\d{4}(?P<month>\d\d)(?P<day2>\d\d)_(?P<hour2>\d\d)(?P<minute2>\d\d)(?P<second2>\d\d)-)[^/]*(?:/[^/]*)?$",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"^\s*[-*]\s*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)\s*:\s*v?(\d[\w.+-]{0,40})\s*$", re.MULTILINE | re.IGNORECASE)
+_VERSION = re.compile(
+    r"^[ \t]*[-*][ \t]*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]{0,40})[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
 _LARGEST_CARD = 1 << 20
 _LAUNCH_SLACK = 600.0  # seconds between the first tracker's start and the last one's
 _SAME_SHARE = 0.5  # of the values that two trackers could have in common

@@ -18,7 +18,7 @@ LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN,
 TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
 _NESTING = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,\x00]*")
-_NEXT_ROW = re.compile(r"[\]}]?\s*,?\s*(\{)\s*[\"}]")
+_NEXT_ROW = re.compile(r"\{(?=\s*+[\"}])")
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -165,7 +165,7 @@ class JsonRows:
         while True:
             found = _NEXT_ROW.search(self._text, start)
             if found:
-                self._at = found.start(1)
+                self._at = found.start()
                 return True
             self._at = max(start, len(self._text) - LONGEST_WORD)
             if not self._more():

@@ -117,6 +117,12 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
         2,
         "damaged entries",
     ),
+    "damage before half a million spaces": (
+        "trainer_state.json",
+        lambda: b'{"log_history": [{"step": 1, "loss": 0.@}' + b" " * 500_000 + b'x, {"step": 2, "loss": 0.5}, {"step": 3, "loss": 0.5}]}',
+        2,
+        "1 damaged entry",
+    ),
     "a list of three million lists": ("a.json", lambda: b"[" * 3_000_000, 2, "no metrics found"),
     "braces that never close": ("train.log", lambda: (b"{'" * 200_000 + b"\n") * 3, 2, "no metrics found"),
     "a table of a million bars": ("train.log", lambda: (b"| " * 400_000 + b"\n") * 2, 2, "no metrics found"),
@@ -141,6 +147,12 @@ def test_a_file_made_to_hurt_gets_a_clear_answer(name: str, tmp_path: Path) -> N
     assert answer.code == code, told[:2000]
     assert said in told
     assert answer.memory < MOST_MEMORY
+
+
+def test_a_model_card_of_nothing_but_empty_lines_is_passed_by(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(ROW % 1 + ROW % 2)
+    (tmp_path / "README.md").write_bytes(b"\n" * 900_000)
+    assert asked(tmp_path, folder=tmp_path).report["runs"][0]["metrics"]
 
 
 @pytest.mark.parametrize(
