@@ -32,7 +32,7 @@ _STAMP = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(
-    r"^[ \t]*[-*][ \t]*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]{0,40})[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*[-*][ \t]*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]{0,40})[ \t\r]*$", re.MULTILINE | re.IGNORECASE
 )
 _LARGEST_CARD = 1 << 20
 _LAUNCH_SLACK = 600.0  # seconds between the first tracker's start and the last one's
