@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rlhealth.errors import RlhealthError
 from rlhealth.jobs import Answer, Examine
 from rlhealth.sources.reader import Reader
+from rlhealth.sources.remote import Remote
 from rlhealth.workers import may_leave
 
 PIECE = 32  # runs of a task, at most: what a task costs by itself (the rules have to reach it) is that of several runs
@@ -17,7 +18,7 @@ EACH = 8  # tasks for each processor, at least where there are that many runs: t
 def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Iterator[Answer]:
     """What `examine` says of each reader, in order, by tasks of the Ray cluster at `address` ("auto": the one this machine belongs to; "local": one of its own).
 
-    The cluster's machines need rlhealth, and to see the same files.
+    The cluster's machines need rlhealth, and to see the same files; a run in an object store is judged here, where its copy is.
 
     Raises:
         RlhealthError: where Ray is not installed, or no cluster answers.
@@ -39,12 +40,16 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
         task = ray.remote(max_retries=1)(_on_ray)
         size = max(1, min(PIECE, len(readers) // (EACH * int(ray.cluster_resources().get("CPU", 1)))))
         pieces = [readers[start : start + size] for start in range(0, len(readers), size)]
-        answers = [task.remote(told, pickle.dumps(piece)) if all(map(may_leave, piece)) else None for piece in pieces]
+        answers = [task.remote(told, pickle.dumps(piece)) if all(map(_may_leave, piece)) else None for piece in pieces]
         for piece, answer in zip(pieces, answers, strict=True):
             yield from map(examine, piece) if answer is None else pickle.loads(ray.get(answer))  # noqa: S301 (from the user's own cluster)
     finally:
         if begun_here:
             ray.shutdown()
+
+
+def _may_leave(reader: Reader) -> bool:
+    return not isinstance(reader, Remote) and may_leave(reader)
 
 
 def _on_ray(examine: Examine, readers: bytes) -> bytes:
