@@ -52,8 +52,8 @@ class Per(Strict):
 class Against(Strict):
     """What a measure is set against: the run's `first` points, or the points `before` its window."""
 
-    first: StrictInt | None = None
-    before: StrictInt | None = None
+    first: Annotated[StrictInt, Field(ge=1)] | None = None
+    before: Annotated[StrictInt, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Against:
