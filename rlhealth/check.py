@@ -11,7 +11,7 @@ from rlhealth.baseline import Baseline
 from rlhealth.engine import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Gate, RunVerdict, Verdict
-from rlhealth.jobs import Answer, examined
+from rlhealth.jobs import Answer, examined, read_and
 from rlhealth.rule import Rule
 from rlhealth.rules import load_rules
 from rlhealth.run import Run, unique_name
@@ -75,14 +75,7 @@ def check(
 
 def examine(reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None) -> Answer:
     """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
-    try:
-        reader.poll()
-        return judge(reader.run, rules, aliases, ignore)
-    except RlhealthError as error:
-        return error
-    except (OSError, MemoryError) as error:
-        place = reader.run.place.location
-        return RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place)
+    return read_and(partial(judge, rules=rules, aliases=aliases, ignore=ignore), reader)
 
 
 def judge(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from rlhealth.ending import ending_of
-from rlhealth.envelope import WINDOW, Curve, Envelope, Scale, curve, envelope
+from rlhealth.envelope import WINDOW, Curve, Envelope, Scale, curve
 from rlhealth.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict
-from rlhealth.known_good import FAMILY, RULE, TITLE, WHY, KnownGood, comparable, differences, known_good_of, missing_in, notes_on
+from rlhealth.jobs import examined, read_and
+from rlhealth.known_good import FAMILY, RULE, TITLE, WHY, KnownGood, Usual, comparable, differences, known_good_of, missing_in, notes_on
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.run import Floats, Run
 from rlhealth.sources.places import Choice, find_all
@@ -24,7 +26,7 @@ HOLD = 5
 
 def compare(
     where: str | Path | Sequence[str | Path], known_good: str | Path | Sequence[str | Path], *, source: str | None = None, gate: Gate | None = None,
-    aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None, hold: int = HOLD,
+    aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None, hold: int = HOLD, jobs: int = 1,
 ) -> Verdict:  # fmt: skip
     """Reads runs, and known-good runs of the same task, and tells where each of the former left what is usual among the latter.
 
@@ -34,29 +36,26 @@ def compare(
         gate: what makes it fail; warnings where not given.
         ignore: canonical metrics not to compare, each with the reason.
         hold: for how many points in a row a metric has to be outside.
+        jobs: how many processes to read and compare in, where there is enough to do.
 
     Raises:
         RlhealthError: where there are fewer than two known-good runs, or one of them cannot be read.
     """
     begun = time.perf_counter()
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
-    runs: list[Run] = []
-    for reader in find_all(_places(where), Choice(source)):
-        try:
-            reader.poll()
-            runs.append(reader.run)
-        except RlhealthError as error:
-            verdict.errors.append(error)
-    mine = {run.place for run in runs}
+    readers = find_all(_places(where), Choice(source))
+    mine = {reader.run.place for reader in readers}
     good: list[Run] = []
     for reader in find_all(_places(known_good), Choice(source)):
-        reader.poll()
         if reader.run.place not in mine:
+            reader.poll()
             good.append(reader.run)
-    known = known_good_of(good, aliases)
-    for run in runs:
-        found = compare_run(run, known, aliases, ignore, hold)
-        found.too_short = verdict.gate.too_short(run.last_step)
+    compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
+    for found in examined(readers, partial(read_and, compared), jobs):
+        if isinstance(found, RlhealthError):
+            verdict.errors.append(found)
+            continue
+        found.too_short = verdict.gate.too_short(found.run.last_step)
         verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
@@ -77,7 +76,7 @@ def compare_run(run: Run, known: KnownGood, aliases: Mapping[str, str] | None = 
             apart.append(name)
             continue
         compared.append(name)
-        findings += _left(metric, good, hold)
+        findings += _left(metric, good, known.usual(name, hold), hold)
     missing = missing_in(translation, known)
     notes = [*run.notes, *notes_on(run, known, apart, missing, ignore or {})]
     differing = differences(translation, known)
@@ -90,15 +89,12 @@ def compare_run(run: Run, known: KnownGood, aliases: Mapping[str, str] | None = 
     )  # fmt: skip
 
 
-def _left(metric: Metric, good: Sequence[Metric], hold: int) -> list[Finding]:
-    known = meaning(metric.name)
-    scale = Scale(good, known is not None and known.log)
-    curves = [one for one in (curve(other, scale) for other in good) if one is not None]
-    mine = curve(metric, scale)
+def _left(metric: Metric, good: Sequence[Metric], usual: Usual, hold: int) -> list[Finding]:
+    mine = curve(metric, usual.scale)
     broken = _broken(metric, good)
-    if len(curves) < 2 or mine is None:
+    if usual.band is None or mine is None:
         return [broken] if broken else []
-    found = _outside(metric, mine, envelope(curves, hold), scale, hold, len(good))
+    found = _outside(metric, mine, usual.band, usual.scale, hold, len(good))
     both = [one for one in (found, broken) if one is not None]
     return [min(both, key=lambda one: one.first_step)] if both else []
 

@@ -31,6 +31,7 @@ def compare(
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
     width: flags.Width = None,
+    jobs: flags.Jobs = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show runs that stayed inside, too, and every note.")] = False,
 ) -> None:
@@ -40,6 +41,7 @@ def compare(
     2 where nothing could be compared.
     """
     from rlhealth.compare import compare as compare_runs
+    from rlhealth.jobs import cores
     from rlhealth.metrics import meaning
 
     for name in ignore or ():
@@ -48,7 +50,7 @@ def compare(
     settings = flags.settings_of(config)
     verdict = compare_runs(
         where, baseline, source=source, gate=flags.gate_of(fail_on, exit_zero, (), flags.first_said(min_steps, settings.min_steps)),
-        aliases={**settings.aliases, **flags.aliases_of(alias)}, ignore=dict.fromkeys(ignore or (), "--ignore"), hold=hold,
+        aliases={**settings.aliases, **flags.aliases_of(alias)}, ignore=dict.fromkeys(ignore or (), "--ignore"), hold=hold, jobs=jobs or cores(),
     )  # fmt: skip
     printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)

@@ -79,6 +79,9 @@ Config = Annotated[
     Path | None, typer.Option("--config", help="The settings file; else rlhealth.toml or pyproject.toml, from here upwards.", show_default=False)
 ]
 Width = Annotated[int | None, typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False)]
+Jobs = Annotated[
+    int | None, typer.Option("-j", "--jobs", min=1, help="Processes to use for many runs; as many as there are cores where not given.", show_default=False)
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")]
 
 

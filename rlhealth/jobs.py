@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from rlhealth.errors import RlhealthError
 from rlhealth.findings import RunVerdict
+from rlhealth.run import Run
 from rlhealth.sources.reader import Reader
 
 Answer = RunVerdict | RlhealthError
@@ -22,6 +23,18 @@ PLENTY = 2.0  # … and of work to come, by the latest run, with which there is 
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def read_and(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
+    """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the others."""
+    try:
+        reader.poll()
+        return judge(reader.run)
+    except RlhealthError as error:
+        return error
+    except (OSError, MemoryError) as error:
+        place = reader.run.place.location
+        return RlhealthError(f"{place}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=place)
 
 
 def examined(readers: Sequence[Reader], examine: Examine, jobs: int = 1) -> Iterator[Answer]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from rlhealth.envelope import Envelope, Scale, curve, envelope
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, Translation, meaning, translate
 from rlhealth.run import Run
@@ -40,15 +41,33 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
+class Usual:
+    """What is usual of one metric: how its values are compared, and their band; None where too few of the runs have enough points."""
+
+    scale: Scale
+    band: Envelope | None
+
+
+@dataclass(frozen=True)
 class KnownGood:
     """The runs to compare with, in canonical names."""
 
     runs: tuple[Run, ...]
     translations: tuple[Translation, ...]
+    _usual: dict[tuple[str, int], Usual] = field(default_factory=dict, repr=False, compare=False)
 
     def metrics(self, name: str) -> list[Metric]:
         """That metric of each run that has it."""
         return [one.metrics[name] for one in self.translations if name in one.metrics and len(one.metrics[name])]
+
+    def usual(self, name: str, hold: int) -> Usual:
+        """What is usual of a metric that two or more of the runs have, where one has to be outside for `hold` points; found out once for all that is compared."""
+        if (name, hold) not in self._usual:
+            good, known = self.metrics(name), meaning(name)
+            scale = Scale(good, known is not None and known.log)
+            curves = [one for one in (curve(other, scale) for other in good) if one is not None]
+            self._usual[name, hold] = Usual(scale, envelope(curves, hold) if len(curves) > 1 else None)
+        return self._usual[name, hold]
 
 
 def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None) -> KnownGood:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlhealth import jobs
 from rlhealth.compare import compare, compare_run
 from rlhealth.envelope import Curve, envelope
 from rlhealth.errors import RlhealthError
@@ -121,6 +122,20 @@ def test_a_metric_that_only_this_run_lacks_or_has_is_said() -> None:
     notes = " ".join(compare_run(run, known_good_of(good)).run.notes)
     assert "every known-good run has these metrics, and this one has not: kl" in notes
     assert "fewer than two known-good runs have them: entropy" in notes
+
+
+def test_several_processes_say_what_one_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PATIENCE", -1.0)
+    for number, run in enumerate([SICK, JUMP, *[RUNS / name for name in GOOD[:3]]] * 2):
+        shutil.copytree(run, tmp_path / f"{number:02d}")
+    (tmp_path / "05-broken").mkdir()
+    (tmp_path / "05-broken" / "broken.wandb").write_bytes(b"not wandb at all" * 10)
+    one, two = (compare(tmp_path, [RUNS / name for name in GOOD[:3]], jobs=count) for count in (1, 2))
+    assert len(one.runs) == 10 and len(one.errors) == 1
+    assert [(run.name, run.findings, run.skipped, run.run.notes) for run in one.runs] == [
+        (run.name, run.findings, run.skipped, run.run.notes) for run in two.runs
+    ]
+    assert list(map(str, one.errors)) == list(map(str, two.errors)) and one.exit_code == two.exit_code
 
 
 def of_values(name: str, rewards: np.ndarray) -> Run:
