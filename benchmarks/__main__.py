@@ -30,7 +30,7 @@ TITLES = {
     "growth": "Growth: read and checked, by the number of points",
     "tick": "A tick of `watch`: one more step of 27 metrics, read and judged",
     "start-up": "Start-up: processor time of a whole process",
-    "many": "1,000 runs of 200 steps",
+    "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
     "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson over its values, and over the same rows as lines",
     "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",
     "trainer_state": f"trainer_state.json of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same bytes",
@@ -51,7 +51,7 @@ def here(table: str, label: str, path: Path) -> Measured:
     if table == "start-up":
         seconds = used.ru_utime + used.ru_stime - children.ru_utime - children.ru_stime
         return {"seconds": seconds, "megabytes": used.ru_maxrss / 1024}
-    return {"seconds": seconds, "megabytes": reading._resident("VmHWM") - before}
+    return {"seconds": seconds, "megabytes": max(reading._resident("VmHWM") - before, used.ru_maxrss / 1024)}  # of the largest process
 
 
 def elsewhere(table: str, label: str, path: Path) -> Measured:

@@ -80,7 +80,7 @@ def check_all(path: Path) -> Timed:
 
 
 def command(*words: str) -> Row:
-    """A whole process, timed by the processor time that it took."""
+    """A whole process; as a start-up, timed by the processor time that it took."""
 
     def row(path: Path) -> Timed:
         given = [str(path) if word == "PATH" else word for word in words]
@@ -203,7 +203,13 @@ TABLES: dict[str, dict[str, Row]] = {
         "imports no check can do without": command(PYTHON, "-c", FLOOR, "where"),
         "rlhealth check, a run of 200 steps": command(PYTHON, "-m", "rlhealth", "check", "PATH"),
     },
-    "many": {"one process": many(1), "two processes": many(2), "Ray, two cores": many(1, "local")},
+    "many": {
+        "one process": many(1),
+        "two processes": many(2),
+        "Ray, two cores": many(1, "local"),
+        "rlhealth check -j 1": command(PYTHON, "-m", "rlhealth", "check", "PATH", "-q", "-j", "1"),
+        "rlhealth check -j 2": command(PYTHON, "-m", "rlhealth", "check", "PATH", "-q", "-j", "2"),
+    },
     "tick": {"a tick of watch": tick},
     "wandb": {
         "rlhealth": rows_in("run-x.wandb"),
