@@ -89,6 +89,8 @@ def read_baseline(path: Path) -> Baseline:
         raise RlhealthError(f"{path}: not a text in UTF-8", hint=_HINT, location=str(path)) from None
     except json.JSONDecodeError as error:
         raise RlhealthError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}", hint=_HINT, location=str(path)) from None
+    except (ValueError, RecursionError):
+        raise RlhealthError(f"{path}: not a baseline: a number of thousands of digits, or nested too deep", hint=_HINT, location=str(path)) from None
     if not isinstance(said, dict) or said.get("schema") != SCHEMA or not isinstance(said.get("accepted"), list):
         raise RlhealthError(f"{path}: not a baseline of rlhealth: `schema` has to be {SCHEMA}", hint=_HINT, location=str(path))
     accepted: dict[Known, Severity] = {}

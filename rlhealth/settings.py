@@ -98,6 +98,8 @@ def _toml(text: str, location: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         place = f"{location}:{_place_in(str(error), text)}"
         raise RlhealthError(f"{place}: {_without_place(str(error))}", hint="the file must be TOML", location=location) from None
+    except (ValueError, RecursionError):
+        raise RlhealthError(f"{location}: a number of thousands of digits, or nested too deep", hint="the file must be TOML", location=location) from None
 
 
 def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:

@@ -60,6 +60,16 @@ def insert(random: Random, raw: bytes) -> bytes:
     return raw[:at] + random.randbytes(random.randrange(1, 40)) + raw[at:]
 
 
+def many(random: Random, raw: bytes) -> bytes:
+    """Thousands of one character in between: what looks at each of them from each of them takes for ever."""
+    at = random.randrange(len(raw) + 1)
+    return (
+        raw[:at]
+        + random.choice((b" ", b" ", b"\n", b"\t", b"-", b"|", b"/", b"1", b",", b"{", b"'", b'"', b"a", b"\\")) * random.randrange(1000, 20_000)
+        + raw[at:]
+    )
+
+
 def number(random: Random, raw: bytes) -> bytes:
     """A number at the edge of its type, in four or eight bytes."""
     at = random.randrange(len(raw) + 1)
@@ -68,7 +78,7 @@ def number(random: Random, raw: bytes) -> bytes:
     return raw[:at] + value.to_bytes(size, "little") + raw[at + size :]
 
 
-DAMAGES: tuple[Damage, ...] = (cut, flip_bit, blank, scramble, drop, repeat, swap, insert, number)
+DAMAGES: tuple[Damage, ...] = (cut, flip_bit, blank, scramble, drop, repeat, swap, insert, many, number)
 
 
 def stretch(random: Random, raw: bytes) -> tuple[int, int]:
