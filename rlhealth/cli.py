@@ -107,9 +107,7 @@ def check(
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
     width: flags.Width = None,
-    jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", min=1, help="Processes to use for many runs; as many as there are cores where not given.", show_default=False)
-    ] = None,
+    jobs: flags.Jobs = None,
     ray: Annotated[
         str | None, typer.Option("--ray", help="Check each run on this Ray cluster: auto, HOST:PORT, or local.", metavar="ADDRESS", show_default=False)
     ] = None,
