@@ -85,8 +85,8 @@ class HighestMedian:
             above = counted(np.append(windows[0, part], windows[1:, part][:, -1]) > self.highest, self.trailing.window)
             higher = start + np.flatnonzero((2 * above >= counts[part]) & (counts[part] >= self.least))
             if len(higher):
-                found[higher] = median(windows[:, higher], counts[higher])
-                self.highest = max(self.highest, float(found[higher].max()))
+                found[higher] = np.maximum(median(windows[:, higher], counts[higher]), self.highest)  # half above it may still mean a lower median
+                self.highest = float(found[higher].max())
             start, size = start + size, min(2 * size, BLOCK)  # the longer it goes, the fewer are higher
         return np.maximum.accumulate(found)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.measures import MEASURES, AgainstPast, FromBest, Gain, GivenBack, Noise, NonFinite, Peak, Share, SinceStart
@@ -61,6 +61,7 @@ def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
 @pytest.mark.parametrize("made", MADE)
 @settings(max_examples=40, deadline=None)
 @given(values=SERIES, cuts=st.lists(st.integers(0, 150), max_size=6))
+@example(values=[0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 3.0, 3.0, 1.0], cuts=[8])
 def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
