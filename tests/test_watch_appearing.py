@@ -16,7 +16,9 @@ import pytest
 from rlhealth.rules import load_rules
 from rlhealth.watch import Watch
 from tests.conftest import FIXTURES
+from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.test_watch import assert_equal_to_check
+from tests.wandb_server import HostedRun, WandbServer
 from tests.watching import HandClock, Told
 
 RULES = load_rules()
@@ -170,3 +172,13 @@ def test_a_file_that_was_empty_when_its_folder_was_first_looked_at_is_found_when
     assert looked(watch, told) == []
     write(tmp_path / "two" / "log.jsonl", ROWS)
     assert [run for _ in range(10) for run in looked(watch, told)] == ["two"]
+
+
+def test_a_second_run_of_a_project_on_a_wandb_server_is_followed(server: WandbServer) -> None:  # noqa: F811
+    told, watch = Told(), Watch(["wandb://ada/grpo"], RULES, clock=HandClock())
+    rows = [{"_step": row["step"], "_timestamp": 1.7e9, **row} for row in ROWS]
+    server.host(HostedRun(id="first", name="first", rows=rows))
+    assert looked(watch, told) == ["first"]
+    server.host(HostedRun(id="second", name="second", rows=rows[:9], created="2026-01-03T00:00:00Z"))
+    assert [run for _ in range(10) for run in looked(watch, told)] == ["second"]
+    assert len(watch.followers[1].reader.run.series["kl"]) == 9
