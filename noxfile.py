@@ -18,7 +18,7 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 def tests(session: nox.Session) -> None:
     """The newest versions."""
     session.install("--quiet", "--editable", ".[dev]")
-    session.run("pytest", "-n", "2", *session.posargs)
+    session.run("pytest", "-n", "2", "-rs", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -27,8 +27,7 @@ def lowest(session: nox.Session) -> None:
     constraints = Path(session.create_tmp()) / "lowest.txt"
     constraints.write_text("".join(f"{one}\n" for one in lowest_versions()))
     session.install("--quiet", "--constraint", str(constraints), "--editable", ".[dev]")
-    session.run("pip", "list", silent=True)
-    session.run("pytest", "-n", "2", *session.posargs)
+    session.run("pytest", "-n", "2", "-rs", *session.posargs)
 
 
 def lowest_versions() -> list[str]:
