@@ -9,12 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
 SICK = FIXTURES / "runs" / "lr-jump"
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+# How long an example takes says something of the machine, nothing of the program.
+settings.register_profile("without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("without a clock")
 
 
 @pytest.fixture(scope="session")
