@@ -110,9 +110,11 @@ def test_an_interrupt_ends_every_process(folder: Path) -> None:
     """A check that lasts, of many runs over many processes, is interrupted: it leaves with 130, says so, and nothing of it is left."""
     for number in range(30):
         shutil.copytree(folder, folder.parent / "many" / f"{number}")
+    # a shell that runs tests in the background has them ignore interrupts, and so would what they begin
+    heeding = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
     script = "import sys\nfrom rlhealth import jobs\njobs.PATIENCE = 0.0\nfrom rlhealth.cli import main\nif __name__ == '__main__':\n    main()\n"
     main = folder.parent / "main.py"
-    main.write_text(script)
+    main.write_text(heeding + script)
     command = [sys.executable, str(main), "check", str(folder.parent / "many"), "--jobs", "3"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=Path(__file__).parents[1])
     deadline = time.monotonic() + 30

@@ -77,8 +77,7 @@ class Bucket:
 
 @pytest.fixture(params=["s3", "gs"])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    import fsspec
-
+    fsspec = pytest.importorskip("fsspec", reason=NEEDED)
     server = request.getfixturevalue(request.param)
     said = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": server, "AWS_DEFAULT_REGION": "us-east-1"}
     for key, value in (said if request.param == "s3" else {"STORAGE_EMULATOR_HOST": server}).items():
