@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.csv_cells import Cells, Table
 from rlhealth.sources.rows import Rows
 from rlhealth.sources.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 from rlhealth.sources.textlog import TextLog
@@ -33,7 +32,6 @@ RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 1 << 20
 STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
-LONGEST_HEADER = 4 << 20
 
 
 class CsvLog(TextLog):
@@ -44,6 +42,7 @@ class CsvLog(TextLog):
     """
 
     kind = "csv"
+    longest = 4 << 20  # bytes of a line: 100,000 numbers of 20 digits have half of it
 
     def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> None:
         super().__init__(path, file)
@@ -52,6 +51,7 @@ class CsvLog(TextLog):
         self._comma = ","
         self._columns = 0
         self._open = b""
+        self._torn = self._first_torn = 0
         self._several: dict[str, Rows] = {}
         self._exports: list[CsvLog] = []
 
@@ -70,6 +70,7 @@ class CsvLog(TextLog):
         """The file was rewritten: SB3 does it when a metric comes anew, for the header's sake."""
         super().start_again()
         self._names, self._open = list(self._given), b""
+        self._torn = self._first_torn = 0
         for run in self.runs:
             self._empty(run)
         self._several = {name: Rows(lambda _, run=rows.runs[0]: run) for name, rows in self._several.items()}  # type: ignore[misc]
@@ -99,21 +100,28 @@ class CsvLog(TextLog):
         """What was lost in reading, as sentences."""
         waiting = f"{self.path.name}: a quote behind line {self.text.line} is not closed; what follows it is waited for"
         wide = f"{self.path.name}: it has {self._columns:,} columns, of which the first {MOST_TAGS:,} were read"
-        return super().problems() + ([waiting] if self._open else []) + ([wide] if self._columns > MOST_TAGS else [])
+        lines = "1 line" if self._torn == 1 else f"{self._torn:,} lines"
+        torn = f"{self.path.name}: {lines} read without a quote that is never closed, the first is line {self._first_torn}"
+        return super().problems() + [one for one, so in ((waiting, self._open), (torn, self._torn), (wide, self._columns > MOST_TAGS)) if so]
 
     def _is_whole(self, rest: bytes) -> bool:
         """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""
         if time.time() - self.text.modified < STILL_WRITTEN:
             return False
-        cells = len(rest.decode("utf-8", "replace").split(self._comma))
+        cells = rest.count(self._comma.encode()) + 1
         return bool(rest.strip()) and bool(self._names) and cells == len(self._names) and rest.rstrip()[-1:].isdigit()
 
     def _take(self, block: bytes) -> None:
         if not self._names:
             block = self._read_header(block)
-        frame = self._frame(block)
-        if frame is None or not len(frame):
+        if not block:
             return
+        cells = Table(self._names, max(self._columns, len(self._names)), self._comma).read(block)
+        self._count(cells)
+        if cells.frame is not None and len(cells.frame):
+            self._take_rows(cells.frame)
+
+    def _take_rows(self, frame: pd.DataFrame) -> None:
         if self._names == BOARD:
             self._take_points(frame.assign(tag=board_tag(self.path)), "tag", "Step", "Value", "Wall time")
         elif (tag := next((name for name in LONG if name in self._names), None)) and {"step", "value"} <= set(self._names):
@@ -123,36 +131,15 @@ class CsvLog(TextLog):
         else:
             self.rows.take_columns(columns(frame))
 
-    def _frame(self, block: bytes) -> pd.DataFrame | None:
-        lines = block.count(b"\n")
-        kept = block.replace(b"\0", b"")
-        frame = self._cells(kept)
-        if frame is None:
-            frame = self._cells(kept, quoting=csv.QUOTE_NONE)  # an unclosed quote swallows the rest: take the lines as they are
-        if frame is None:
-            self.bad += lines
-            return None
-        lost = lines - len(frame) - sum(not line.strip() for line in kept.split(b"\n")[:-1])
-        if lost > 0 and b'"' not in kept:
-            self.bad += lost
-            commas = self._comma.encode()
-            long = (at for at, line in enumerate(kept.split(b"\n"), self.text.line + 1) if line.count(commas) >= len(self._names))
-            self.first_bad = self.first_bad or next(long, self.text.line + 1)
-        self.text.line += lines
-        return frame
-
-    def _cells(self, block: bytes, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> pd.DataFrame | None:
-        import pandas as pd  # late: half a second
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of lines that end in a comma too many
-            try:
-                return pd.read_csv(
-                    io.BytesIO(block), sep=self._comma, header=None, names=self._names, index_col=False, keep_default_na=False, na_values=[""],
-                    on_bad_lines="skip", float_precision=None if pd.__version__ >= "3" else "round_trip", encoding_errors="replace", quoting=quoting, comment="#" if block.startswith(b"#") else None, low_memory=False,
-                )  # fmt: skip
-            except (ValueError, OverflowError, pd.errors.ParserError):
-                return None
+    def _count(self, cells: Cells) -> None:
+        """Takes note of what was lost in reading some lines."""
+        if cells.lost:
+            self.bad += cells.lost
+            self.first_bad = self.first_bad or self.text.line + cells.first_lost
+        if cells.torn:
+            self._torn += cells.torn
+            self._first_torn = self._first_torn or self.text.line + cells.first_torn
+        self.text.line += cells.lines
 
     def _read_header(self, block: bytes) -> bytes:
         """Takes the header off the first block and plans what its columns are.
@@ -160,6 +147,9 @@ class CsvLog(TextLog):
         Raises:
             RlhealthError: where there is no header, or the table is not a history.
         """
+        if self.text.too_long:
+            hint = "name a table whose first line names its columns, such as step,reward,kl"
+            raise RlhealthError(f"{self.path}: the first line is longer than {self.longest >> 20} MiB", hint=hint, location=str(self.path))
         while block.startswith((b"#", b"\n", b"\r")):  # gymnasium's monitor.csv begins with a comment
             block = block.partition(b"\n")[2]
         line, _, rest = block.partition(b"\n")
@@ -168,7 +158,7 @@ class CsvLog(TextLog):
         try:
             cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]
         except csv.Error:  # a bare carriage return, or a cell of more than 128 KiB
-            cells = [cell.strip(' "') for cell in text[:LONGEST_HEADER].split(self._comma)]
+            cells = [cell.strip(' "') for cell in text.split(self._comma)]
         if not cells:
             return b""
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):

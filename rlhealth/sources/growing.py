@@ -14,7 +14,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.walk import reason, regular
 
 BLOCK = 1 << 20
-#: A longer line is passed over and counted.
+#: A longer line is passed over and counted, where a format does not say otherwise.
 LONGEST_LINE = 64 << 20
 _ZEROS = re.compile(rb"\0{2,}")
 _HEAD = 256  # bytes by which a file is known again
@@ -71,6 +71,7 @@ class Growing:
     """Reads what is new in a file, as whole lines.
 
     Attributes:
+        longest: bytes of a line; a longer one is passed over.
         offset: bytes read so far.
         line: lines handed out so far.
         rest: the last line, as long as nothing ends it.
@@ -79,8 +80,9 @@ class Growing:
         modified: when the file was last written, seconds since 1970.
     """
 
-    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+    def __init__(self, path: Path, file: IO[bytes] | None = None, longest: int = LONGEST_LINE) -> None:
         self.path = path
+        self.longest = longest
         self._file = file
         self.modified = float("nan")
         self.start_again()
@@ -170,7 +172,7 @@ class Growing:
         if self._skipping:
             return
         self.rest += block
-        if len(self.rest) > LONGEST_LINE:
+        if len(self.rest) > self.longest:
             self.rest = b""
             self._skipping = True
             self.too_long += 1

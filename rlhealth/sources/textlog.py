@@ -7,7 +7,7 @@ from typing import IO
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.growing import Growing
+from rlhealth.sources.growing import LONGEST_LINE, Growing
 from rlhealth.sources.rows import Rows
 
 #: File names that say nothing about the run: its folder does.
@@ -36,16 +36,18 @@ class TextLog:
 
     Attributes:
         kind: the format, one of `SOURCES`.
+        longest: bytes of a line; a longer one is passed over.
         rows: where rows become runs.
         followed: the runs that have a reader.
         bad: how many lines or cells could not be read, and the number of the first such line.
     """
 
     kind = "text"
+    longest = LONGEST_LINE
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         self.path = path
-        self.text = Growing(path, file)
+        self.text = Growing(path, file, self.longest)
         self.rows = Rows(self.make)
         self.bad = 0
         self.first_bad = 0
@@ -124,7 +126,8 @@ class TextLog:
             stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
         if self.text.too_long:
-            found.append(f"{self.path.name}: {self.text.too_long} lines passed over that are longer than 64 MiB")
+            what = "1 line" if self.text.too_long == 1 else f"{self.text.too_long:,} lines"
+            found.append(f"{self.path.name}: {what} passed over, longer than {self.longest >> 20} MiB")
         return found
 
     def _tell(self) -> None:

@@ -133,6 +133,21 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
         '"loss"',
     ),
     "a quote that never ends": ("a.csv", lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000, 2, "a quote behind line 2 is not closed"),
+    "a row of ten million cells": ("a.csv", lambda: b"step,loss\n1,0.5\n2," + b"1,2," * 5_000_000 + b"\n3,0.5\n", 2, "1 line passed over, longer than 4 MiB"),
+    "a quote before ten million cells": ("a.csv", lambda: b'step,loss\n1,0.5\n2,"' + b"1,2," * 5_000_000 + b"\n3,0.5\n", 2, "1 line passed over"),
+    "half a million cells above short rows": (
+        "a.csv",
+        lambda: b"step,loss\n1" + b"," * 500_000 + b"\n" + b"".join(b"%d,0.5\n" % step for step in range(2, 100_000)),
+        2,
+        "1 line passed over that cannot be read, the first is line 2",
+    ),
+    "100,000 names above a digit a line": (
+        "a.csv",
+        lambda: b"step," + b",".join(b"m%d" % one for one in range(99_999)) + b"\n" + b"1\n" * 500_000,
+        2,
+        "500,000 lines passed over",
+    ),
+    "a header of ten million names": ("a.csv", lambda: b"step" + b",a" * 10_000_000 + b"\n1,0.5\n", 2, "the first line is longer than 4 MiB"),
     "a wandb record of 200 MB": ("run-a.wandb", lambda: wandb_log([b"\x08\x01\x12" + b"\xff" * (200 << 20)]), 2, "damaged from byte 67,108,864"),
 }
 
