@@ -11,7 +11,7 @@ from rlhealth.metrics.catalogue import Names, Version, frameworks, names, patter
 from rlhealth.run import Run
 
 _UNKNOWN: dict[str, Any] = {"id": "unknown", "title": "an unknown trainer", "names": "generic.yaml", "library": "", "prefix": ["train/"]}
-_PROFILED = re.compile(r"(?:train/)?profiling/Time.taken.+?(\w+)\.")
+_PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
 @dataclass(frozen=True)
