@@ -166,6 +166,8 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
     readers += _tables(found, kinds, root, errors)
+    errors += [one.error for one in readers if isinstance(one, Unreadable)]
+    readers = [one for one in readers if not isinstance(one, Unreadable)]
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
+from rlhealth.sources.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.walk import PASSED_BY, kind_of
 
 AZURE = ("az", "abfs", "abfss")
@@ -66,7 +66,7 @@ class Mirror(Copy):
     def __init__(self, where: str) -> None:
         where = where.rstrip("/")
         self.store, self.path = _store(where)
-        self._folder = tempfile.TemporaryDirectory(prefix="rlhealth-", ignore_cleanup_errors=True)
+        self._folder = temporary_folder(where)
         self.root = Path(self._folder.name) / (PurePosixPath(self.path).name or "runs")
         super().__init__(where, self.root)
         self.kept: dict[str, tuple[int, str]] = {}
@@ -91,8 +91,7 @@ class Mirror(Copy):
         try:
             self._copy([(name, found) for name, found in sorted(listed.items()) if self._is_log(name, int(found.get("size") or 0))])
         except OSError as error:
-            hint = f"it is copied into {tempfile.gettempdir()}; TMPDIR names another folder"
-            raise RlhealthError(f"{self.where}: cannot be copied: {error.strerror or error}", hint=hint, location=self.where) from None
+            raise RlhealthError(f"{self.where}: cannot be copied: {error.strerror or error}", hint=ANOTHER, location=self.where) from None
         self._renewed = time.monotonic()
 
     @contextmanager

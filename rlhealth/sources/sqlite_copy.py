@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.growing import open_regular
+from rlhealth.sources.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.walk import reason
 
 MAGIC = b"SQLite format 3\0"
@@ -97,7 +98,7 @@ class SqliteCopy:
     def _copy(self) -> sqlite3.Connection:
         """Copies the database and its log so that they belong together: the log must be the same one before and after."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="rlhealth-")
+            self._folder = temporary_folder(str(self.path))
         there = Path(self._folder.name) / "copy.db"
         try:
             for _ in range(_ATTEMPTS):
@@ -109,7 +110,7 @@ class SqliteCopy:
                 if log == self._log_header():
                     return _open(there, "mode=ro" if log is not None else "mode=rw")
         except OSError as error:
-            hint = "a database that is being written is copied to the temporary folder: point TMPDIR to one with room"
+            hint = f"a database that is being written is copied first: {ANOTHER}"
             raise RlhealthError(f"{self.path}: {reason(error)}", hint=hint, location=str(self.path)) from error
         hint = "try again, or wait for the run to pause"
         raise RlhealthError(f"{self.path}: it is written faster than it can be copied", hint=hint, location=str(self.path))

@@ -20,6 +20,7 @@ from rlhealth.sources.printed import Printed, dict_in
 from rlhealth.sources.reader import Reader
 from rlhealth.sources.row_shapes import looks_like_rows
 from rlhealth.sources.spelling import AXES, number
+from rlhealth.sources.temporary import no_room
 from rlhealth.sources.textlog import Part, TextLog
 from rlhealth.sources.trainer_plan import OPENING
 from rlhealth.sources.trainer_state import TrainerState
@@ -55,13 +56,16 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
     """A reader for every run in what is piped in, up to its end.
 
     Raises:
-        RlhealthError: where it holds no log.
+        RlhealthError: where it holds no log, or more than can be kept.
     """
     if stream.isatty():
         raise RlhealthError("nothing is piped in", hint="pipe a log in: tail -n +1 train.log | rlhealth check -", location="-")
     kept = cast("IO[bytes]", tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115 (it lives as long as its readers)
     while block := stream.read(1 << 20):
-        kept.write(block)
+        try:
+            kept.write(block)
+        except OSError as error:
+            raise no_room("-", error) from None
     kept.seek(0)
     head = kept.read(HEAD)
     kept.seek(0)

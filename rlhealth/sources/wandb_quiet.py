@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.temporary import temporary_folder
 from rlhealth.sources.wandb_faults import LOG_IN, scrub
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def private_folder() -> str:
     """A folder for what the SDK caches and logs, gone when this process ends."""
     with _LOCK:
         if not _elsewhere:
-            _elsewhere.append(tempfile.TemporaryDirectory(prefix="rlhealth-wandb-", ignore_cleanup_errors=True))
+            _elsewhere.append(temporary_folder("wandb", "rlhealth-wandb-"))
         return _elsewhere[0].name
 
 

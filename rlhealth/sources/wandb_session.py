@@ -189,9 +189,9 @@ class Session:
 
 
 def _base_url(address: Address) -> str:
-    import wandb
-
     with private_folders():
+        import wandb  # it makes a temporary folder when it is imported
+
         settings = wandb.setup().settings
     server = (os.environ.get("WANDB_BASE_URL") or str(settings.base_url)).rstrip("/")
     known = {_host(server), _host(str(settings.app_url))}

@@ -160,6 +160,14 @@ def test_an_unreadable_run_does_not_hide_the_others(root: Path) -> None:
     assert [error.location for error in errors] == [str(root / "broken" / "trainer_state.json")]
 
 
+def test_a_database_that_is_cut_short_does_not_hide_the_run_beside_it(root: Path) -> None:
+    shutil.copytree(STATES / "ppo-nan", root / "run")
+    (root / "project.db").write_bytes((EVERYWHERE / "trackio" / "tiny-rl.db").read_bytes()[:5000])
+    runs, errors = open_all(str(root))
+    assert len(runs) == 1
+    assert [error.location for error in errors] == [str(root / "project.db")]
+
+
 def test_a_folder_without_permission_is_named_and_the_rest_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system's answer is made up here, because root may read everything."""
     shutil.copytree(STATES / "ppo-nan", root / "run")

@@ -1,0 +1,32 @@
+"""Folders for copies of what cannot be read where it lies: below the system's temporary folder, private, gone when nobody needs them."""
+
+from __future__ import annotations
+
+import tempfile
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.walk import reason
+
+ANOTHER = "point TMPDIR to a folder that can be written and has room, such as /dev/shm"
+
+
+def temporary_folder(where: str, prefix: str = "rlhealth-") -> tempfile.TemporaryDirectory[str]:
+    """A new folder.
+
+    Args:
+        where: what needs it.
+        prefix: how its name begins.
+
+    Raises:
+        RlhealthError: if there is none that can be written.
+    """
+    try:
+        return tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise no_room(where, error) from None
+
+
+def no_room(where: str, error: OSError) -> RlhealthError:
+    """The error where there is no temporary folder, or no room in it."""
+    why = "no temporary folder can be written" if isinstance(error, FileNotFoundError) else f"no temporary folder: {reason(error)}"
+    return RlhealthError(f"{where}: {why}", hint=ANOTHER, location=where)
