@@ -24,7 +24,9 @@ def tests(session: nox.Session) -> None:
 @nox.session(python="3.11")
 def lowest(session: nox.Session) -> None:
     """The lowest version of each dependency that pyproject.toml allows."""
-    constraints = session.cache_dir / "lowest.txt"  # nox would have the tests write into a folder of its own, below our pyproject.toml
+    constraints = (
+        session.cache_dir / "lowest.txt"
+    )  # nox would have the tests write into a folder of its own, below our pyproject.toml
     constraints.write_text("".join(f"{one}\n" for one in lowest_versions()))
     session.install("--quiet", "--constraint", str(constraints), "--editable", ".[dev]")
     session.run("pytest", "-n", "2", "-rs", *session.posargs)

@@ -51,7 +51,10 @@ def here(table: str, label: str, path: Path) -> Measured:
     if table == "start-up":
         seconds = used.ru_utime + used.ru_stime - children.ru_utime - children.ru_stime
         return {"seconds": seconds, "megabytes": used.ru_maxrss / 1024}
-    return {"seconds": seconds, "megabytes": max(reading._resident("VmHWM") - before, used.ru_maxrss / 1024)}  # of the largest process
+    return {
+        "seconds": seconds,
+        "megabytes": max(reading._resident("VmHWM") - before, used.ru_maxrss / 1024),
+    }  # of the largest process
 
 
 def elsewhere(table: str, label: str, path: Path) -> Measured:
@@ -74,14 +77,20 @@ def in_turns(labels: list[tuple[str, str, Path]], rounds: int) -> dict[str, Meas
                 found.setdefault(label, []).append(one)
             except RuntimeError as error:
                 print(f"{label}: not measured ({error})", file=sys.stderr)
-    return {label: {key: statistics.median(one[key] for one in taken) for key in ("seconds", "megabytes")} for label, taken in found.items()}
+    return {
+        label: {key: statistics.median(one[key] for one in taken) for key in ("seconds", "megabytes")}
+        for label, taken in found.items()
+    }
 
 
 def table(name: str, found: dict[str, Measured], against: str) -> str:
     """One table in Markdown; `against` is the row that the ratios are of."""
     base = found[against]["seconds"] if against in found else math.nan
     lines = [f"### {TITLES[name]}", "", f"| | ms | x {against} | peak MB |", "|---|---:|---:|---:|"]
-    lines += [f"| {label} | {one['seconds'] * 1e3:,.1f} | {one['seconds'] / base:,.2f} | {one['megabytes']:,.0f} |" for label, one in found.items()]
+    lines += [
+        f"| {label} | {one['seconds'] * 1e3:,.1f} | {one['seconds'] / base:,.2f} | {one['megabytes']:,.0f} |"
+        for label, one in found.items()
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -91,12 +100,22 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
     if name in ("reading", "check"):
         path = reading.written(place, STEPS)
         labels = list(reading.READERS) if name == "reading" else list(rows.TABLES[name])
-        return table(name, in_turns([(name, one, path) for one in labels], rounds), "rlhealth" if name == "reading" else labels[0])
+        return table(
+            name,
+            in_turns([(name, one, path) for one in labels], rounds),
+            "rlhealth" if name == "reading" else labels[0],
+        )
     if name == "growth":
         return growth(place, rounds, long)
     if name == "tick":
-        places = {f"after {count * len(reading.TAGS):,} points": logs.growing_run(place / str(count), count) for count in (400, 4_000, STEPS)}
-        found = {label: in_turns([(name, "a tick of watch", path)], rounds)["a tick of watch"] for label, path in places.items()}
+        places = {
+            f"after {count * len(reading.TAGS):,} points": logs.growing_run(place / str(count), count)
+            for count in (400, 4_000, STEPS)
+        }
+        found = {
+            label: in_turns([(name, "a tick of watch", path)], rounds)["a tick of watch"]
+            for label, path in places.items()
+        }
         return table(name, found, next(iter(found)))
     labels = list(rows.TABLES[name])
     if name in ("wandb", "jsonl", "trainer_state"):
@@ -107,7 +126,9 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
     else:
         path = logs.many_runs(place) if name == "many" else reading.written(place, 200).parent
         against = labels[0]
-    return table(name, in_turns([(name, one, path) for one in labels], rounds if name == "many" else max(rounds, 5)), against)
+    return table(
+        name, in_turns([(name, one, path) for one in labels], rounds if name == "many" else max(rounds, 5)), against
+    )
 
 
 def growth(place: Path, rounds: int, long: bool) -> str:
@@ -119,8 +140,14 @@ def growth(place: Path, rounds: int, long: bool) -> str:
         one = in_turns([("check", "check, all rules", path)], rounds)["check, all rules"]
         seconds.append((steps, one["seconds"]))
         found[f"{steps * len(reading.TAGS):,} points"] = one
-    slopes = [math.log(b[1] / a[1]) / math.log(b[0] / a[0]) for a, b in ((seconds[0], seconds[-1]), (seconds[-2], seconds[-1]))]
-    return table("growth", found, next(iter(found))) + f"\nExponent: {slopes[0]:.2f} from end to end, {slopes[1]:.2f} between the largest two.\n"
+    slopes = [
+        math.log(b[1] / a[1]) / math.log(b[0] / a[0])
+        for a, b in ((seconds[0], seconds[-1]), (seconds[-2], seconds[-1]))
+    ]
+    return (
+        table("growth", found, next(iter(found)))
+        + f"\nExponent: {slopes[0]:.2f} from end to end, {slopes[1]:.2f} between the largest two.\n"
+    )
 
 
 def main() -> None:
@@ -135,7 +162,9 @@ def main() -> None:
         print(json.dumps(here(args.one[0], args.one[1], Path(args.one[2]))))
         return
     load = f"load {os.getloadavg()[0]:.1f} before" if hasattr(os, "getloadavg") else ""
-    parts = [f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}, medians of {args.rounds}; {load}.\n"]
+    parts = [
+        f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}, medians of {args.rounds}; {load}.\n"
+    ]
     print(parts[0])
     with tempfile.TemporaryDirectory() as folder:
         for name in args.only:

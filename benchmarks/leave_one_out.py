@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from rlhealth.check import judge
-from rlhealth.findings import RunVerdict, Severity
+from rlhealth.engine.operands import Operand, Unable, bound_of, pick
 from rlhealth.metrics import translate
-from rlhealth.operands import Operand, Unable, bound_of, pick
-from rlhealth.rule import Condition, Rule
-from rlhealth.rules import load_rules
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Condition, Rule
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
+from rlhealth.verdict.findings import RunVerdict, Severity
 
 BEYOND = 1.2
 
@@ -68,12 +68,16 @@ class Score:
             self.expected += len(label.expected)
             self.found += len(label.expected & fired)
             self.stray += len(fired - label.accepted)
-            self.notes += [f"{label.name}: missed {', '.join(sorted(label.expected - fired))}"] if label.expected - fired else []
+            self.notes += (
+                [f"{label.name}: missed {', '.join(sorted(label.expected - fired))}"] if label.expected - fired else []
+            )
         else:
             self.well += 1
             self.alarms += bool(fired - label.accepted)
             self.gates += critical
-            self.notes += [f"{label.name}: alarm {', '.join(sorted(fired - label.accepted))}"] if fired - label.accepted else []
+            self.notes += (
+                [f"{label.name}: alarm {', '.join(sorted(fired - label.accepted))}"] if fired - label.accepted else []
+            )
 
 
 def corpus(folder: Path) -> list[Labelled]:
@@ -82,10 +86,25 @@ def corpus(folder: Path) -> list[Labelled]:
     for label in json.loads((folder / "labels.json").read_text()):
         if label.get("visibility"):
             continue
-        paths = next(label["sources"][kind] for kind in ("tensorboard", "wandb", "trainer_state") if label["sources"].get(kind))
-        runs = [run for path in ([paths] if isinstance(paths, str) else paths) for run in open_runs(str(folder / "runs" / path))]
+        paths = next(
+            label["sources"][kind] for kind in ("tensorboard", "wandb", "trainer_state") if label["sources"].get(kind)
+        )
+        runs = [
+            run
+            for path in ([paths] if isinstance(paths, str) else paths)
+            for run in open_runs(str(folder / "runs" / path))
+        ]
         expected = set(label["expected"])
-        found.append(Labelled(label["run"], label["era"], label["verdict"] == "unhealthy", expected, expected | set(label.get("acceptable") or []), runs))
+        found.append(
+            Labelled(
+                label["run"],
+                label["era"],
+                label["verdict"] == "unhealthy",
+                expected,
+                expected | set(label.get("acceptable") or []),
+                runs,
+            )
+        )
     return found
 
 
@@ -115,8 +134,20 @@ def reset(rules: Sequence[Rule], labelled: Sequence[Labelled]) -> tuple[list[Rul
         zero = condition is not None and any(
             isinstance(one, int | float) and abs(one) < 1e-5 for one in (condition.above, condition.below)
         )  # "nothing", not a limit
-        simple = not zero and condition is not None and rule.when is not None and len(rule.when.conditions) == 1 and condition.per is None
-        if not (from_corpus and simple) or condition is None or rule.when is None or condition.equals is not None or condition.measure == "nonfinite":
+        simple = (
+            not zero
+            and condition is not None
+            and rule.when is not None
+            and len(rule.when.conditions) == 1
+            and condition.per is None
+        )
+        if (
+            not (from_corpus and simple)
+            or condition is None
+            or rule.when is None
+            or condition.equals is not None
+            or condition.measure == "nonfinite"
+        ):
             made.append(rule)
             continue
         value = extreme(rule, condition, [one for one in labelled if not one.sick])
@@ -127,7 +158,11 @@ def reset(rules: Sequence[Rule], labelled: Sequence[Labelled]) -> tuple[list[Rul
         side = "above" if condition.above is not None else "below"
         limit = value * BEYOND if side == "above" else value / BEYOND
         changed += 1
-        made.append(rule.model_copy(update={"when": rule.when.model_copy(update={"all": (condition.model_copy(update={side: limit}),)})}))
+        made.append(
+            rule.model_copy(
+                update={"when": rule.when.model_copy(update={"all": (condition.model_copy(update={side: limit}),)})}
+            )
+        )
     return made, changed, kept
 
 
@@ -135,7 +170,9 @@ def main() -> int:
     """Prints a row for each era left out, and one for all of them together."""
     labelled = corpus(Path(sys.argv[1]))
     rules = load_rules()
-    print(f"{'left out':16s} {'limits':>12s} {'seen':>9s} {'gated':>9s} {'families':>9s} {'stray/run':>9s} {'alarms':>9s} {'gates':>6s}")
+    print(
+        f"{'left out':16s} {'limits':>12s} {'seen':>9s} {'gated':>9s} {'families':>9s} {'stray/run':>9s} {'alarms':>9s} {'gates':>6s}"
+    )
     whole = Score()
     for era in sorted({one.era for one in labelled}):
         held = [one for one in labelled if one.era == era]
@@ -153,7 +190,10 @@ def main() -> int:
 
 def show(name: str, limits: str, score: Score) -> None:
     """One row."""
-    share = [f"{part}/{of}" for part, of in ((score.seen, score.sick), (score.gated, score.sick), (score.found, score.expected))]
+    share = [
+        f"{part}/{of}"
+        for part, of in ((score.seen, score.sick), (score.gated, score.sick), (score.found, score.expected))
+    ]
     print(
         f"{name:16s} {limits:>14s} {share[0]:>9s} {share[1]:>9s} {share[2]:>9s} {score.stray / max(score.sick, 1):9.2f} {score.alarms:>5d}/{score.well:<3d} {score.gates:6d}"
     )

@@ -71,9 +71,17 @@ def wide_rows(folder: Path, rows: int = ROWS, keys: int = KEYS) -> Path:
         store.write(HEADER)
         for step in range(1, rows + 1):
             row = {name: (step * 7919 + number * 104729) % 65521 / 65521 for number, name in enumerate(names)}
-            whole = {**row, "train/global_step": step, "_step": step, "_runtime": step * 3.2, "_timestamp": 1.7e9 + step * 3.2}
+            whole = {
+                **row,
+                "train/global_step": step,
+                "_step": step,
+                "_runtime": step * 3.2,
+                "_timestamp": 1.7e9 + step * 3.2,
+            }
             store.write(frame([history(whole, step, flat_keys=True)], store.tell()))
             lines.write(json.dumps(whole) + "\n")
             log.append({**{name.removeprefix("train/"): value for name, value in row.items()}, "step": step})
-    (folder / "trainer_state.json").write_text(json.dumps({"global_step": rows, "max_steps": rows, "log_history": log}, indent=2))
+    (folder / "trainer_state.json").write_text(
+        json.dumps({"global_step": rows, "max_steps": rows, "log_history": log}, indent=2)
+    )
     return folder

@@ -24,12 +24,25 @@ from pathlib import Path
 Findings = set[str] | None  # families; None: no answer
 
 RLDOCTOR = {
-    "advantage_collapse": "reward-signal", "entropy_collapse": "entropy", "reward_hacking": "reward-hacking", "length_pathology": "length",
-    "clip_saturation": "clip-fraction", "kl_drift": "kl-high", "gradient_pathology": "grad-norm", "reward_composition": "reward-hacking", "plateau": "reward-trend",
-}  # fmt: skip
+    "advantage_collapse": "reward-signal",
+    "entropy_collapse": "entropy",
+    "reward_hacking": "reward-hacking",
+    "length_pathology": "length",
+    "clip_saturation": "clip-fraction",
+    "kl_drift": "kl-high",
+    "gradient_pathology": "grad-norm",
+    "reward_composition": "reward-hacking",
+    "plateau": "reward-trend",
+}
 TRAINPROOF = {
-    "TP-GRAD-SPIKE": "grad-norm", "TP-DEAD-RUN": "dead", "TP-ZERO-LOSS": "dead", "TP-DIVERGED": "loss", "TP-NAN": "numerics", "TP-NO-LOSS": "loss", "TP-LR-ZERO": "dead",
-}  # fmt: skip
+    "TP-GRAD-SPIKE": "grad-norm",
+    "TP-DEAD-RUN": "dead",
+    "TP-ZERO-LOSS": "dead",
+    "TP-DIVERGED": "loss",
+    "TP-NAN": "numerics",
+    "TP-NO-LOSS": "loss",
+    "TP-LR-ZERO": "dead",
+}
 
 
 def rlhealth(done: subprocess.CompletedProcess[str]) -> Findings:
@@ -50,7 +63,11 @@ def rldoctor(done: subprocess.CompletedProcess[str]) -> Findings:
         if one["severity"] in ("WARNING", "CRITICAL"):
             truncated = one["detector"] == "length_pathology" and "truncat" in one["summary"]
             hidden = one["detector"] == "gradient_pathology" and one["metrics"].get("n_nonfinite")
-            families |= {RLDOCTOR[one["detector"]]} | ({"truncation"} if truncated else set()) | ({"numerics"} if hidden else set())
+            families |= (
+                {RLDOCTOR[one["detector"]]}
+                | ({"truncation"} if truncated else set())
+                | ({"numerics"} if hidden else set())
+            )
     return families
 
 
@@ -84,7 +101,13 @@ def losslint(done: subprocess.CompletedProcess[str]) -> Findings:
 
 def zen(done: subprocess.CompletedProcess[str]) -> Findings:
     """What zen says: the names of what it found, one a line."""
-    words = {"LR_TOO_HIGH": "approx-kl", "ENTROPY": "entropy", "DEAD_RUN": "dead", "CAPPED": "reward-trend", "POLICY": "loss"}
+    words = {
+        "LR_TOO_HIGH": "approx-kl",
+        "ENTROPY": "entropy",
+        "DEAD_RUN": "dead",
+        "CAPPED": "reward-trend",
+        "POLICY": "loss",
+    }
     if "Error" in done.stdout or not done.stdout.strip():
         return None
     return {family for word, family in words.items() if any(line.startswith(word) for line in done.stdout.splitlines())}
@@ -101,7 +124,12 @@ class Peer:
 
 
 PEERS = (
-    Peer("rldoctor", ("rldoctor", "tbparse", "pandas", "tensorboard"), "rl-doctor diagnose {path} --format json", rldoctor),
+    Peer(
+        "rldoctor",
+        ("rldoctor", "tbparse", "pandas", "tensorboard"),
+        "rl-doctor diagnose {path} --format json",
+        rldoctor,
+    ),
     Peer("trainproof", ("trainproof",), "trainproof doctor {path}", trainproof),
     Peer("runmedic", ("runmedic",), "runmedic diagnose {path} --json", runmedic),
     Peer("losslint", ("losslint", "tensorboard"), "losslint check --format json {file}", losslint),
@@ -139,7 +167,11 @@ def main() -> int:
     ask.add_argument("--venvs", type=Path, help="environments NAME/ to use and keep; made where they are missing")
     ask.add_argument("--write", type=Path, help="also write the table there, as Markdown")
     args = ask.parse_args()
-    labels = [one for one in json.loads((args.corpus / "labels.json").read_text()) if one["sources"].get("tensorboard") and not one.get("visibility")]
+    labels = [
+        one
+        for one in json.loads((args.corpus / "labels.json").read_text())
+        if one["sources"].get("tensorboard") and not one.get("visibility")
+    ]
     with tempfile.TemporaryDirectory() as folder:
         tools = [Peer("rlhealth", (), f"{sys.executable} -m rlhealth check {{path}} --format json", rlhealth)]
         tools += [tool for one in PEERS if (tool := installed(one, args.venvs or Path(folder))) is not None]
@@ -147,7 +179,12 @@ def main() -> int:
         for label in labels:
             for tool in tools:  # by turns, so that all meet the same machine
                 ask_about(tool, label, args.corpus / "runs", tallies[tool.name])
-    table = "\n".join(["| tool | answered | sick runs seen | right family | alarms on healthy | seconds a run |", "| --- | --- | --- | --- | --- | --- |"])
+    table = "\n".join(
+        [
+            "| tool | answered | sick runs seen | right family | alarms on healthy | seconds a run |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+    )
     table += "\n" + "\n".join(tally.row(name) for name, tally in tallies.items())
     print(table)
     if args.write:
@@ -172,12 +209,20 @@ def installed(peer: Peer, folder: Path) -> Peer | None:
     program, *rest = shlex.split(peer.command)
     if not (home / "bin" / program).exists():
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        done = subprocess.run([str(home / "bin" / "pip"), "install", "--quiet", *peer.install], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [str(home / "bin" / "pip"), "install", "--quiet", *peer.install],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             print(f"{peer.name} cannot be installed here: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
             return None
     return Peer(
-        peer.name, peer.install, shlex.join([str(home / "bin" / program), *rest]).replace("'{path}'", "{path}").replace("'{file}'", "{file}"), peer.read
+        peer.name,
+        peer.install,
+        shlex.join([str(home / "bin" / program), *rest]).replace("'{path}'", "{path}").replace("'{file}'", "{file}"),
+        peer.read,
     )
 
 

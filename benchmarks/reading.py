@@ -23,12 +23,34 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TAGS = [
-    "loss", "grad_norm", "learning_rate", "epoch", "num_tokens", "step_time", "reward", "reward_std", "frac_reward_zero_std", "rewards/accuracy/mean",
-    "rewards/accuracy/std", "entropy", "kl", "completions/mean_length", "completions/min_length", "completions/max_length", "completions/clipped_ratio",
-    "completions/mean_terminated_length", "completions/min_terminated_length", "completions/max_terminated_length", "clip_ratio/low_mean",
-    "clip_ratio/high_mean", "clip_ratio/region_mean", "clip_ratio/low_min", "clip_ratio/high_max", "sampling/sampling_logp_difference/mean",
+    "loss",
+    "grad_norm",
+    "learning_rate",
+    "epoch",
+    "num_tokens",
+    "step_time",
+    "reward",
+    "reward_std",
+    "frac_reward_zero_std",
+    "rewards/accuracy/mean",
+    "rewards/accuracy/std",
+    "entropy",
+    "kl",
+    "completions/mean_length",
+    "completions/min_length",
+    "completions/max_length",
+    "completions/clipped_ratio",
+    "completions/mean_terminated_length",
+    "completions/min_terminated_length",
+    "completions/max_terminated_length",
+    "clip_ratio/low_mean",
+    "clip_ratio/high_mean",
+    "clip_ratio/region_mean",
+    "clip_ratio/low_min",
+    "clip_ratio/high_max",
+    "sampling/sampling_logp_difference/mean",
     "sampling/importance_sampling_ratio/mean",
-]  # fmt: skip
+]
 Timed = Callable[[], int]
 
 
@@ -42,7 +64,9 @@ def written(folder: Path, steps: int, first: int = 1) -> Path:
     for step in range(first, first + steps):
         for number, tag in enumerate(TAGS):
             value = Summary.Value(tag=f"train/{tag}", simple_value=(step * 7919 + number * 104729) % 65521 / 65521)
-            writer.add_event(Event(wall_time=began + step * 3.2 + number * 1.1e-5, step=step, summary=Summary(value=[value])))
+            writer.add_event(
+                Event(wall_time=began + step * 3.2 + number * 1.1e-5, step=step, summary=Summary(value=[value]))
+            )
     writer.close()
     return next(folder.iterdir())
 
@@ -59,7 +83,7 @@ def rlhealth(path: Path, steps: int) -> Timed:
     """A run, checksums verified."""
     import google_crc32c  # noqa: F401 (an import that is not to be timed)
 
-    from rlhealth.sources.tensorboard import find
+    from rlhealth.sources.tensorboard.reader import find
 
     def read() -> int:
         (reader,) = find(path)
@@ -71,9 +95,13 @@ def rlhealth(path: Path, steps: int) -> Timed:
 
 def singly(path: Path, steps: int) -> Timed:
     """The same without the vectorised path."""
-    from rlhealth.sources.eventfile import EventFile
+    from rlhealth.sources.tensorboard.eventfile import EventFile
 
-    return lambda: sum(len(points.arrays()[0]) for batch in EventFile(path, vectorised=False).read() for points in batch.points.values())
+    return lambda: sum(
+        len(points.arrays()[0])
+        for batch in EventFile(path, vectorised=False).read()
+        for points in batch.points.values()
+    )
 
 
 def tbparse(path: Path, steps: int) -> Timed:
@@ -101,9 +129,12 @@ def data_server(path: Path, steps: int) -> Timed:
 
     def read() -> int:
         server = SubprocessServerDataIngester(
-            server_binary=get_server_binary(), logdir=str(path.parent), reload_interval=3600, channel_creds_type=ChannelCredsType.LOCAL,
+            server_binary=get_server_binary(),
+            logdir=str(path.parent),
+            reload_interval=3600,
+            channel_creds_type=ChannelCredsType.LOCAL,
             samples_per_plugin={"scalars": 0},  # all of them
-        )  # fmt: skip
+        )
         server.start()
         while True:
             runs = server.data_provider.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
@@ -163,7 +194,9 @@ def one_file(steps: int, rounds: int) -> None:
     """The table for one large file."""
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder) / "run", steps)
-        print(f"{len(TAGS)} tags x {steps:,} steps: {len(TAGS) * steps:,} points, {path.stat().st_size / 1e6:.0f} MB; medians of {rounds}\n")
+        print(
+            f"{len(TAGS)} tags x {steps:,} steps: {len(TAGS) * steps:,} points, {path.stat().st_size / 1e6:.0f} MB; medians of {rounds}\n"
+        )
         found: dict[str, list[dict[str, float]]] = {}
         for _ in range(rounds):
             for name in READERS:
@@ -185,7 +218,7 @@ def one_file(steps: int, rounds: int) -> None:
 
 def tick(steps: int) -> None:
     """What a poll costs that finds one more step after so many."""
-    from rlhealth.sources.tensorboard import find
+    from rlhealth.sources.tensorboard.reader import find
 
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder) / "run", steps)
@@ -201,14 +234,16 @@ def tick(steps: int) -> None:
             reader.poll()
             taken.append(time.perf_counter() - began)
         assert sum(len(series) for series in reader.run.series.values()) == len(TAGS) * (steps + 20)
-    print(f"a poll that finds {len(TAGS)} new points after {len(TAGS) * steps:,}: {statistics.median(taken) * 1e3:.2f} ms")
+    print(
+        f"a poll that finds {len(TAGS)} new points after {len(TAGS) * steps:,}: {statistics.median(taken) * 1e3:.2f} ms"
+    )
 
 
 def real_files(folder: Path, rounds: int) -> None:
     """All event files below a folder in one process, against tbparse."""
     from tbparse import SummaryReader
 
-    from rlhealth.sources.tensorboard import find
+    from rlhealth.sources.tensorboard.reader import find
 
     paths = sorted(path for path in folder.rglob("*tfevents*") if path.is_file())
     seconds: dict[str, list[float]] = {"rlhealth": [], "tbparse": []}
@@ -223,14 +258,21 @@ def real_files(folder: Path, rounds: int) -> None:
             _ = SummaryReader(str(path), pivot=False, event_types={"scalars"}).scalars
         seconds["tbparse"].append(time.perf_counter() - began)
     ours, theirs = (statistics.median(seconds[name]) for name in ("rlhealth", "tbparse"))
-    print(f"{len(paths)} real event files in one process: rlhealth {ours:.3f} s, tbparse {theirs:.3f} s ({theirs / ours:.1f}x); medians of {rounds}")
+    print(
+        f"{len(paths)} real event files in one process: rlhealth {ours:.3f} s, tbparse {theirs:.3f} s ({theirs / ours:.1f}x); medians of {rounds}"
+    )
 
 
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--steps", type=int, default=40_000)
     ask.add_argument("--rounds", type=int, default=3)
-    ask.add_argument("--folder", type=Path, default=ROOT / "fixtures", help="real runs, read by rlhealth and by tbparse (default: the fixtures)")
+    ask.add_argument(
+        "--folder",
+        type=Path,
+        default=ROOT / "fixtures",
+        help="real runs, read by rlhealth and by tbparse (default: the fixtures)",
+    )
     ask.add_argument("--one", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
     args = ask.parse_args()
     sys.path.insert(0, str(ROOT))

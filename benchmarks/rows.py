@@ -36,7 +36,7 @@ app()
 '''
 #: The same command, importing what every check imports, in a process with no more to do beside it than a check's own.
 FLOOR = '''import typer
-from rlhealth.process import settled
+from rlhealth.system.process import settled
 app = typer.Typer(name="bare")
 @app.command()
 def command(where: str) -> None:
@@ -51,7 +51,7 @@ def read_all(path: Path) -> Timed:
     """All scalars of an event file, checksums verified."""
     import google_crc32c  # noqa: F401 (an import that is not to be timed)
 
-    from rlhealth.sources.tensorboard import find
+    from rlhealth.sources.tensorboard.reader import find
 
     def read() -> int:
         (reader,) = find(path)
@@ -66,8 +66,8 @@ def check_all(path: Path) -> Timed:
     import google_crc32c  # noqa: F401
 
     import rlhealth
-    from rlhealth.rules import load_rules
-    from rlhealth.sources import tensorboard  # noqa: F401
+    from rlhealth.rules.loading import load_rules
+    from rlhealth.sources.tensorboard import reader as tensorboard  # noqa: F401
 
     rules = load_rules()
     rlhealth.check(ROOT / "fixtures" / "tensorboard", rules=rules)  # what is imported at the first need is there
@@ -84,7 +84,11 @@ def command(*words: str) -> Row:
 
     def row(path: Path) -> Timed:
         given = [str(path) if word == "PATH" else word for word in words]
-        return lambda: subprocess.run(given, capture_output=True, check=False, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}).returncode
+        return lambda: (
+            subprocess.run(
+                given, capture_output=True, check=False, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+            ).returncode
+        )
 
     return row
 
@@ -94,7 +98,7 @@ def many(jobs: int, ray: str | None = None) -> Row:
 
     def row(path: Path) -> Timed:
         import rlhealth
-        from rlhealth.rules import load_rules
+        from rlhealth.rules.loading import load_rules
 
         rules = load_rules()
         if ray is not None:
@@ -109,9 +113,9 @@ def many(jobs: int, ray: str | None = None) -> Row:
 
 def tick(path: Path) -> Timed:
     """A look of a watcher that finds one more step: the median of ten, each timed by itself. The folder holds the run and `more` of it."""
-    from rlhealth.rules import load_rules
-    from rlhealth.sources.tensorboard import find
-    from rlhealth.watching.follower import Follower
+    from rlhealth.rules.loading import load_rules
+    from rlhealth.sources.tensorboard.reader import find
+    from rlhealth.watch.follower import Follower
 
     log = next((path / "run").iterdir())
     more = next((path / "more").iterdir()).read_bytes()
@@ -137,7 +141,8 @@ def rows_in(name: str) -> Row:
     """All rows of a log of rows."""
 
     def row(path: Path) -> Timed:
-        from rlhealth.sources import find_readers, table, wandb_file  # noqa: F401 (imports that are not to be timed)
+        from rlhealth.sources import find_readers
+        from rlhealth.sources.wandb import file as wandb_file  # noqa: F401 (imports that are not to be timed)
 
         def read() -> int:
             (reader,) = find_readers(str(path / name))
@@ -177,7 +182,7 @@ def records(path: Path) -> Timed:
     import orjson
     from wandb.proto import wandb_internal_pb2 as messages
 
-    from rlhealth.sources.wandb_log import RecordLog
+    from rlhealth.sources.wandb.log import RecordLog
 
     def read() -> int:
         count = 0
@@ -217,6 +222,14 @@ TABLES: dict[str, dict[str, Row]] = {
         "orjson, line by line": each_line("orjson"),
         "json, line by line": each_line("json"),
     },
-    "jsonl": {"rlhealth": rows_in("rows.jsonl"), "orjson, line by line": each_line("orjson"), "json, line by line": each_line("json")},
-    "trainer_state": {"rlhealth": rows_in("trainer_state.json"), "orjson": orjson_whole("trainer_state.json"), "json": stdlib_json("trainer_state.json")},
+    "jsonl": {
+        "rlhealth": rows_in("rows.jsonl"),
+        "orjson, line by line": each_line("orjson"),
+        "json, line by line": each_line("json"),
+    },
+    "trainer_state": {
+        "rlhealth": rows_in("trainer_state.json"),
+        "orjson": orjson_whole("trainer_state.json"),
+        "json": stdlib_json("trainer_state.json"),
+    },
 }

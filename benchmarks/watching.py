@@ -19,18 +19,39 @@ import numpy as np
 
 from rlhealth.monitor import Monitor
 from rlhealth.reports import Look
-from rlhealth.rules import load_rules
-from rlhealth.sources.crc32c import masked
-from rlhealth.watch import Watch
-from rlhealth.watching.clock import Clock
-from rlhealth.watching.screen import drawn
+from rlhealth.rules.loading import load_rules
+from rlhealth.sources.tensorboard.crc32c import masked
+from rlhealth.watch.clock import Clock
+from rlhealth.watch.loop import Watch
+from rlhealth.watch.screen import drawn
 
 TAGS = [
-    "loss", "grad_norm", "learning_rate", "num_tokens", "completions/mean_length", "completions/min_length", "completions/max_length",
-    "completions/clipped_ratio", "completions/mean_terminated_length", "completions/min_terminated_length", "completions/max_terminated_length",
-    "rewards/accuracy/mean", "rewards/accuracy/std", "reward", "reward_std", "frac_reward_zero_std", "kl", "entropy", "clip_ratio/low_mean",
-    "clip_ratio/low_min", "clip_ratio/high_mean", "clip_ratio/high_max", "clip_ratio/region_mean", "step_time", "epoch",
-]  # fmt: skip
+    "loss",
+    "grad_norm",
+    "learning_rate",
+    "num_tokens",
+    "completions/mean_length",
+    "completions/min_length",
+    "completions/max_length",
+    "completions/clipped_ratio",
+    "completions/mean_terminated_length",
+    "completions/min_terminated_length",
+    "completions/max_terminated_length",
+    "rewards/accuracy/mean",
+    "rewards/accuracy/std",
+    "reward",
+    "reward_std",
+    "frac_reward_zero_std",
+    "kl",
+    "entropy",
+    "clip_ratio/low_mean",
+    "clip_ratio/low_min",
+    "clip_ratio/high_mean",
+    "clip_ratio/high_max",
+    "clip_ratio/region_mean",
+    "step_time",
+    "epoch",
+]
 
 
 class Hours(Clock):
@@ -67,7 +88,9 @@ def scalar(tag: str, step: int, moment: float, value: float) -> bytes:
     name = f"train/{tag}".encode()
     one = b"\x0a" + varint(len(name)) + name + b"\x15" + struct.pack("<f", value)
     summary = b"\x0a" + varint(len(one)) + one
-    return record(b"\x09" + struct.pack("<d", moment) + b"\x10" + varint(step) + b"\x2a" + varint(len(summary)) + summary)
+    return record(
+        b"\x09" + struct.pack("<d", moment) + b"\x10" + varint(step) + b"\x2a" + varint(len(summary)) + summary
+    )
 
 
 def rows(random: np.random.Generator, steps: range) -> list[dict[str, float]]:
@@ -98,12 +121,16 @@ def watching(looks: int, points: int) -> None:
         subject = Watch([folder], load_rules(), clock=clock)
         costs: list[float] = []
         draws: list[float] = []
-        print(f"{'looks':>6} {'points':>9} {'look ms':>8} {'p99 ms':>7} {'draw ms':>8} {'memory MB':>10} {'file MB':>8}")
+        print(
+            f"{'looks':>6} {'points':>9} {'look ms':>8} {'p99 ms':>7} {'draw ms':>8} {'memory MB':>10} {'file MB':>8}"
+        )
         for look in range(looks):
             steps = range(1 + look * per_look, 1 + (look + 1) * per_look)
             with file.open("ab") as out:
                 for step, row in zip(steps, rows(random, steps), strict=True):
-                    out.write(b"".join(scalar(tag, step, clock.wall() + step % per_look, value) for tag, value in row.items()))
+                    out.write(
+                        b"".join(scalar(tag, step, clock.wall() + step % per_look, value) for tag, value in row.items())
+                    )
             clock.wait(15)
             os.utime(file, (clock.wall(), clock.wall()))
             begun = time.process_time()

@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("--output", required=True, help="the folder of the run")
     parser.add_argument("--learning-rate", type=float, default=3e-4)
     parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--callback", action="store_true", help="judge the run from inside, and stop it at a critical finding")
+    parser.add_argument(
+        "--callback", action="store_true", help="judge the run from inside, and stop it at a critical finding"
+    )
     asked = parser.parse_args()
     print(f"process {os.getpid()}", flush=True)
     tokens = tokenizer()

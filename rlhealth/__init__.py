@@ -19,28 +19,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlhealth.check import check
-    from rlhealth.compare import compare
+    from rlhealth.comparison.compare import compare
     from rlhealth.errors import RlhealthError
-    from rlhealth.findings import Finding, Gate, RunVerdict, Severity, Verdict
     from rlhealth.monitor import Monitor
     from rlhealth.run import Run
     from rlhealth.sources import open_runs
+    from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Gate", "Monitor", "RlhealthError", "Run", "RunVerdict", "Severity", "Verdict", "__version__", "check", "compare", "open_runs"]
+__all__ = [
+    "Finding",
+    "Gate",
+    "Monitor",
+    "RlhealthError",
+    "Run",
+    "RunVerdict",
+    "Severity",
+    "Verdict",
+    "__version__",
+    "check",
+    "compare",
+    "open_runs",
+]
 
 #: Public name -> the module that defines it.
 _HOMES = {
     "check": "rlhealth.check",
-    "compare": "rlhealth.compare",
+    "compare": "rlhealth.comparison.compare",
     "open_runs": "rlhealth.sources",
     "Run": "rlhealth.run",
-    "Finding": "rlhealth.findings",
-    "Gate": "rlhealth.findings",
+    "Finding": "rlhealth.verdict.findings",
+    "Gate": "rlhealth.verdict.findings",
     "Monitor": "rlhealth.monitor",
-    "RunVerdict": "rlhealth.findings",
-    "Severity": "rlhealth.findings",
-    "Verdict": "rlhealth.findings",
+    "RunVerdict": "rlhealth.verdict.findings",
+    "Severity": "rlhealth.verdict.findings",
+    "Verdict": "rlhealth.verdict.findings",
     "RlhealthError": "rlhealth.errors",
 }
 

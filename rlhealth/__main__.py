@@ -1,5 +1,5 @@
 """`python -m rlhealth`."""
 
-from rlhealth.cli import main
+from rlhealth.cli.app import main
 
 main()

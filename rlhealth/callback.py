@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Finding, Severity
 from rlhealth.monitor import Monitor
-from rlhealth.rule import Rule
-from rlhealth.rules import load_rules
-from rlhealth.watching.changes import Change
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Rule
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.watch.changes import Change
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -61,11 +61,18 @@ class Health:
     """
 
     def __init__(
-        self, stop_on: str | None = None, rules: Sequence[Rule] | None = None, report: bool = True, *, aliases: Mapping[str, str] | None = None,
+        self,
+        stop_on: str | None = None,
+        rules: Sequence[Rule] | None = None,
+        report: bool = True,
+        *,
+        aliases: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         if stop_on not in (None, "warning", "critical"):
-            raise RlhealthError(f"HealthCallback(stop_on={stop_on!r}): no such severity", hint="critical, warning or None")
+            raise RlhealthError(
+                f"HealthCallback(stop_on={stop_on!r}): no such severity", hint="critical, warning or None"
+            )
         self.stop_on = Severity.of(stop_on) if stop_on else None
         self.rules = load_rules() if rules is None else rules
         self.report = report
@@ -77,12 +84,21 @@ class Health:
         self.deaf = False
 
     @quietly
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         """Takes in the trainer's settings."""
         self.monitor = self._begun(args, state) if state.is_world_process_zero else None
 
     @quietly
-    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Judges what was logged; on the main process only."""
         if not state.is_world_process_zero:
             return
@@ -91,7 +107,13 @@ class Health:
         for change in self.monitor.log(state.global_step, logs or {}):
             self._tell(change)
             found = change.finding
-            if self.stop_on is not None and change.kind != "cleared" and found.severity >= self.stop_on and not found.ended and self.stopped_by is None:
+            if (
+                self.stop_on is not None
+                and change.kind != "cleared"
+                and found.severity >= self.stop_on
+                and not found.ended
+                and self.stopped_by is None
+            ):
                 self.stopped_by = found
                 log.error("rlhealth: stops training at step %d: %s", state.global_step, found.rule)
                 self._write(args)
@@ -113,7 +135,9 @@ class Health:
             log.exception("rlhealth: the processes cannot be asked; training goes on, and will not be stopped")
 
     @quietly
-    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         """Leaves the report."""
         if self.monitor is not None and state.is_world_process_zero:
             self.monitor.finish()
@@ -122,14 +146,34 @@ class Health:
             self._write(args)
 
     def _begun(self, args: TrainingArguments, state: TrainerState) -> Monitor:
-        versions = {name: str(sys.modules[name].__version__) for name in _LIBRARIES if hasattr(sys.modules.get(name), "__version__")}
+        versions = {
+            name: str(sys.modules[name].__version__)
+            for name in _LIBRARIES
+            if hasattr(sys.modules.get(name), "__version__")
+        }
         name = Path(str(args.output_dir or "run")).name
         planned = int(state.max_steps) if state.max_steps and state.max_steps > 0 else None
-        return Monitor(name, config=args.to_dict(), versions=versions, planned_steps=planned, rules=self.rules, aliases=self.aliases, ignore=self.ignore)
+        return Monitor(
+            name,
+            config=args.to_dict(),
+            versions=versions,
+            planned_steps=planned,
+            rules=self.rules,
+            aliases=self.aliases,
+            ignore=self.ignore,
+        )
 
     def _tell(self, change: Change) -> None:
-        level = logging.ERROR if change.kind != "cleared" and change.finding.severity is Severity.CRITICAL else logging.WARNING
-        log.log(logging.INFO if change.finding.severity is Severity.INFO or change.kind == "cleared" else level, "rlhealth: %s", change)
+        level = (
+            logging.ERROR
+            if change.kind != "cleared" and change.finding.severity is Severity.CRITICAL
+            else logging.WARNING
+        )
+        log.log(
+            logging.INFO if change.finding.severity is Severity.INFO or change.kind == "cleared" else level,
+            "rlhealth: %s",
+            change,
+        )
 
     def _write(self, args: TrainingArguments) -> None:
         if self.report and self.monitor is not None and args.output_dir:
@@ -164,7 +208,10 @@ def __getattr__(name: str) -> Any:
     try:
         from transformers import TrainerCallback
     except ImportError:
-        raise RlhealthError("rlhealth.callback.HealthCallback needs transformers, which is not installed", hint='pip install "rlhealth[callback]"') from None
+        raise RlhealthError(
+            "rlhealth.callback.HealthCallback needs transformers, which is not installed",
+            hint='pip install "rlhealth[callback]"',
+        ) from None
     made = type("HealthCallback", (Health, TrainerCallback), {"__doc__": Health.__doc__, "__module__": __name__})
     globals()[name] = made
     return made

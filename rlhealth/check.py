@@ -7,23 +7,33 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from rlhealth.baseline import Baseline
-from rlhealth.engine import Judge
+from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Gate, RunVerdict, Verdict
-from rlhealth.jobs import Answer, examined, read_and
-from rlhealth.rule import Rule
-from rlhealth.rules import load_rules
+from rlhealth.parallel.jobs import Answer, examined, read_and
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Rule
 from rlhealth.run import Run, unique_name
 from rlhealth.sources import Tick
 from rlhealth.sources.places import Choice, find_all
 from rlhealth.sources.reader import Reader
+from rlhealth.verdict.baseline import Baseline
+from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
 
 
 def check(
-    where: str | Path | Sequence[str | Path], *, source: str | None = None, choice: Choice | None = None, rules: Sequence[Rule] | None = None, gate: Gate | None = None, aliases: Mapping[str, str] | None = None,
-    ignore: Mapping[str, str] | None = None, baseline: Baseline | None = None, jobs: int = 1, ray: str | None = None, tick: Tick | None = None,
-) -> Verdict:  # fmt: skip
+    where: str | Path | Sequence[str | Path],
+    *,
+    source: str | None = None,
+    choice: Choice | None = None,
+    rules: Sequence[Rule] | None = None,
+    gate: Gate | None = None,
+    aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
+    baseline: Baseline | None = None,
+    jobs: int = 1,
+    ray: str | None = None,
+    tick: Tick | None = None,
+) -> Verdict:
     """Reads every run at and below each place, and judges it.
 
     Args:
@@ -52,7 +62,7 @@ def check(
     readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source))
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore)
     if ray is not None:
-        from rlhealth.cluster import over_ray  # late: few have a cluster
+        from rlhealth.parallel.cluster import over_ray  # late: few have a cluster
 
         answers = over_ray(readers, look, ray)
     else:
@@ -73,13 +83,22 @@ def check(
     return verdict
 
 
-def examine(reader: Reader, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None) -> Answer:
+def examine(
+    reader: Reader,
+    rules: Sequence[Rule],
+    aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
+) -> Answer:
     """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
     return read_and(partial(judge, rules=rules, aliases=aliases, ignore=ignore), reader)
 
 
 def judge(
-    run: Run, rules: Sequence[Rule], aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None, now: float | None = None
+    run: Run,
+    rules: Sequence[Rule],
+    aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
+    now: float | None = None,
 ) -> RunVerdict:
     """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given)."""
     begun = time.perf_counter()

@@ -30,7 +30,9 @@ class Blind(RlhealthError):
         since: when the first look failed of those that have failed in a row, seconds since 1970.
     """
 
-    def __init__(self, message: str, *, hint: str = "", location: str = "", reason: str = "", since: float = float("nan")) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", location: str = "", reason: str = "", since: float = float("nan")
+    ) -> None:
         super().__init__(message, hint=hint, location=location)
         self.reason = reason or message
         self.since = since

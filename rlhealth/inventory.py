@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlhealth.findings import RunVerdict, Skipped
+from rlhealth.engine.operands import Unable, pick_all
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
-from rlhealth.operands import Unable, pick_all
-from rlhealth.rule import Condition, Rule
+from rlhealth.rules.model import Condition, Rule
+from rlhealth.verdict.findings import RunVerdict, Skipped
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,14 @@ def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
     wanted = [_wanted(judged, metrics, ids) for metrics, ids in _joined(waiting).items()]
     logged = tuple(one for _, one in sorted(translation.metrics.items()) if len(one))
     return Inventory(
-        judged, logged, translation.unrecognised, dict(translation.dropped),
-        tuple(sorted(wanted, key=lambda one: (not one.spellings, -len(one.rules), one.metrics))), tuple(others), len(known),
-    )  # fmt: skip
+        judged,
+        logged,
+        translation.unrecognised,
+        dict(translation.dropped),
+        tuple(sorted(wanted, key=lambda one: (not one.spellings, -len(one.rules), one.metrics))),
+        tuple(others),
+        len(known),
+    )
 
 
 def _joined(waiting: dict[tuple[str, ...], list[str]]) -> dict[tuple[str, ...], list[str]]:

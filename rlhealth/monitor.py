@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlhealth.engine import Judge
+from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Gate, RunVerdict, Verdict
-from rlhealth.rule import Rule
-from rlhealth.rules import load_rules
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.spelling import number
-from rlhealth.watching.changes import Change, Ledger
+from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
+from rlhealth.watch.changes import Change, Ledger
 
 PER_LOG = 0.4e-3  # seconds of judging that each call of `log` may cost, on average …
 PER_SECOND = 1e-3  # … with this share of the time that passes between the calls …
@@ -45,11 +45,24 @@ class Monitor:
     """
 
     def __init__(
-        self, name: str = "run", *, config: Mapping[str, Any] | None = None, versions: Mapping[str, str] | None = None, planned_steps: int | None = None,
-        rules: Sequence[Rule] | None = None, aliases: Mapping[str, str] | None = None, ignore: Mapping[str, str] | None = None,
+        self,
+        name: str = "run",
+        *,
+        config: Mapping[str, Any] | None = None,
+        versions: Mapping[str, str] | None = None,
+        planned_steps: int | None = None,
+        rules: Sequence[Rule] | None = None,
+        aliases: Mapping[str, str] | None = None,
+        ignore: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
-    ) -> None:  # fmt: skip
-        self.run = Run(name, Place("monitor", name), config=flat(config or {}), versions=dict(versions or {}), planned_steps=planned_steps)
+    ) -> None:
+        self.run = Run(
+            name,
+            Place("monitor", name),
+            config=flat(config or {}),
+            versions=dict(versions or {}),
+            planned_steps=planned_steps,
+        )
         self.ignore = dict(ignore or {})
         self._judge = Judge(self.run, load_rules() if rules is None else rules, aliases)
         self._verdict: RunVerdict | None = None
@@ -108,7 +121,9 @@ class Monitor:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(write(verdict, format), encoding="utf-8")
             except OSError as error:
-                raise RlhealthError(f"{path}: {error.strerror}", hint="name a folder that can be written to", location=str(path)) from None
+                raise RlhealthError(
+                    f"{path}: {error.strerror}", hint="name a folder that can be written to", location=str(path)
+                ) from None
             written.append(path)
         return written
 

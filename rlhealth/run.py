@@ -30,7 +30,11 @@ class Series:
     __slots__ = ("_size", "_steps", "_times", "_values", "revision", "tag")
 
     def __init__(
-        self, tag: str, steps: Sequence[int] | Ints = (), values: Sequence[float] | Floats = (), times: Sequence[float] | Floats | None = None
+        self,
+        tag: str,
+        steps: Sequence[int] | Ints = (),
+        values: Sequence[float] | Floats = (),
+        times: Sequence[float] | Floats | None = None,
     ) -> None:
         self.tag = tag
         self.revision = 0
@@ -62,14 +66,21 @@ class Series:
         """Wall times, shape (n,), seconds since 1970; NaN where the tracker kept none."""
         return self._times[: self._size]
 
-    def extend(self, steps: Sequence[int] | Ints, values: Sequence[float] | Floats, times: Sequence[float] | Floats | None = None) -> None:
+    def extend(
+        self,
+        steps: Sequence[int] | Ints,
+        values: Sequence[float] | Floats,
+        times: Sequence[float] | Floats | None = None,
+    ) -> None:
         """Adds points, each of shape (k,). Points may come unordered or twice: the later one wins at its step."""
         new_steps = np.asarray(steps, np.int64)
         new_values = np.asarray(values, np.float64)
         new_times = np.full(len(new_steps), np.nan) if times is None else np.asarray(times, np.float64)
         if not len(new_steps):
             return
-        grows = (not self._size or new_steps[0] > self._steps[self._size - 1]) and bool(np.all(new_steps[1:] > new_steps[:-1]))
+        grows = (not self._size or new_steps[0] > self._steps[self._size - 1]) and bool(
+            np.all(new_steps[1:] > new_steps[:-1])
+        )
         if not grows:
             new_steps = np.concatenate([self.steps, new_steps])
             new_values = np.concatenate([self.values, new_values])
@@ -129,7 +140,9 @@ class Histogram:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def add(self, step: int, edges: Sequence[float] | Floats, counts: Sequence[float] | Floats, time: float = float("nan")) -> None:
+    def add(
+        self, step: int, edges: Sequence[float] | Floats, counts: Sequence[float] | Floats, time: float = float("nan")
+    ) -> None:
         """Adds the distribution at `step`; one already there, or later, is dropped (the later writer wins).
 
         Raises:
@@ -156,7 +169,12 @@ class Histogram:
         """The distributions up to and including `step`."""
         end = int(np.searchsorted(self.steps, step, side="right"))
         cut = Histogram(self.tag)
-        cut.steps, cut.times, cut.edges, cut.counts = self.steps[:end], self.times[:end], self.edges[:end], self.counts[:end]
+        cut.steps, cut.times, cut.edges, cut.counts = (
+            self.steps[:end],
+            self.times[:end],
+            self.edges[:end],
+            self.counts[:end],
+        )
         return cut
 
 
@@ -209,7 +227,11 @@ class Run:
 
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are known elsewhere)."""
-        if tag in self.series or tag in self.histograms or (len(tag) <= LONGEST_TAG and max(len(self.series), len(self.histograms), more) < MOST_TAGS):
+        if (
+            tag in self.series
+            or tag in self.histograms
+            or (len(tag) <= LONGEST_TAG and max(len(self.series), len(self.histograms), more) < MOST_TAGS)
+        ):
             return True
         self.refused += 1
         return False
@@ -220,7 +242,13 @@ class Run:
         said = f"left out: more than {MOST_TAGS:,} metrics, or names longer than {LONGEST_TAG:,} characters"
         return [f"{said} (met {self.refused:,} times)"] if self.refused else []
 
-    def add(self, tag: str, steps: Sequence[int] | Ints, values: Sequence[float] | Floats, times: Sequence[float] | Floats | None = None) -> None:
+    def add(
+        self,
+        tag: str,
+        steps: Sequence[int] | Ints,
+        values: Sequence[float] | Floats,
+        times: Sequence[float] | Floats | None = None,
+    ) -> None:
         """Adds points of one scalar, each of shape (k,)."""
         series = self.series.get(tag)
         if series is None:
@@ -249,10 +277,21 @@ class Run:
     def until(self, step: int) -> Run:
         """The run as it stood when `step` had been written: the prefix that a watcher would have seen."""
         return Run(
-            self.name, self.place, {tag: one.until(step) for tag, one in self.series.items()},
-            {tag: one.until(step) for tag, one in self.histograms.items()}, self.config, self.versions, None, self.planned_steps,
-            self.step_axis, [s for s in self.resumed_at if s <= step], list(self.problems), list(self.notes), self.modified, None,
-        )  # fmt: skip
+            self.name,
+            self.place,
+            {tag: one.until(step) for tag, one in self.series.items()},
+            {tag: one.until(step) for tag, one in self.histograms.items()},
+            self.config,
+            self.versions,
+            None,
+            self.planned_steps,
+            self.step_axis,
+            [s for s in self.resumed_at if s <= step],
+            list(self.problems),
+            list(self.notes),
+            self.modified,
+            None,
+        )
 
     @property
     def first_step(self) -> int | None:
@@ -275,7 +314,10 @@ class Run:
         """The scalars as one long table: run, tag, step, time (seconds since 1970), value."""
         import pandas as pd  # late: half a second, and only tables need it
 
-        parts = [pd.DataFrame({"run": self.name, "tag": tag, "step": one.steps, "time": one.times, "value": one.values}) for tag, one in self.series.items()]
+        parts = [
+            pd.DataFrame({"run": self.name, "tag": tag, "step": one.steps, "time": one.times, "value": one.values})
+            for tag, one in self.series.items()
+        ]
         columns = ["run", "tag", "step", "time", "value"]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 

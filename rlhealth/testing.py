@@ -6,14 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from rlhealth.findings import Verdict
+from rlhealth.verdict.findings import Verdict
 
 
 def assert_healthy(
-    where: str | Path | Sequence[str | Path], fail_on: Literal["critical", "warning", "info"] = "warning", *, source: str | None = None,
-    require: Sequence[str] = (), min_steps: int = 0, ignore: Mapping[str, str] | Sequence[str] = (), rules: str | Path | None = None,
-    aliases: Mapping[str, str] | None = None, baseline: str | Path | None = None, width: int = 100,
-) -> Verdict:  # fmt: skip
+    where: str | Path | Sequence[str | Path],
+    fail_on: Literal["critical", "warning", "info"] = "warning",
+    *,
+    source: str | None = None,
+    require: Sequence[str] = (),
+    min_steps: int = 0,
+    ignore: Mapping[str, str] | Sequence[str] = (),
+    rules: str | Path | None = None,
+    aliases: Mapping[str, str] | None = None,
+    baseline: str | Path | None = None,
+    width: int = 100,
+) -> Verdict:
     """Asserts that every run at and below `where` was judged, and that no finding is as severe as `fail_on`.
 
         from rlhealth.testing import assert_healthy
@@ -40,20 +48,25 @@ def assert_healthy(
         RlhealthError: for a rule or a name that there is not.
     """
     __tracebackhide__ = True  # pytest shows the caller's line, not this one
-    from rlhealth.baseline import read_baseline
     from rlhealth.check import check
-    from rlhealth.findings import Gate, Severity
     from rlhealth.reports import Look, write
-    from rlhealth.rules import check_names, load_rules
+    from rlhealth.rules.loading import check_names, load_rules
+    from rlhealth.verdict.baseline import read_baseline
+    from rlhealth.verdict.findings import Gate, Severity
 
     judged_by = load_rules(*([Path(rules)] if rules is not None else []))
     reasons = dict(ignore) if isinstance(ignore, Mapping) else dict.fromkeys(ignore, "ignored by the test")
     check_names(judged_by, require, "require")
     check_names(judged_by, reasons, "ignore")
     verdict = check(
-        where, source=source, rules=judged_by, gate=Gate(Severity.of(fail_on), require=tuple(require), min_steps=min_steps),
-        aliases=aliases, ignore=reasons, baseline=read_baseline(Path(baseline)) if baseline is not None else None,
-    )  # fmt: skip
+        where,
+        source=source,
+        rules=judged_by,
+        gate=Gate(Severity.of(fail_on), require=tuple(require), min_steps=min_steps),
+        aliases=aliases,
+        ignore=reasons,
+        baseline=read_baseline(Path(baseline)) if baseline is not None else None,
+    )
     if verdict.exit_code:
         raise AssertionError("\n" + write(verdict, "terminal", Look(width=width)))
     return verdict

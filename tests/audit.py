@@ -7,7 +7,18 @@ import json
 import subprocess
 import sys
 
-ASK = ("-m", "pip_audit", "--local", "--skip-editable", "--progress-spinner", "off", "--timeout", "10", "--format", "json")
+ASK = (
+    "-m",
+    "pip_audit",
+    "--local",
+    "--skip-editable",
+    "--progress-spinner",
+    "off",
+    "--timeout",
+    "10",
+    "--format",
+    "json",
+)
 
 
 def main() -> int:
@@ -23,8 +34,14 @@ def main() -> int:
     asked = [one for one in found if "vulns" in one]
     for one in asked:
         for hole in one["vulns"]:
-            print(f"{one['name']} {one['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or 'no version yet'}")
-    print(f"{len(asked)} of {len(found)} packages audited" if asked else "not audited: the service knows none of the packages")
+            print(
+                f"{one['name']} {one['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or 'no version yet'}"
+            )
+    print(
+        f"{len(asked)} of {len(found)} packages audited"
+        if asked
+        else "not audited: the service knows none of the packages"
+    )
     return int(any(one["vulns"] for one in asked))
 
 

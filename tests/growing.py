@@ -48,7 +48,9 @@ class GrowingTrackio:
         self.target = sqlite3.connect(target)
         self.target.execute("PRAGMA journal_mode=WAL")
         self.rows: list[tuple[object, ...]] = []
-        for name, statement in old.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall():
+        for name, statement in old.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall():
             self.target.execute(statement)
             rows = old.execute(f'SELECT * FROM "{name}"').fetchall()
             if name == "metrics":

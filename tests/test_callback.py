@@ -55,10 +55,16 @@ def test_training_is_stopped_at_the_first_critical_finding(sick: Any, tmp_path: 
     assert callback.stopped_by is not None and callback.stopped_by.severity.name == "CRITICAL"
 
 
-def test_without_stop_on_training_runs_to_its_end_and_the_report_lies_beside_the_checkpoints(sick: Any, tmp_path: Path) -> None:
+def test_without_stop_on_training_runs_to_its_end_and_the_report_lies_beside_the_checkpoints(
+    sick: Any, tmp_path: Path
+) -> None:
     assert Trainer(HealthCallback(), tmp_path, sick.config).train(rows_of(sick)) == 100
     report = json.loads((tmp_path / "rlhealth.json").read_text())
-    assert report["verdict"] == "critical" and report["runs"][0]["framework"] == "trl-grpo" and report["runs"][0]["state"] == "finished"
+    assert (
+        report["verdict"] == "critical"
+        and report["runs"][0]["framework"] == "trl-grpo"
+        and report["runs"][0]["state"] == "finished"
+    )
     assert (tmp_path / "rlhealth.md").exists()
 
 
@@ -80,7 +86,9 @@ def test_only_the_main_process_judges(sick: Any, tmp_path: Path) -> None:
     assert callback.monitor is None and list(tmp_path.iterdir()) == []
 
 
-def test_an_error_inside_is_logged_once_and_training_goes_on(sick: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_inside_is_logged_once_and_training_goes_on(
+    sick: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     callback = HealthCallback(stop_on="critical")
     trainer = Trainer(callback, tmp_path, sick.config)
     broken = [(step, row | {"kl": Unfit()} if step == 3 else row) for step, row in rows_of(sick)]
@@ -121,5 +129,7 @@ def test_the_module_can_be_imported_without_transformers_and_says_what_to_instal
         "try:\n    from rlhealth.callback import HealthCallback\n"
         "except rlhealth.RlhealthError as error: print(error, error.hint)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
     assert "needs transformers" in done.stdout and 'pip install "rlhealth[callback]"' in done.stdout

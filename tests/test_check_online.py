@@ -12,12 +12,16 @@ from tests.wandb_server import HostedRun, WandbServer
 SICK = FIXTURES / "wandb" / "run-grpo-old-nan.wandb"
 
 
-def test_the_newest_runs_of_a_project_are_checked_and_the_key_is_never_shown(cli: Cli, server: WandbServer) -> None:  # noqa: F811
+def test_the_newest_runs_of_a_project_are_checked_and_the_key_is_never_shown(cli: Cli, server: WandbServer) -> None:
     rows = rows_of(SICK)
     for number in range(4):
         server.host(
             HostedRun(
-                id=f"run{number}", name=f"sun-{number}", state="crashed" if number % 2 else "finished", rows=rows, created=f"2026-01-0{number + 1}T00:00:00Z"
+                id=f"run{number}",
+                name=f"sun-{number}",
+                state="crashed" if number % 2 else "finished",
+                rows=rows,
+                created=f"2026-01-0{number + 1}T00:00:00Z",
             )
         )
     ours = {"WANDB_BASE_URL": server.url, "WANDB_API_KEY": KEY}

@@ -39,7 +39,9 @@ class Runner:
 
     def value(self, text: str) -> str:
         """A text with its expressions filled in; only `name` and `name || name` are used."""
-        return EXPRESSION.sub(lambda found: next((one for name in found[1].split(" || ") if (one := self.known.get(name, ""))), ""), text)
+        return EXPRESSION.sub(
+            lambda found: next((one for name in found[1].split(" || ") if (one := self.known.get(name, ""))), ""), text
+        )
 
     def run(self, step: dict[str, Any], **environment: str) -> int:
         output, summary = self.folder / "output", self.folder / "summary"
@@ -47,10 +49,22 @@ class Runner:
         kept = {key: value for key, value in os.environ.items() if key in ("HOME", "LANG", "TMPDIR")}
         settings = {key: self.value(text) for key, text in step.get("env", {}).items()}
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]], cwd=self.folder, capture_output=True, text=True, check=False,
-            env=kept | {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
-            | {"PYTHONPATH": str(ROOT)} | settings | environment,
-        )  # fmt: skip
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=kept
+            | {
+                "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_OUTPUT": str(output),
+                "GITHUB_STEP_SUMMARY": str(summary),
+            }
+            | {"PYTHONPATH": str(ROOT)}
+            | settings
+            | environment,
+        )
         self.said += done.stdout + done.stderr
         for line in output.read_text().splitlines():
             name, _, value = line.partition("=")
@@ -82,7 +96,13 @@ def test_a_sick_run_fails_the_job_and_leaves_every_report(tmp_path: Path) -> Non
     runner = Runner(tmp_path, path=str(SICK))
     assert runner.outcome() == 1
     reports = tmp_path / "rlhealth-reports"
-    assert {one.name for one in reports.iterdir()} == {"rlhealth.sarif", "rlhealth.xml", "rlhealth.md", "rlhealth.html", "rlhealth.json"}
+    assert {one.name for one in reports.iterdir()} == {
+        "rlhealth.sarif",
+        "rlhealth.xml",
+        "rlhealth.md",
+        "rlhealth.html",
+        "rlhealth.json",
+    }
     assert json.loads((reports / "rlhealth.sarif").read_text())["version"] == "2.1.0"
     assert runner.known["steps.check.outputs.verdict"] == "critical"
     assert runner.known["steps.check.outputs.exit-code"] == "1"
@@ -93,19 +113,34 @@ def test_a_sick_run_fails_the_job_and_leaves_every_report(tmp_path: Path) -> Non
 def test_a_healthy_run_passes_and_still_reports(tmp_path: Path) -> None:
     runner = Runner(tmp_path, path=str(HEALTHY), formats="gitlab, csv", reports="out")
     assert runner.outcome() == 0
-    assert {one.name for one in (tmp_path / "out").iterdir()} == {"rlhealth.gitlab.json", "rlhealth.csv", "rlhealth.json"}
+    assert {one.name for one in (tmp_path / "out").iterdir()} == {
+        "rlhealth.gitlab.json",
+        "rlhealth.csv",
+        "rlhealth.json",
+    }
     assert runner.known["steps.check.outputs.verdict"] == "healthy"
 
 
 def test_several_runs_and_every_input_reach_the_check(tmp_path: Path) -> None:
     rules = tmp_path / "own rules"
     shutil.copytree(ROOT / "rules" / "entropy", rules)
-    inputs = {"path": f"{HEALTHY}\n{SICK}\n", "require": "reward-trend,entropy", "min_steps": "100", "ignore": "kl-high, length", "rules": str(rules)}
+    inputs = {
+        "path": f"{HEALTHY}\n{SICK}\n",
+        "require": "reward-trend,entropy",
+        "min_steps": "100",
+        "ignore": "kl-high, length",
+        "rules": str(rules),
+    }
     runner = Runner(tmp_path, **inputs, fail_on="never")
     assert runner.outcome() == 0, runner.said
     told = json.loads((tmp_path / "rlhealth-reports" / "rlhealth.json").read_text())
     assert len(told["runs"]) == 2
-    assert told["gate"] == {"fail_on": "never", "exit_zero": False, "require": ["reward-trend", "entropy"], "min_steps": 100}
+    assert told["gate"] == {
+        "fail_on": "never",
+        "exit_zero": False,
+        "require": ["reward-trend", "entropy"],
+        "min_steps": 100,
+    }
     ignored = {one["finding"]["family"] for run in told["runs"] for one in run["ignored"]}
     assert ignored == {"kl-high", "length"}
 
@@ -115,14 +150,24 @@ def test_a_baseline_lets_known_findings_pass(cli: Cli, tmp_path: Path) -> None:
     assert Runner(tmp_path, path=str(SICK), baseline=str(tmp_path / "known.json")).outcome() == 0
 
 
-@pytest.mark.parametrize("inputs", [{}, {"path": "no/such/run"}, {"path": str(HEALTHY), "min_steps": "5000"}, {"path": str(HEALTHY), "fail_on": "dreadful"}])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {},
+        {"path": "no/such/run"},
+        {"path": str(HEALTHY), "min_steps": "5000"},
+        {"path": str(HEALTHY), "fail_on": "dreadful"},
+    ],
+)
 def test_no_answer_fails_the_job(tmp_path: Path, inputs: dict[str, str]) -> None:
     runner = Runner(tmp_path, **inputs)
     assert runner.outcome() == 2
     assert "::error" in runner.said
 
 
-@pytest.mark.parametrize("hostile", ['"; touch pwned; "', "$(touch pwned)", "`touch pwned`", "--rules=/", "-h", "a b'c"])
+@pytest.mark.parametrize(
+    "hostile", ['"; touch pwned; "', "$(touch pwned)", "`touch pwned`", "--rules=/", "-h", "a b'c"]
+)
 def test_a_hostile_input_is_a_name_that_is_not_found_and_nothing_else(tmp_path: Path, hostile: str) -> None:
     for name in ("path", "baseline", "rules", "require", "ignore"):
         runner = Runner(tmp_path, **{"path": str(HEALTHY), name: hostile})
@@ -144,7 +189,7 @@ def test_the_install_step_installs_this_version(tmp_path: Path) -> None:
     offline = {"PIP_TARGET": str(target), "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
     runner = Runner(tmp_path)
     assert runner.run(step("Install rlhealth"), **offline) == 0, runner.said
-    assert (target / "rlhealth" / "cli.py").is_file()
+    assert (target / "rlhealth" / "check.py").is_file()
     assert any((target / "rlhealth" / "_rules").rglob("*.yaml"))
 
 
@@ -166,7 +211,12 @@ def test_every_snippet_of_the_guide_is_yaml() -> None:
 
 
 def test_the_github_examples_name_inputs_that_the_action_has() -> None:
-    used = [one for block in blocks("yaml") for one in _steps(yaml.safe_load(block)) if "rlhealth@" in str(one.get("uses", ""))]
+    used = [
+        one
+        for block in blocks("yaml")
+        for one in _steps(yaml.safe_load(block))
+        if "rlhealth@" in str(one.get("uses", ""))
+    ]
     assert len(used) == 2
     for one in used:
         assert set(one["with"]) <= set(ACTION["inputs"])
@@ -203,8 +253,15 @@ def test_the_shell_commands_of_the_guide_run(tmp_path: Path) -> None:
 
 
 def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(folder), "LANG": "C.UTF-8"}
-    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+    }
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
 
 
 def test_the_flags_of_the_guide_are_flags(cli: Cli) -> None:
@@ -213,15 +270,21 @@ def test_the_flags_of_the_guide_are_flags(cli: Cli) -> None:
         assert flag in shown
 
 
-def test_the_pytest_example_passes_on_a_run_that_learns_and_shows_the_report_of_one_that_does_not(tmp_path: Path) -> None:
+def test_the_pytest_example_passes_on_a_run_that_learns_and_shows_the_report_of_one_that_does_not(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "test_smoke.py").write_text(blocks("python")[0])
     for source, code in ((HEALTHY, 0), (SICK, 1)):
         shutil.rmtree(tmp_path / "runs", ignore_errors=True)
         shutil.copytree(source, tmp_path / "runs" / "smoke")
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)], cwd=tmp_path, capture_output=True, text=True,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"},
+            check=False,
+        )
         assert done.returncode == code, done.stdout
         assert ("critical[" in done.stdout) is bool(code)
         assert "rlhealth/testing.py" not in done.stdout
@@ -259,7 +322,12 @@ HOOK = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-
 def test_the_hook_is_the_one_in_the_guide_and_takes_rule_files_only() -> None:
     snippet = next(yaml.safe_load(block) for block in blocks("yaml") if "pre-commit" in block)
     assert snippet["repos"][0]["hooks"] == [{"id": HOOK["id"]}]
-    for path, taken in (("rules/kl-high/kl.yaml", True), ("my/rules/own.test.yml", True), ("rules/README.md", False), ("config/app.yaml", False)):
+    for path, taken in (
+        ("rules/kl-high/kl.yaml", True),
+        ("my/rules/own.test.yml", True),
+        ("rules/README.md", False),
+        ("config/app.yaml", False),
+    ):
         assert bool(re.search(HOOK["files"], path)) is taken
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from rlhealth.check import check
-from rlhealth.export import table
 from rlhealth.inventory import Inventory, inventory
 from rlhealth.metrics.spellings import spellings
 from rlhealth.reports import Look
+from rlhealth.reports.export import table
 from rlhealth.reports.inventory import render
-from rlhealth.rules import load_rules
+from rlhealth.rules.loading import load_rules
 from rlhealth.sources import open_runs
 from tests.conftest import FIXTURES, ROOT, SICK, Cli
 
@@ -33,7 +33,9 @@ def taken(where: Path) -> Inventory:
 
 def test_every_metric_is_listed_once_and_every_rule_that_could_not_look_is_accounted_for() -> None:
     one = taken(SICK)
-    assert [metric.name for metric in one.metrics] == sorted(name for name, metric in one.judged.translation.metrics.items() if len(metric))
+    assert [metric.name for metric in one.metrics] == sorted(
+        name for name, metric in one.judged.translation.metrics.items() if len(metric)
+    )
     told = [rule for wanted in one.wanted for rule in wanted.rules] + [skipped.rule for skipped in one.others]
     assert sorted(told) == sorted(skipped.rule for skipped in one.judged.skipped)
 
@@ -83,7 +85,10 @@ def test_an_unknown_tag_that_may_be_what_is_missing_is_offered_as_an_alias(cli: 
 
 
 def test_a_tag_that_is_known_and_not_used_says_why(tmp_path: Path) -> None:
-    rows = [{"step": step, "reward": 0.1, "reward_std": 0.1, "completions/mean_length": 9.0, "clip_ratio": 0.9} for step in range(1, 30)]
+    rows = [
+        {"step": step, "reward": 0.1, "reward_std": 0.1, "completions/mean_length": 9.0, "clip_ratio": 0.9}
+        for step in range(1, 30)
+    ]
     (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": rows, "max_steps": 29}))
     run = open_runs(str(tmp_path))[0]
     run.versions["trl"] = "0.16.0"
@@ -135,7 +140,9 @@ def test_the_table_holds_every_point_and_tells_metrics_from_other_tags() -> None
     for name, metric in judged.translation.metrics.items():
         assert made[made.metric == name].value.tolist() == metric.values.tolist()
         assert made[made.metric == name].step.tolist() == metric.steps.tolist()
-    assert set(made[made.metric.isna()].tag) == set(judged.run.series) - {one.tag for one in judged.translation.metrics.values()}
+    assert set(made[made.metric.isna()].tag) == set(judged.run.series) - {
+        one.tag for one in judged.translation.metrics.values()
+    }
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
@@ -158,7 +165,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = None; sys.modules['fastparquet'] = None\n"
         f"sys.argv = ['rlhealth', 'metrics', {str(GRPO)!r}, '--export', {str(tmp_path / 'run.parquet')!r}]\n"
-        "from rlhealth.cli import main; main()"
+        "from rlhealth.cli.app import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2
@@ -166,7 +173,9 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("name", "said"), [("run.xlsx", "its ending is none of"), ("no such folder/run.csv", "a folder that exists")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("run.xlsx", "its ending is none of"), ("no such folder/run.csv", "a folder that exists")]
+)
 def test_an_export_that_cannot_be_written_says_so(cli: Cli, tmp_path: Path, name: str, said: str) -> None:
     done = cli("metrics", GRPO, "--export", tmp_path / name)
     assert done.returncode == 2

@@ -14,7 +14,7 @@ import rlhealth
 from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.monitor import Monitor
-from rlhealth.rules import load_rules
+from rlhealth.rules.loading import load_rules
 from tests.logged_rows import read, rows_of
 
 RULES = load_rules()
@@ -34,17 +34,29 @@ def monitored(folder: str) -> tuple[Monitor, list[tuple[int, str, str, int]]]:
     """A real run, logged again row by row; and what was told, with the step at which it was."""
     run = read(folder)
     monitor = Monitor("again", config=run.config, versions=run.versions, rules=RULES)
-    told = [(step, one.kind, one.finding.rule, one.finding.raised_step) for step, row in rows_of(run) for one in monitor.log(step, row)]
+    told = [
+        (step, one.kind, one.finding.rule, one.finding.raised_step)
+        for step, row in rows_of(run)
+        for one in monitor.log(step, row)
+    ]
     return monitor, told
 
 
-@pytest.mark.parametrize("folder", ["tensorboard/grpo-sentences", "tensorboard/grpo-sort", "tensorboard/grpo-old", "tensorboard/ppo-sentences"])
+@pytest.mark.parametrize(
+    "folder",
+    ["tensorboard/grpo-sentences", "tensorboard/grpo-sort", "tensorboard/grpo-old", "tensorboard/ppo-sentences"],
+)
 def test_a_run_that_is_monitored_is_judged_as_its_log_is(folder: str) -> None:
     monitor, _ = monitored(folder)
     mine, logged = monitor.verdict(), judge(read(folder), RULES)
     assert mine.translation.framework == logged.translation.framework
     facts = [
-        [(one.rule, one.metric, one.severity, one.first_step, one.raised_step) for one in found.findings if one.family != "stalled"] for found in (mine, logged)
+        [
+            (one.rule, one.metric, one.severity, one.first_step, one.raised_step)
+            for one in found.findings
+            if one.family != "stalled"
+        ]
+        for found in (mine, logged)
     ]
     assert facts[0] == facts[1]
 
@@ -52,7 +64,14 @@ def test_a_run_that_is_monitored_is_judged_as_its_log_is(folder: str) -> None:
 def test_a_finding_is_returned_by_the_call_that_raised_it_and_once() -> None:
     _, told = monitored("tensorboard/grpo-sentences")
     assert (4, "raised", "kl-high-per-token", 4) in told
-    assert max(Counter((kind, rule) for _, kind, rule, _ in told if kind == "raised" and rule == "policy-ran-away").values()) == 1
+    assert (
+        max(
+            Counter(
+                (kind, rule) for _, kind, rule, _ in told if kind == "raised" and rule == "policy-ran-away"
+            ).values()
+        )
+        == 1
+    )
 
 
 def test_where_steps_are_fast_several_are_judged_at_once_and_nothing_is_lost() -> None:
@@ -73,16 +92,32 @@ def test_where_steps_are_fast_several_are_judged_at_once_and_nothing_is_lost() -
     assert looks < 20, "the allowance at the start, then one look in forty calls"
     monitor.verdict()
     told += monitor.log(101, {})
-    assert {one.finding.rule for one in told if one.kind == "raised"} == {one.rule for one in monitor.verdict().findings}
+    assert {one.finding.rule for one in told if one.kind == "raised"} == {
+        one.rule for one in monitor.verdict().findings
+    }
 
 
 def test_what_is_no_number_is_left_out_and_what_holds_one_is_taken() -> None:
     monitor = Monitor(rules=RULES)
     monitor.log(
         1,
-        {"loss": np.float32(0.5), "kl": np.array([0.25]), "reward": "nan", "text": "a word", "table": np.zeros(3), "nothing": None, "grad_norm": "1.5", 7: 1.0},
+        {
+            "loss": np.float32(0.5),
+            "kl": np.array([0.25]),
+            "reward": "nan",
+            "text": "a word",
+            "table": np.zeros(3),
+            "nothing": None,
+            "grad_norm": "1.5",
+            7: 1.0,
+        },
     )
-    assert {tag: float(one.values[0]) for tag, one in monitor.run.series.items() if tag != "reward"} == {"loss": 0.5, "kl": 0.25, "grad_norm": 1.5, "7": 1.0}
+    assert {tag: float(one.values[0]) for tag, one in monitor.run.series.items() if tag != "reward"} == {
+        "loss": 0.5,
+        "kl": 0.25,
+        "grad_norm": 1.5,
+        "7": 1.0,
+    }
     assert math.isnan(monitor.run.series["reward"].values[0])
 
 

@@ -29,10 +29,17 @@ def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
 
 
 def test_importing_rlhealth_imports_nothing_else() -> None:
-    assert python("import sys, rlhealth; print(sorted(one for one in sys.modules if one.startswith(('rlhealth.', 'numpy', 'pandas', 'yaml'))))") == "[]\n"
+    assert (
+        python(
+            "import sys, rlhealth; print(sorted(one for one in sys.modules if one.startswith(('rlhealth.', 'numpy', 'pandas', 'yaml'))))"
+        )
+        == "[]\n"
+    )
 
 
-@pytest.mark.parametrize("before", ["", "from rlhealth.check import check", "import rlhealth.check", "from rlhealth import check"])
+@pytest.mark.parametrize(
+    "before", ["", "from rlhealth.check import check", "import rlhealth.check", "from rlhealth import check"]
+)
 def test_check_is_the_function_however_its_module_was_imported(before: str) -> None:
     assert python(f"{before}\nimport rlhealth\nprint(rlhealth.check('no/such/run').exit_code)") == "2\n"
 

@@ -13,7 +13,12 @@ import pytest
 from tests.conftest import ROOT, SICK, Cli
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHELL = [line.split("  #")[0].strip() for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines() if line.strip()]
+SHELL = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
 SETUP = [line for line in SHELL if line.startswith("python3 -m venv")]
 PLAIN = [line for line in SHELL if line.startswith("rlhealth ")]
 
@@ -49,8 +54,16 @@ def test_the_gate_command_runs_as_written(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_python_example_runs() -> None:
-    example = next(block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "rlhealth.check" in block)
-    done = subprocess.run([sys.executable, "-c", example.replace("./runs/exp1", str(SICK))], capture_output=True, text=True, cwd=ROOT, check=False)
+    example = next(
+        block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "rlhealth.check" in block
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", example.replace("./runs/exp1", str(SICK))],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "critical" in done.stdout
 

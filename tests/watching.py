@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from rlhealth.watch import Watch
-from rlhealth.watching.clock import Clock
-from rlhealth.watching.follower import Event
+from rlhealth.watch.clock import Clock
+from rlhealth.watch.follower import Event
+from rlhealth.watch.loop import Watch
 
 
 class HandClock(Clock):
@@ -63,4 +63,8 @@ class Told:
     @property
     def changes(self) -> list[tuple[str, str, str]]:
         """Kind, rule and metric of every change, in the order in which they were told."""
-        return [(one.change.kind, one.change.finding.rule, one.change.finding.metric) for one in self.events if one.change is not None]
+        return [
+            (one.change.kind, one.change.finding.rule, one.change.finding.metric)
+            for one in self.events
+            if one.change is not None
+        ]

@@ -18,14 +18,20 @@ def main() -> None:
     from rich.text import Text
 
     done = subprocess.run(
-        [sys.executable, "-m", "rlhealth", *COMMAND, "--color", "always", "--width", str(WIDTH)], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "rlhealth", *COMMAND, "--color", "always", "--width", str(WIDTH)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     console = Console(record=True, width=WIDTH, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123 (rich keeps it)
     console.print(Text(f"$ rlhealth {' '.join(COMMAND)}\n", style="bold"))
     console.print(Text.from_ansi(done.stdout), no_wrap=True)
     picture = console.export_svg(title="rlhealth")
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
-    (Path(__file__).parent / "check.svg").write_text(picture.replace("Fira Code", "ui-monospace, Menlo, DejaVu Sans Mono"), encoding="utf-8")
+    (Path(__file__).parent / "check.svg").write_text(
+        picture.replace("Fira Code", "ui-monospace, Menlo, DejaVu Sans Mono"), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
-from rlhealth.strict_yaml import texts_in
+from rlhealth.parsing.strict_yaml import texts_in
 
 LARGEST_FILE = 1 << 20  # bytes; a name has fifty
 
@@ -34,7 +34,11 @@ def read_aliases(path: Path) -> dict[str, str]:
         with path.open("rb") as file:
             text = file.read(LARGEST_FILE).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RlhealthError(f"{path}: cannot be read: {error}", hint="give a YAML file with lines such as `my/kl: kl`", location=str(path)) from error
+        raise RlhealthError(
+            f"{path}: cannot be read: {error}",
+            hint="give a YAML file with lines such as `my/kl: kl`",
+            location=str(path),
+        ) from error
     said, marks = texts_in(text, str(path))
     if said is not None and not isinstance(said, dict):
         raise _wrong(path, marks[()], "expected lines such as `my/kl: kl`")
@@ -47,10 +51,16 @@ def read_aliases(path: Path) -> dict[str, str]:
 
 
 def _wrong(path: Path, place: tuple[int, int], said: str) -> RlhealthError:
-    return RlhealthError(f"{path}:{place[0]}:{place[1]}: {said}", hint="one tag a line, then a colon, then the metric", location=str(path))
+    return RlhealthError(
+        f"{path}:{place[0]}:{place[1]}: {said}",
+        hint="one tag a line, then a colon, then the metric",
+        location=str(path),
+    )
 
 
 def _unknown(name: str, place: str) -> RlhealthError:
-    near = difflib.get_close_matches(name, meanings(), n=3, cutoff=0.5) or difflib.get_close_matches(name.rpartition("/")[2], meanings(), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, meanings(), n=3, cutoff=0.5) or difflib.get_close_matches(
+        name.rpartition("/")[2], meanings(), n=3, cutoff=0.5
+    )
     hint = f"did you mean {' or '.join(near)}?" if near else "`rlhealth metrics WHERE` lists the metrics of a run"
     return RlhealthError(f"{place}: there is no metric {name!r}", hint=hint)

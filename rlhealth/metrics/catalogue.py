@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rlhealth.strict_yaml import read_texts
+from rlhealth.parsing.strict_yaml import read_texts
 
 FOLDER = Path(__file__).parent
 Version = tuple[int, ...]
@@ -67,7 +67,9 @@ class Alias:
 
     def fits(self, low: Version | None, high: Version | None) -> bool:
         """Whether it holds for some version from `low` to `high`, both inclusive."""
-        return (self.since is None or high is None or self.since <= high) and (self.until is None or low is None or self.until >= low)
+        return (self.since is None or high is None or self.since <= high) and (
+            self.until is None or low is None or self.until >= low
+        )
 
 
 @dataclass
@@ -119,10 +121,28 @@ def meaning(name: str) -> Meaning | None:
         if "{f}" in template:
             match = pattern_of(template).fullmatch(name)
             if match:
-                return Meaning(name, one.title.replace("{f}", match["f"]), one.unit, one.group, one.better, one.low, one.high, one.log)
+                return Meaning(
+                    name,
+                    one.title.replace("{f}", match["f"]),
+                    one.unit,
+                    one.group,
+                    one.better,
+                    one.low,
+                    one.high,
+                    one.log,
+                )
     if name.startswith("eval/"):
         inner = meaning(name.removeprefix("eval/"))
-        return inner and Meaning(name, f"{inner.title} in evaluation", inner.unit, inner.group, inner.better, inner.low, inner.high, inner.log)
+        return inner and Meaning(
+            name,
+            f"{inner.title} in evaluation",
+            inner.unit,
+            inner.group,
+            inner.better,
+            inner.low,
+            inner.high,
+            inner.log,
+        )
     return None
 
 
@@ -161,7 +181,9 @@ def pattern_of(template: str) -> re.Pattern[str]:
         elif piece.startswith("{"):
             pieces.append(f"(?P<{piece[1:-1]}>[^/]+)")
         else:
-            pieces.append(re.sub(r"[^-/\w]", lambda found: r"\." if found[0] == "." else f"[{re.escape(found[0])}_]", piece))
+            pieces.append(
+                re.sub(r"[^-/\w]", lambda found: r"\." if found[0] == "." else f"[{re.escape(found[0])}_]", piece)
+            )
     return re.compile("".join(pieces))
 
 
@@ -172,7 +194,16 @@ def rewritten(name: str) -> str:
 
 def _meaning(name: str, entry: Mapping[str, str]) -> Meaning:
     low, high = (float(entry[key]) if key in entry else None for key in ("min", "max"))
-    return Meaning(name, entry["title"], entry["unit"], entry["group"], entry.get("better", "none"), low, high, entry.get("scale") == "log")
+    return Meaning(
+        name,
+        entry["title"],
+        entry["unit"],
+        entry["group"],
+        entry.get("better", "none"),
+        low,
+        high,
+        entry.get("scale") == "log",
+    )
 
 
 def _parts(file: str) -> Iterator[tuple[dict[str, Any], bool]]:

@@ -163,7 +163,10 @@ class Reduced(Derived):
 
     def _make(self, start: int) -> None:
         one = self._histogram
-        values = [self._reduce(edges, counts, self._clip_range) for edges, counts in zip(one.edges[start:], one.counts[start:], strict=True)]
+        values = [
+            self._reduce(edges, counts, self._clip_range)
+            for edges, counts in zip(one.edges[start:], one.counts[start:], strict=True)
+        ]
         self._made.extend(one.steps[start:], values, one.times[start:])
 
 

@@ -10,7 +10,13 @@ from typing import Any
 from rlhealth.metrics.catalogue import Names, Version, frameworks, names, pattern_of, version_of
 from rlhealth.run import Run
 
-_UNKNOWN: dict[str, Any] = {"id": "unknown", "title": "an unknown trainer", "names": "generic.yaml", "library": "", "prefix": ["train/"]}
+_UNKNOWN: dict[str, Any] = {
+    "id": "unknown",
+    "title": "an unknown trainer",
+    "names": "generic.yaml",
+    "library": "",
+    "prefix": ["train/"],
+}
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
@@ -63,9 +69,13 @@ def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
 
 def recognise(run: Run) -> Recognised:
     """The framework that wrote the run; `unknown` where no entry fits."""
-    tags = [spaced(tag) for tag, one in run.series.items() if len(one)] + [spaced(tag) for tag, one in run.histograms.items() if len(one)]
+    tags = [spaced(tag) for tag, one in run.series.items() if len(one)] + [
+        spaced(tag) for tag, one in run.histograms.items() if len(one)
+    ]
     trainer = next((match[1] for match in map(_PROFILED.match, tags) if match), "")
-    known = next((entry["class"] for entry in frameworks() if entry.get("class") and trainer.endswith(entry["class"])), "")
+    known = next(
+        (entry["class"] for entry in frameworks() if entry.get("class") and trainer.endswith(entry["class"])), ""
+    )
     views: dict[tuple[tuple[str, ...], int], set[str]] = {}
     for entry in frameworks():
         seen = _seen(entry, tags, views)
@@ -87,7 +97,9 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
     is_named = bool(trainer) and entry.get("class") == trainer
     if not is_named and "needs_setting" in entry and not any(_has_setting(run, key) for key in entry["needs_setting"]):
         return False
-    if not all(_logged(name, seen) for name in entry.get("all", [])) or any(_logged(name, seen) for name in entry.get("none", [])):
+    if not all(_logged(name, seen) for name in entry.get("all", [])) or any(
+        _logged(name, seen) for name in entry.get("none", [])
+    ):
         return False
     if "any" in entry and not any(_logged(name, seen) for name in entry["any"]):
         return False
@@ -117,7 +129,9 @@ def _recognised(entry: dict[str, Any], seen: set[str], run: Run, sure: bool) -> 
     exact = version_of(version)
     low, high = (exact, exact) if exact else _bounds(vocabulary, seen, run)
     assumed: tuple[str, ...] = ()
-    told = any(_logged(name, seen) for name in entry.get("sure_names", [])) or any(_has_setting(run, key) for key in entry.get("sure_settings", []))
+    told = any(_logged(name, seen) for name in entry.get("sure_names", [])) or any(
+        _has_setting(run, key) for key in entry.get("sure_settings", [])
+    )
     is_open = high is None or high >= (version_of(entry.get("assume_since")) or (0,))
     if entry.get("assume") and not sure and not told and is_open:
         assumed = (entry["assume"],)

@@ -27,9 +27,15 @@ def spellings(run: Run, metric: str) -> tuple[Spelling, ...]:
     known = recognise(run)
     prefix = next((one for one in known.prefixes if any(tag.startswith(one) for tag in run.series)), "")
     names = known.names
-    aliases = [one for group in [*names.exact.values(), *(group for _, group in names.patterns), *names.histograms.values()] for one in group]
+    aliases = [
+        one
+        for group in [*names.exact.values(), *(group for _, group in names.patterns), *names.histograms.values()]
+        for one in group
+    ]
     aliases += [one for _, one in names.sums]
-    fitting = sorted((one for one in aliases if _feeds(one, metric) and one.fits(known.low, known.high)), key=lambda one: one.rank)
+    fitting = sorted(
+        (one for one in aliases if _feeds(one, metric) and one.fits(known.low, known.high)), key=lambda one: one.rank
+    )
     return tuple(_unique(Spelling(prefix + one.raw, one.note) for one in fitting))
 
 

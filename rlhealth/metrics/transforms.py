@@ -60,7 +60,11 @@ class _Chain:
 
     def __call__(self, values: Floats) -> tuple[NDArray[np.bool_], Floats]:
         drops_nan = any(np.isnan(one) for one in self.missing)
-        keep = ~(np.isin(values, self.missing) | (np.isnan(values) & drops_nan)) if self.missing else np.ones(len(values), np.bool_)
+        keep = (
+            ~(np.isin(values, self.missing) | (np.isnan(values) & drops_nan))
+            if self.missing
+            else np.ones(len(values), np.bool_)
+        )
         for step in self.steps:
             values = step(values)
         return keep, values
@@ -125,8 +129,22 @@ def _outside(edges: Floats, counts: Floats, clip_range: float) -> float:
     if not len(held):
         return float("nan")
     inside = np.clip(np.minimum(high, 1 + clip_range) - np.maximum(low, 1 - clip_range), 0, None)
-    share = np.where(at_one, 1.0, np.divide(inside, high - low, out=((low >= 1 - clip_range) & (high <= 1 + clip_range)).astype(np.float64), where=high > low))
+    share = np.where(
+        at_one,
+        1.0,
+        np.divide(
+            inside,
+            high - low,
+            out=((low >= 1 - clip_range) & (high <= 1 + clip_range)).astype(np.float64),
+            where=high > low,
+        ),
+    )
     return float(1 - np.sum(held * share) / np.sum(held))
 
 
-_REDUCTIONS: dict[str, Reduce] = {"histogram-mean": _mean, "histogram-max": _max, "histogram-min": _min, "histogram-outside": _outside}
+_REDUCTIONS: dict[str, Reduce] = {
+    "histogram-mean": _mean,
+    "histogram-max": _max,
+    "histogram-min": _min,
+    "histogram-outside": _outside,
+}

@@ -173,7 +173,9 @@ def _summed(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[st
         if isinstance(change, str) or axis is None:
             sorting.dropped |= dict.fromkeys(tags, change if isinstance(change, str) else f"needs {alias.steps_of}")
         else:
-            metrics[alias.name] = _metric(alias.name, alias.raw, alias, Summed(alias.raw, [run.series[tag] for tag in tags], axis, change))
+            metrics[alias.name] = _metric(
+                alias.name, alias.raw, alias, Summed(alias.raw, [run.series[tag] for tag in tags], axis, change)
+            )
     return metrics
 
 
@@ -184,10 +186,15 @@ def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> di
     for tag, histogram in run.histograms.items():
         if len(histogram):
             for alias in known.names.histograms.get(bare(spaced(tag), known.prefixes), []):
-                metrics.setdefault(alias.name, _metric(alias.name, tag, alias, Reduced(histogram, reduction_of(alias.transform), clip_range)))
+                metrics.setdefault(
+                    alias.name,
+                    _metric(alias.name, tag, alias, Reduced(histogram, reduction_of(alias.transform), clip_range)),
+                )
     return metrics
 
 
 def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
     known = meaning(name)
-    return Metric(name, tag, alias.unit or (known.unit if known else ""), alias.estimator, alias.transform, alias.note, points)
+    return Metric(
+        name, tag, alias.unit or (known.unit if known else ""), alias.estimator, alias.transform, alias.note, points
+    )

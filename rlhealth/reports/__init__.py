@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
-    from rlhealth.findings import Verdict
+    from rlhealth.verdict.findings import Verdict
 
 # Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy are not free.
 REPORTS = {

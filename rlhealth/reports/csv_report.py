@@ -5,15 +5,35 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from rlhealth.findings import Finding, RunVerdict, Verdict, strict
 from rlhealth.reports import Look
 from rlhealth.reports.stories import stories, worst_first
 from rlhealth.reports.words import clean
+from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, strict
 
 COLUMNS = (
-    "kind", "run", "tracker", "location", "framework", "state", "verdict", "severity", "rule", "family", "metric", "tag", "unit", "first_step", "raised_step",
-    "last_step", "active", "worst_step", "worst_value", "limit", "explained_by", "message",
-)  # fmt: skip
+    "kind",
+    "run",
+    "tracker",
+    "location",
+    "framework",
+    "state",
+    "verdict",
+    "severity",
+    "rule",
+    "family",
+    "metric",
+    "tag",
+    "unit",
+    "first_step",
+    "raised_step",
+    "last_step",
+    "active",
+    "worst_step",
+    "worst_value",
+    "limit",
+    "explained_by",
+    "message",
+)
 _FORMULA = ("=", "+", "-", "@")
 
 
@@ -27,19 +47,36 @@ def render(verdict: Verdict, look: Look) -> str:
             table.writerow({key: _cell(value) for key, value in row.items()})
     for error in verdict.errors:
         table.writerow(
-            {key: _cell(value) for key, value in {"kind": "unreadable", "location": error.location, "verdict": "unknown", "message": error.message}.items()}
+            {
+                key: _cell(value)
+                for key, value in {
+                    "kind": "unreadable",
+                    "location": error.location,
+                    "verdict": "unknown",
+                    "message": error.message,
+                }.items()
+            }
         )
     return out.getvalue()
 
 
 def _rows(run: RunVerdict) -> list[dict[str, object]]:
     about = {
-        "run": run.name, "tracker": run.run.place.kind, "location": run.run.place.location, "framework": run.translation.framework, "state": run.state,
+        "run": run.name,
+        "tracker": run.run.place.kind,
+        "location": run.run.place.location,
+        "framework": run.translation.framework,
+        "state": run.state,
         "verdict": run.verdict,
-    }  # fmt: skip
+    }
     found = [_finding("finding", one) for cause, following in stories(run) for one in (cause, *following)]
-    ignored = [_finding("ignored", one.finding) | {"message": f"{one.finding.message} (ignored: {one.reason})"} for one in run.ignored]
-    skipped: list[dict[str, object]] = [{"kind": "skipped", "rule": one.rule, "family": one.family, "message": one.reason} for one in run.skipped]
+    ignored = [
+        _finding("ignored", one.finding) | {"message": f"{one.finding.message} (ignored: {one.reason})"}
+        for one in run.ignored
+    ]
+    skipped: list[dict[str, object]] = [
+        {"kind": "skipped", "rule": one.rule, "family": one.family, "message": one.reason} for one in run.skipped
+    ]
     rows = found or [{"kind": run.verdict, "message": run.no_answer}]
     return [about | row for row in rows + ignored + skipped]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rlhealth.findings import Finding, RunVerdict, Severity, Verdict
 from rlhealth.reports import Look, markdown, words
 from rlhealth.reports.stories import everything
+from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
 MOST = 10  # annotations of one kind that GitHub shows for a step (docs.github.com, "Workflow commands"); the rest it drops without a word
 _COMMANDS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -16,18 +16,28 @@ def render(verdict: Verdict, look: Look) -> str:
     said: dict[str, list[str]] = {command: [] for command in _COMMANDS.values()}
     for error in verdict.errors:
         hint = f"\nTry: {error.hint}" if error.hint else ""
-        said["error"].append(_annotation("error", "rlhealth: could not be read", f"{error.location}: {error.message}{hint}"))
+        said["error"].append(
+            _annotation("error", "rlhealth: could not be read", f"{error.location}: {error.message}{hint}")
+        )
     for run in verdict.runs:
         if run.no_answer:
-            said["error"].append(_annotation("error", f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}"))
+            said["error"].append(
+                _annotation("error", f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}")
+            )
     for run, name in verdict.unmet:
-        said["error"].append(_annotation("error", f"rlhealth: {name} could not look", f"{run.name}: a required rule could not look"))
+        said["error"].append(
+            _annotation("error", f"rlhealth: {name} could not look", f"{run.name}: a required rule could not look")
+        )
     for run, one in everything(verdict):
         command = _COMMANDS[one.severity]
         said[command].append(_annotation(command, f"{one.rule}: {run.name}", _text(run, one)))
     for run in verdict.runs:
         if run.run.problems:
-            said["warning"].append(_annotation("warning", f"rlhealth: not all of {run.name} could be read", "\n".join(run.run.problems[:5])))
+            said["warning"].append(
+                _annotation(
+                    "warning", f"rlhealth: not all of {run.name} could be read", "\n".join(run.run.problems[:5])
+                )
+            )
     said["notice"].append(_annotation("notice", "rlhealth", words.closing(verdict)))
     return "\n".join(line for command, lines in said.items() for line in _capped(command, lines))
 
@@ -42,7 +52,13 @@ def _capped(command: str, lines: list[str]) -> list[str]:
         return lines
     last = lines[-1:] if command == "notice" else []
     room = MOST - 1 - len(last)
-    return [*lines[:room], _annotation(command, "rlhealth", f"… and {len(lines) - room - len(last)} more like these; the report has them all"), *last]
+    return [
+        *lines[:room],
+        _annotation(
+            command, "rlhealth", f"… and {len(lines) - room - len(last)} more like these; the report has them all"
+        ),
+        *last,
+    ]
 
 
 def _text(run: RunVerdict, one: Finding) -> str:

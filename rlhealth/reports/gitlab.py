@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rlhealth.findings import RunVerdict, Severity, Verdict
 from rlhealth.reports import Look, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
+from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
 
 _SEVERITY = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 
@@ -16,21 +16,51 @@ _SEVERITY = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.
 def render(verdict: Verdict, look: Look) -> str:
     """A JSON array of issues. A fingerprint is of run, rule and metric, so that the same finding in a later pipeline is the same issue."""
     issues = [
-        _issue(f"{run.name}: {one.title}: {one.message}", one.rule, _SEVERITY[one.severity], run.run.place.location or run.name, fingerprint(run, one))
+        _issue(
+            f"{run.name}: {one.title}: {one.message}",
+            one.rule,
+            _SEVERITY[one.severity],
+            run.run.place.location or run.name,
+            fingerprint(run, one),
+        )
         for run, one in everything(verdict)
     ]
     issues += [
-        _issue(f"{error.message} {error.hint}".strip(), "unreadable", "blocker", error.location or "rlhealth", fingerprint(error.location, error.message))
+        _issue(
+            f"{error.message} {error.hint}".strip(),
+            "unreadable",
+            "blocker",
+            error.location or "rlhealth",
+            fingerprint(error.location, error.message),
+        )
         for error in verdict.errors
     ]
-    issues += [_issue(f"{run.name}: {run.no_answer}", "unknown", "blocker", _where(run), fingerprint(run, "unknown")) for run in verdict.runs if run.no_answer]
     issues += [
-        _issue(f"{run.name}: a required rule could not look: {name}", "required", "blocker", _where(run), fingerprint(run, f"required {name}"))
+        _issue(f"{run.name}: {run.no_answer}", "unknown", "blocker", _where(run), fingerprint(run, "unknown"))
+        for run in verdict.runs
+        if run.no_answer
+    ]
+    issues += [
+        _issue(
+            f"{run.name}: a required rule could not look: {name}",
+            "required",
+            "blocker",
+            _where(run),
+            fingerprint(run, f"required {name}"),
+        )
         for run, name in verdict.unmet
     ]
     hidden = words.hidden(verdict)
     if hidden:
-        issues.append(_issue(f"Not judged or not shown: {hidden}", "not-judged", "info", _where(verdict.runs[0]), fingerprint("not-judged", hidden)))
+        issues.append(
+            _issue(
+                f"Not judged or not shown: {hidden}",
+                "not-judged",
+                "info",
+                _where(verdict.runs[0]),
+                fingerprint("not-judged", hidden),
+            )
+        )
     return json.dumps(issues, indent=1, ensure_ascii=False)
 
 
@@ -40,6 +70,9 @@ def _where(run: RunVerdict) -> str:
 
 def _issue(description: str, check: str, severity: str, location: str, mark: str) -> dict[str, Any]:
     return {
-        "description": words.clean(words.shortened(description, 2000)), "check_name": words.clean(check), "fingerprint": mark, "severity": severity,
+        "description": words.clean(words.shortened(description, 2000)),
+        "check_name": words.clean(check),
+        "fingerprint": mark,
+        "severity": severity,
         "location": {"path": words.clean(address(location)), "lines": {"begin": 1}},
-    }  # fmt: skip
+    }

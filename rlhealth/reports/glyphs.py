@@ -25,7 +25,9 @@ class Glyphs:
 
     def of(self, verdict: str) -> str:
         """The sign of a verdict."""
-        return {"healthy": self.healthy, "warning": self.warning, "critical": self.critical, "info": self.bullet}.get(verdict, self.unknown)
+        return {"healthy": self.healthy, "warning": self.warning, "critical": self.critical, "info": self.bullet}.get(
+            verdict, self.unknown
+        )
 
 
 UNICODE = Glyphs("✓", "▲", "✗", "?", "▲", "·", "·", "…", "→", "×", "─", "├", "└")

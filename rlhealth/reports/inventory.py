@@ -56,7 +56,11 @@ def _run(page: Page, one: Inventory) -> None:
         page.gap()
         shown = one.unrecognised if page.look.show_all else one.unrecognised[:_MOST_TAGS]
         more = f" … and {len(one.unrecognised) - len(shown)} more (--all)" if len(shown) < len(one.unrecognised) else ""
-        page.line(" ", (f"Not recognised: {words.plural(len(one.unrecognised), 'tag')}", "bold"), ("   (--alias TAG=METRIC names one)", "dim"))
+        page.line(
+            " ",
+            (f"Not recognised: {words.plural(len(one.unrecognised), 'tag')}", "bold"),
+            ("   (--alias TAG=METRIC names one)", "dim"),
+        )
         page.prose("", ", ".join(shown) + more)
     if one.dropped:
         page.gap()
@@ -85,7 +89,14 @@ def _table(page: Page, metrics: Sequence[Metric], span: tuple[int, int] | None) 
         if not widths[1] and row is not rows[0] and row[1] not in (row[0], prefix + row[0]):
             page.line("     ", (f"{page.glyphs.last_branch} {row[1]}", "dim"))
     if prefix and not widths[1]:
-        page.line("   ", (f"{prefix} stands before each of these names in the log" + (", but for the tags below them" if _odd(metrics, prefix) else ""), "dim"))
+        page.line(
+            "   ",
+            (
+                f"{prefix} stands before each of these names in the log"
+                + (", but for the tags below them" if _odd(metrics, prefix) else ""),
+                "dim",
+            ),
+        )
 
 
 def _prefix(metrics: Sequence[Metric]) -> str:
@@ -117,7 +128,11 @@ def _row(page: Page, row: list[str], widths: list[int], *, head: bool) -> None:
     parts: list[tuple[str, str]] = [("   ", ""), (page.fit(name, widths[0]), "dim" if head else "bold")]
     for place in range(1, 7):
         style = "dim" if head or place == 1 else "blue" if place == 5 else ""
-        parts += [("  ", ""), (page.fit(row[place], widths[place], right=place in (3, 4, 6)), style)] if widths[place] else []
+        parts += (
+            [("  ", ""), (page.fit(row[place], widths[place], right=place in (3, 4, 6)), style)]
+            if widths[place]
+            else []
+        )
     page.line(*parts)
 
 
@@ -130,7 +145,12 @@ def _missing(page: Page, one: Inventory) -> None:
         page.line(" ", ("To let more rules look", "bold"))
         page.prose("", f"{title} can log these, under these names:", style="dim")
         for wanted in spelled:
-            page.prose(page.glyphs.bullet, f"{_or(name.tag for name in wanted.spellings)}: {', '.join(wanted.rules)}", indent=3, hang=2)
+            page.prose(
+                page.glyphs.bullet,
+                f"{_or(name.tag for name in wanted.spellings)}: {', '.join(wanted.rules)}",
+                indent=3,
+                hang=2,
+            )
             for note in dict.fromkeys(name.note for name in wanted.spellings if name.note):
                 page.prose("", note, indent=5, style="dim")
             _alike(page, wanted)
@@ -168,7 +188,11 @@ def _closing(found: Sequence[Inventory], errors: Sequence[RlhealthError]) -> lis
     rules = max((one.rules for one in found), default=0)
     blind = len({skipped.rule for one in found for skipped in one.judged.skipped})
     parts = [words.plural(len(found), "run"), words.plural(sum(len(one.metrics) for one in found), "metric")]
-    parts += [f"{words.plural(sum(len(one.unrecognised) for one in found), 'tag')} not recognised"] if any(one.unrecognised for one in found) else []
+    parts += (
+        [f"{words.plural(sum(len(one.unrecognised) for one in found), 'tag')} not recognised"]
+        if any(one.unrecognised for one in found)
+        else []
+    )
     parts += [f"{blind} of {rules} rules could not look"] if blind else []
     return parts + ([f"{len(errors)} unreadable"] if errors else [])
 
@@ -178,11 +202,24 @@ def _piped(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: Lo
     rows: list[tuple[object, ...]] = [COLUMNS]
     for one in found:
         name = one.judged.name
-        rows += [(name, "metric", metric.name, metric.tag, metric.unit, len(metric), *_exact(metric), metric.note) for metric in one.metrics]
+        rows += [
+            (name, "metric", metric.name, metric.tag, metric.unit, len(metric), *_exact(metric), metric.note)
+            for metric in one.metrics
+        ]
         rows += [(name, "unrecognised", "", tag, "", "", "", "", "") for tag in one.unrecognised]
         rows += [(name, "dropped", "", tag, "", "", "", "", reason) for tag, reason in one.dropped.items()]
         rows += [
-            (name, "missing", "|".join(wanted.metrics), "|".join(one.tag for one in wanted.spellings), "", "", "", "", f"for {', '.join(wanted.rules)}")
+            (
+                name,
+                "missing",
+                "|".join(wanted.metrics),
+                "|".join(one.tag for one in wanted.spellings),
+                "",
+                "",
+                "",
+                "",
+                f"for {', '.join(wanted.rules)}",
+            )
             for wanted in one.wanted
         ]
         rows += [(name, "skipped", skipped.rule, "", "", "", "", "", skipped.reason) for skipped in one.others]

@@ -7,9 +7,9 @@ import struct
 from typing import Any
 
 from rlhealth import __version__
-from rlhealth.findings import Finding, RunVerdict, Verdict, counts, strict
 from rlhealth.reports import Look
 from rlhealth.reports.stories import stories
+from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, counts, strict
 
 SCHEMA = "rlhealth.report/1"
 
@@ -27,7 +27,12 @@ def _plain(value: Any) -> Any:
 
 def _escape(character: str) -> str:
     """JSON leaves C1 controls and bidi overrides as they are; a terminal or an editor may act on them."""
-    return "".join(f"\\u{unit:04x}" for unit in struct.unpack(">" + "H" * (1 + (ord(character) > 0xFFFF)), character.encode("utf-16-be", "surrogatepass")))
+    return "".join(
+        f"\\u{unit:04x}"
+        for unit in struct.unpack(
+            ">" + "H" * (1 + (ord(character) > 0xFFFF)), character.encode("utf-16-be", "surrogatepass")
+        )
+    )
 
 
 def report(verdict: Verdict) -> dict[str, Any]:
@@ -37,10 +42,17 @@ def report(verdict: Verdict) -> dict[str, Any]:
         "version": __version__,
         "verdict": verdict.verdict,
         "exit_code": verdict.exit_code,
-        "gate": {"fail_on": str(verdict.gate), "exit_zero": verdict.gate.exit_zero, "require": list(verdict.gate.require), "min_steps": verdict.gate.min_steps},
+        "gate": {
+            "fail_on": str(verdict.gate),
+            "exit_zero": verdict.gate.exit_zero,
+            "require": list(verdict.gate.require),
+            "min_steps": verdict.gate.min_steps,
+        },
         "counts": counts(verdict),
         "runs": [one_run(run) for run in verdict.runs],
-        "errors": [{"location": error.location, "error": error.message, "hint": error.hint} for error in verdict.errors],
+        "errors": [
+            {"location": error.location, "error": error.message, "hint": error.hint} for error in verdict.errors
+        ],
         "unmet": [{"run": run.name, "require": name} for run, name in verdict.unmet],
         "seconds": verdict.seconds,
     }
@@ -58,12 +70,21 @@ def one_run(run: RunVerdict) -> dict[str, Any]:
         "state": run.state,
         "verdict": run.verdict,
         "no_answer": run.no_answer or None,
-        "steps": {"first": run.run.first_step, "last": run.run.last_step, "points": max((len(one) for one in run.run.series.values()), default=0)},
+        "steps": {
+            "first": run.run.first_step,
+            "last": run.run.last_step,
+            "points": max((len(one) for one in run.run.series.values()), default=0),
+        },
         "findings": [one_finding(one) for cause, following in stories(run) for one in (cause, *following)],
         "skipped": [{"rule": one.rule, "family": one.family, "reason": one.reason} for one in run.skipped],
         "quiet": list(run.quiet),
-        "ignored": [{"rule": one.finding.rule, "reason": one.reason, "finding": one_finding(one.finding)} for one in run.ignored],
-        "metrics": [{"metric": name, "tag": one.tag, "unit": one.unit, "points": len(one)} for name, one in translation.metrics.items()],
+        "ignored": [
+            {"rule": one.finding.rule, "reason": one.reason, "finding": one_finding(one.finding)} for one in run.ignored
+        ],
+        "metrics": [
+            {"metric": name, "tag": one.tag, "unit": one.unit, "points": len(one)}
+            for name, one in translation.metrics.items()
+        ],
         "unrecognised": list(translation.unrecognised),
         "problems": list(run.run.problems),
         "notes": list(run.run.notes),
@@ -97,6 +118,12 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "source": one.source,
         "explained_by": one.explained_by,
         "episodes": [
-            {"first_step": part.first_step, "raised_step": part.raised_step, "last_step": part.last_step, "active": part.active} for part in one.episodes
+            {
+                "first_step": part.first_step,
+                "raised_step": part.raised_step,
+                "last_step": part.last_step,
+                "active": part.active,
+            }
+            for part in one.episodes
         ],
     }

@@ -5,15 +5,19 @@ from __future__ import annotations
 from xml.etree import ElementTree as Tree
 
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Finding, RunVerdict, Verdict
 from rlhealth.reports import Look, words
+from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 _LONGEST = 4000
 
 
 def render(verdict: Verdict, look: Look) -> str:
     """The suites as XML 1.0. Findings below the gate pass, with their message as output; the last suite holds the closing line."""
-    suites = [_suite(verdict, run) for run in verdict.runs] + [_unreadable(error) for error in verdict.errors] + [_closing(verdict)]
+    suites = (
+        [_suite(verdict, run) for run in verdict.runs]
+        + [_unreadable(error) for error in verdict.errors]
+        + [_closing(verdict)]
+    )
     cases = [case for suite in suites for case in suite.iter("testcase")]
     root = Tree.Element("testsuites", {"name": "rlhealth", **_counts(cases), "time": f"{verdict.seconds:.3f}"})
     root.extend(suites)
@@ -34,7 +38,12 @@ def _suite(verdict: Verdict, run: RunVerdict) -> Tree.Element:
     for skipped in run.skipped:
         cases.append(_case(run.name, skipped.rule))
         required = skipped.rule in missing or skipped.family in missing
-        _add(cases[-1], "failure" if required else "skipped", type="required rule could not look" if required else "", message=skipped.reason)
+        _add(
+            cases[-1],
+            "failure" if required else "skipped",
+            type="required rule could not look" if required else "",
+            message=skipped.reason,
+        )
     for name in sorted(missing - {one.rule for one in run.skipped} - {one.family for one in run.skipped}):
         cases.append(_case(run.name, name))
         _add(cases[-1], "failure", type="required rule could not look", message="this run was not judged by it")
@@ -73,7 +82,13 @@ def _found(verdict: Verdict, run: RunVerdict, rule: str, found: list[Finding]) -
 def _story(one: Finding) -> list[str]:
     where = words.since(one.first_step, active=one.active, last_step=one.last_step).replace(words.THIN, "")
     cause = [f"explained by {one.explained_by}"] if one.explained_by else []
-    return [f"{one.severity}: {one.title}, {where}", one.message, *cause, f"why: {one.why}", *(f"try: {part}" for part in one.advice)]
+    return [
+        f"{one.severity}: {one.title}, {where}",
+        one.message,
+        *cause,
+        f"why: {one.why}",
+        *(f"try: {part}" for part in one.advice),
+    ]
 
 
 def _unreadable(error: RlhealthError) -> Tree.Element:
@@ -103,7 +118,8 @@ def _add(case: Tree.Element, tag: str, *, message: str, type: str = "") -> Tree.
 
 def _counts(cases: list[Tree.Element]) -> dict[str, str]:
     found = {
-        name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+        name: str(sum(case.find(tag) is not None for case in cases))
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
     }
     return {"tests": str(len(cases)), **found}
 

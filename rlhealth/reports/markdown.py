@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rlhealth.findings import Finding, RunVerdict, Verdict
 from rlhealth.reports import Look, words
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, notes, shared, skips, stories, telling, worst, worst_first
+from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 _SIGNS = {"critical": "❌", "warning": "⚠️", "info": "ℹ️", "healthy": "✅", "unknown": "❔"}
 _MOST = 60_000  # characters: GitHub refuses comments of more than 65 536
@@ -24,8 +24,13 @@ def render(verdict: Verdict, look: Look) -> str:
         parts.append(_table(verdict, runs, look))
     told = [run for run in runs if run.verdict != "healthy"] if len(runs) > 1 else runs
     parts += [_run(run) for run in told[: None if look.show_all else _STORIES]]
-    parts += [f"❔ {_code(error.location or '?')} could not be read: {_text(error.message)}. {_text(error.hint)}\n" for error in verdict.errors[:_ROWS]]
-    parts += [f"❌ {_code(run.name)}: required rule {_code(name)} could not look\n" for run, name in verdict.unmet[:_ROWS]]
+    parts += [
+        f"❔ {_code(error.location or '?')} could not be read: {_text(error.message)}. {_text(error.hint)}\n"
+        for error in verdict.errors[:_ROWS]
+    ]
+    parts += [
+        f"❌ {_code(run.name)}: required rule {_code(name)} could not look\n" for run, name in verdict.unmet[:_ROWS]
+    ]
     parts.append(_skipped(runs))
     end = f"---\n{_text(words.closing(verdict))}\n"
     kept: list[str] = []
@@ -43,12 +48,21 @@ def _table(verdict: Verdict, runs: list[RunVerdict], look: Look) -> str:
     rows = ["| run | verdict | worst finding | since | | |", "| --- | --- | --- | ---: | --- | ---: |"]
     for run in shown[:_ROWS]:
         metric = next(iter(telling(run, 1)), None)
-        chart = f"`{sparkline(metric.steps, metric.values, 12, span=words.span_of(run), log=logarithmic(metric))}`" if metric else ""
+        chart = (
+            f"`{sparkline(metric.steps, metric.values, 12, span=words.span_of(run), log=logarithmic(metric))}`"
+            if metric
+            else ""
+        )
         last = f"{_text(metric.name)} {words.number(float(metric.values[-1]), metric.unit)}" if metric else ""
         found = worst(run)
         rule, since = (_code(found.rule), words.grouped(found.first_step)) if found else ("", "")
-        rows.append(f"| {_code(run.name)} | {_SIGNS[run.verdict]} {words.tally(run)} | {rule} | {since} | {chart} | {last} |")
-    rows += [f"| {_code(error.location or '?')} | {_SIGNS['unknown']} unreadable | {_text(error.message)} | | | |" for error in verdict.errors[:_ROWS]]
+        rows.append(
+            f"| {_code(run.name)} | {_SIGNS[run.verdict]} {words.tally(run)} | {rule} | {since} | {chart} | {last} |"
+        )
+    rows += [
+        f"| {_code(error.location or '?')} | {_SIGNS['unknown']} unreadable | {_text(error.message)} | | | |"
+        for error in verdict.errors[:_ROWS]
+    ]
     if len(shown) < len(runs):
         rows.append(f"| *{words.plural(len(healthy), 'healthy run')}* | {_SIGNS['healthy']} healthy | | | | |")
     common = ", ".join(f"{_code(rule)} ×{count}" for rule, count in shared(verdict)[:8])
@@ -58,8 +72,19 @@ def _table(verdict: Verdict, runs: list[RunVerdict], look: Look) -> str:
 def _run(run: RunVerdict) -> str:
     span = words.span_of(run)
     steps = words.plural(span[1], "step") if span else ""
-    facts = [run.translation.title, words.tracker(run.run.place.kind), steps, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else ""]
-    lines = [f"### {_SIGNS[run.verdict]} {_code(run.name)}: {words.tally(run)}", "", " · ".join(_text(one) for one in facts if one), ""]
+    facts = [
+        run.translation.title,
+        words.tracker(run.run.place.kind),
+        steps,
+        words.duration(words.wall_time(run)),
+        run.state if run.state != "unknown" else "",
+    ]
+    lines = [
+        f"### {_SIGNS[run.verdict]} {_code(run.name)}: {words.tally(run)}",
+        "",
+        " · ".join(_text(one) for one in facts if one),
+        "",
+    ]
     lines += [f"> No answer: {_text(run.no_answer)}\n"] if run.no_answer else []
     if run.no_answer:
         lines += [f"**No answer**: {_text(run.no_answer)}", ""]
@@ -71,7 +96,14 @@ def _run(run: RunVerdict) -> str:
         lines += [_story(run, cause, following)]
     said = notes(run)
     if said:
-        lines += ["<details><summary>What was assumed</summary>", "", *(f"- {_text(one)}" for one in said[:20]), "", "</details>", ""]
+        lines += [
+            "<details><summary>What was assumed</summary>",
+            "",
+            *(f"- {_text(one)}" for one in said[:20]),
+            "",
+            "</details>",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -88,10 +120,16 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
     own = [] if any(one.metric == cause.metric for one in following) else [cause]
     for one in [*own, *following]:
         metric = run.translation.metrics.get(one.metric)
-        chart = sparkline(metric.steps, metric.values, 20, span=words.span_of(run), log=logarithmic(metric)) if metric is not None else ""
+        chart = (
+            sparkline(metric.steps, metric.values, 20, span=words.span_of(run), log=logarithmic(metric))
+            if metric is not None
+            else ""
+        )
         limit = "" if one.limit is None else words.amount(one, one.limit)
         name = f"{_SIGNS[str(one.severity)]} {_code(one.rule)}" + (f" {_code(one.metric)}" if one.metric else "")
-        rows.append(f"| {name} | {words.grouped(one.first_step)} | {f'`{chart}`' if chart.strip() else ''} | {words.amount(one, one.worst_value)} | {limit} |")
+        rows.append(
+            f"| {name} | {words.grouped(one.first_step)} | {f'`{chart}`' if chart.strip() else ''} | {words.amount(one, one.worst_value)} | {limit} |"
+        )
     advice = [f"- {_text(part)}" for part in cause.advice]
     return "\n".join(
         [
@@ -122,8 +160,20 @@ def _skipped(runs: list[RunVerdict]) -> str:
     found = skips(runs)
     if not found:
         return ""
-    lines = [f"- {_code(rule)}: {_text(reason)}" + (f" ({words.plural(count, 'run')})" if len(runs) > 1 else "") for rule, reason, count in found[:_ROWS]]
-    return "\n".join([f"<details><summary>{words.plural(len(found), 'rule')} could not look</summary>", "", *lines, "", "</details>", ""])
+    lines = [
+        f"- {_code(rule)}: {_text(reason)}" + (f" ({words.plural(count, 'run')})" if len(runs) > 1 else "")
+        for rule, reason, count in found[:_ROWS]
+    ]
+    return "\n".join(
+        [
+            f"<details><summary>{words.plural(len(found), 'rule')} could not look</summary>",
+            "",
+            *lines,
+            "",
+            "</details>",
+            "",
+        ]
+    )
 
 
 def _code(text: str) -> str:
@@ -137,5 +187,7 @@ def _code(text: str) -> str:
 def _text(text: str) -> str:
     """Prose with no markup in it: what Markdown, HTML, mentions and bare links would act on is escaped."""
     shown = words.shortened(words.clean(" ".join(text.split())), 1000)
-    shown = re.sub(r"([\\`*_{}\[\]#|~]|^[-+])", r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    shown = re.sub(
+        r"([\\`*_{}\[\]#|~]|^[-+])", r"\\\1", shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     return shown.replace("@", "@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "www<!-- -->.")

@@ -41,7 +41,9 @@ class Page:
         if tail:
             self.flow(right.split(f" {self.glyphs.dot} "), indent=3, style="dim")
 
-    def flow(self, parts: Sequence[str], *, indent: int = 1, style: str = "", end: str = "", end_style: str = "") -> None:
+    def flow(
+        self, parts: Sequence[str], *, indent: int = 1, style: str = "", end: str = "", end_style: str = ""
+    ) -> None:
         """Parts with dots between them, broken between parts where the line is full; `end` stands at the right of the last line."""
         width = min(self.width, MOST_TEXT)
         rows = [""]
@@ -61,7 +63,17 @@ class Page:
             last.append(end, end_style)
         self._add(last)
 
-    def prose(self, label: str, body: str, *, indent: int = 3, hang: int = 6, bullet: str = "", style: str = "", most: int = 12) -> None:
+    def prose(
+        self,
+        label: str,
+        body: str,
+        *,
+        indent: int = 3,
+        hang: int = 6,
+        bullet: str = "",
+        style: str = "",
+        most: int = 12,
+    ) -> None:
         """A paragraph behind a label and a bullet, wrapped with a hanging indent; at most `most` lines where that is not 0."""
         start = " " * indent + (f"{label:<{hang}}" if label else "") + bullet
         room = max(10, min(self.width, MOST_TEXT) - len(start))
@@ -111,9 +123,16 @@ class Page:
         """Everything that was added, with escape sequences where the look allows them."""
         out = StringIO()
         console = Console(
-            file=out, width=self.width, force_terminal=self.look.color, color_system="standard" if self.look.color else None, no_color=not self.look.color,
-            highlight=False, markup=False, emoji=False, legacy_windows=False,
-        )  # fmt: skip
+            file=out,
+            width=self.width,
+            force_terminal=self.look.color,
+            color_system="standard" if self.look.color else None,
+            no_color=not self.look.color,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
         for line in self._lines:
             console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
         return out.getvalue().replace(words.NBSP, " ")  # it kept numbers and units together while lines were wrapped

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlhealth.findings import Finding, RunVerdict, Verdict
 from rlhealth.reports import Look, words
 from rlhealth.reports.stories import stories, worst_first
+from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 
 def render(verdict: Verdict, look: Look) -> str:
@@ -21,7 +21,9 @@ def render(verdict: Verdict, look: Look) -> str:
         for error in verdict.errors:
             hint = f" ({error.hint})" if error.hint else ""
             lines.append(
-                f"{error.location or 'error'}: error: {error.message}{hint}" if error.location not in error.message else f"error: {error.message}{hint}"
+                f"{error.location or 'error'}: error: {error.message}{hint}"
+                if error.location not in error.message
+                else f"error: {error.message}{hint}"
             )
         lines += [f"{run.name}: required rule could not look: {name}" for run, name in verdict.unmet]
     lines.append(words.closing(verdict))
@@ -36,7 +38,10 @@ def _run(run: RunVerdict, where: str, *, full: bool) -> list[str]:
         lines.append(f"{where}: healthy")
     lines += [f"{where}: problem: {one}" for one in run.run.problems]
     if full and run.skipped:
-        lines.append(f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: " + ", ".join(f"{one.rule} ({one.reason})" for one in run.skipped))
+        lines.append(
+            f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: "
+            + ", ".join(f"{one.rule} ({one.reason})" for one in run.skipped)
+        )
     return lines
 
 

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import PurePath
 from urllib.parse import quote
 
-from rlhealth.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding, RunVerdict
 
 _LONGEST = 1000
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from rlhealth import __version__
-from rlhealth.findings import Finding, RunVerdict, Severity, Verdict, strict
 from rlhealth.reports import Look, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
+from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict, strict
 
 _LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _LONGEST = 4000
@@ -22,13 +22,23 @@ def render(verdict: Verdict, look: Look) -> str:
     rules = {one.rule: _rule(one) for _, one in [*told, *((run, one.finding) for run, one in ignored)]}
     places = {rule: number for number, rule in enumerate(rules)}
     results = [_result(run, one, places) for run, one in told]
-    results += [_result(run, one.finding, places) | {"suppressions": [{"kind": "external", "justification": _text(one.reason)}]} for run, one in ignored]
+    results += [
+        _result(run, one.finding, places) | {"suppressions": [{"kind": "external", "justification": _text(one.reason)}]}
+        for run, one in ignored
+    ]
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": {"name": "rlhealth", "version": __version__, "semanticVersion": __version__, "rules": list(rules.values())}},
+                "tool": {
+                    "driver": {
+                        "name": "rlhealth",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "rules": list(rules.values()),
+                    }
+                },
                 "automationDetails": {"id": "rlhealth/"},
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
@@ -75,7 +85,9 @@ def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, 
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": address(location)}, "region": {"startLine": 1}},
-                "logicalLocations": [{"name": name, "fullyQualifiedName": f"{name}/{words.clean(one.metric)}", "kind": "member"}],
+                "logicalLocations": [
+                    {"name": name, "fullyQualifiedName": f"{name}/{words.clean(one.metric)}", "kind": "member"}
+                ],
             }
         ],
         "partialFingerprints": {"rlhealth/v1": fingerprint(run, one)},
@@ -104,7 +116,11 @@ def _unread(verdict: Verdict) -> list[dict[str, Any]]:
 
 def _skipped(verdict: Verdict) -> list[dict[str, Any]]:
     return [
-        {"level": "note", "associatedRule": {"id": words.clean(one.rule)}, "message": {"text": _text(f"{run.name}: {one.rule} could not look: {one.reason}")}}
+        {
+            "level": "note",
+            "associatedRule": {"id": words.clean(one.rule)},
+            "message": {"text": _text(f"{run.name}: {one.rule} could not look: {one.reason}")},
+        }
         for run in verdict.runs
         for one in run.skipped
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlhealth.engine.windows import plain_median
 from rlhealth.run import Floats, Ints
-from rlhealth.windows import plain_median
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "_.-=+*%#"
@@ -13,7 +13,15 @@ _FEW = 0.25  # a series with more non-finite points than this logs them as "no v
 _DECADES = 1e4
 
 
-def sparkline(steps: Ints, values: Floats, width: int, *, span: tuple[int, int] | None = None, ascii: bool = False, log: bool = False) -> str:
+def sparkline(
+    steps: Ints,
+    values: Floats,
+    width: int,
+    *,
+    span: tuple[int, int] | None = None,
+    ascii: bool = False,
+    log: bool = False,
+) -> str:
     """A series as `width` blocks over `span` (its own first and last step if None).
 
     A cell without finite points is `·`, one before or after the series a space. Each cell shows the value furthest
@@ -65,7 +73,9 @@ def draw(heights: Floats, *, ascii: bool = False, log: bool = False) -> str:
     finite = heights[np.isfinite(heights)]
     if log and len(finite) and 0 <= finite.min() < finite.max():
         positive = finite[finite > 0]
-        least = max(float(positive.min()), plain_median(positive) / _DECADES)  # a zero, or 1e-12, shall not press all else to the top
+        least = max(
+            float(positive.min()), plain_median(positive) / _DECADES
+        )  # a zero, or 1e-12, shall not press all else to the top
         heights = np.where(np.isfinite(heights), np.log10(np.maximum(heights, least)), heights)
         finite = heights[np.isfinite(heights)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
@@ -81,7 +91,9 @@ def _block(height: float, low: float, high: float, level: int, blocks: str, miss
         return missing
     if level >= 0:
         return blocks[level]
-    share = (height / 2 - low / 2) / (high / 2 - low / 2)  # halves: the distance of two finite numbers need not be finite
+    share = (height / 2 - low / 2) / (
+        high / 2 - low / 2
+    )  # halves: the distance of two finite numbers need not be finite
     return blocks[min(7, int(share * 8))]
 
 

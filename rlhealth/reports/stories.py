@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlhealth.findings import Finding, RunVerdict, Severity, Verdict
-from rlhealth.strict_yaml import read_texts
+from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -49,19 +49,38 @@ def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
     def key(run: RunVerdict) -> tuple[int, int, int, int, list[tuple[int, str]]]:
         criticals = sum(one.severity == Severity.CRITICAL for one in run.findings)
         warnings = sum(one.severity == Severity.WARNING for one in run.findings)
-        return _RANK[run.verdict], -criticals, -warnings, min((one.first_step for one in run.findings), default=0), _natural(run.name)
+        return (
+            _RANK[run.verdict],
+            -criticals,
+            -warnings,
+            min((one.first_step for one in run.findings), default=0),
+            _natural(run.name),
+        )
 
     return sorted(runs, key=key)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() and part.isascii() and len(part) < 20 else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    return [
+        (int(part), "") if part.isdecimal() and part.isascii() and len(part) < 20 else (-1, part)
+        for part in re.split(r"([0-9]+)", name)
+    ]
 
 
 def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
     """Every finding of every run, the worst first, causes before what they explain, then the earliest."""
-    told = [(run, one, one is not cause) for run in verdict.runs for cause, following in stories(run) for one in (cause, *following)]
-    return [(run, one) for run, one, follows in sorted(told, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name))]
+    told = [
+        (run, one, one is not cause)
+        for run in verdict.runs
+        for cause, following in stories(run)
+        for one in (cause, *following)
+    ]
+    return [
+        (run, one)
+        for run, one, follows in sorted(
+            told, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name)
+        )
+    ]
 
 
 def shared(verdict: Verdict) -> list[tuple[str, int]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlhealth.findings import Verdict, counts
 from rlhealth.reports import Look, piped, words
+from rlhealth.verdict.findings import Verdict, counts
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
@@ -52,7 +52,9 @@ def _body(page: Page, verdict: Verdict) -> None:
         if error.hint:
             page.prose("try", error.hint, indent=3, hang=6)
     if len(verdict.errors) > len(told):
-        page.line(f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more that could not be read (--all shows them)")
+        page.line(
+            f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more that could not be read (--all shows them)"
+        )
     for run, name in verdict.unmet:
         page.line(" ", (page.glyphs.critical, "bold red"), f" {run.name}: required rule could not look: {name}")
     page.gap()

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from rlhealth.findings import Finding, RunVerdict, Severity
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import cell_of, cells, draw
 from rlhealth.reports.stories import logarithmic, notes, skips, stories, telling
+from rlhealth.verdict.findings import Finding, RunVerdict, Severity
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -47,16 +47,35 @@ def _header(page: Page, run: RunVerdict) -> None:
     title = run.translation.title or run.translation.framework
     framework = f"{title} {run.translation.version or ''}".strip() if run.translation.framework != "unknown" else ""
     steps = "" if span is None else words.plural(span[1], "step")
-    planned = f" of {words.grouped(run.run.planned_steps)}" if run.run.planned_steps and span and run.run.planned_steps > span[1] else ""
-    facts = (framework, words.tracker(run.run.place.kind), steps + planned, words.duration(words.wall_time(run)), run.state if run.state != "unknown" else "")
+    planned = (
+        f" of {words.grouped(run.run.planned_steps)}"
+        if run.run.planned_steps and span and run.run.planned_steps > span[1]
+        else ""
+    )
+    facts = (
+        framework,
+        words.tracker(run.run.place.kind),
+        steps + planned,
+        words.duration(words.wall_time(run)),
+        run.state if run.state != "unknown" else "",
+    )
     room = min(page.width, 100) - len(sign) - len(said) - 6
     name = page.safe(run.name)
     page.line(
-        " ", (sign, STYLES[run.verdict]), " ", (page.fit(name, room).rstrip() if cell_len(name) > room else name, "bold"), "   ", (said, STYLES[run.verdict]),
+        " ",
+        (sign, STYLES[run.verdict]),
+        " ",
+        (page.fit(name, room).rstrip() if cell_len(name) > room else name, "bold"),
+        "   ",
+        (said, STYLES[run.verdict]),
         right=f" {page.glyphs.dot} ".join(one for one in facts if one),
-    )  # fmt: skip
+    )
     if run.no_answer:
-        page.prose("", f"No answer: {run.no_answer}, so nothing is known about {'the rest of ' if run.findings else ''}its health.", indent=3)
+        page.prose(
+            "",
+            f"No answer: {run.no_answer}, so nothing is known about {'the rest of ' if run.findings else ''}its health.",
+            indent=3,
+        )
 
 
 def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
@@ -82,7 +101,9 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
     if cause.why:
         page.prose("why", " ".join(cause.why.split()))
     for number, advice in enumerate(cause.advice):
-        page.prose("try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} ")
+        page.prose(
+            "try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} "
+        )
     page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
 
 
@@ -98,7 +119,16 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
     name = page.fit(metric.name, max(8, min(cell_len(page.safe(metric.name)), room, 40)))
     left = page.width - 7 - cell_len(name) - width - len(value)
     limit = limit if len(limit) <= left else ""
-    page.line("   ", name, "  ", *_spark(page, one, metric, width, span), "  ", (value, "bold"), limit, (at if len(limit + at) <= left else "", "dim"))
+    page.line(
+        "   ",
+        name,
+        "  ",
+        *_spark(page, one, metric, width, span),
+        "  ",
+        (value, "bold"),
+        limit,
+        (at if len(limit + at) <= left else "", "dim"),
+    )
     _mark(page, 5 + cell_len(name), cell_of(one.first_step, span, width), _said(one), STYLES[str(one.severity)])
 
 
@@ -118,7 +148,9 @@ def _spark(page: Page, one: Finding, metric: Metric, width: int, span: tuple[int
     """The metric's blocks in two styles: quiet, and the finding's own where its condition held."""
     drawn = draw(cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric))
     stretches = [(part.first_step, part.last_step) for part in one.episodes] or [(one.first_step, one.last_step)]
-    marked = {cell for first, last in stretches for cell in range(cell_of(first, span, width), cell_of(last, span, width) + 1)}
+    marked = {
+        cell for first, last in stretches for cell in range(cell_of(first, span, width), cell_of(last, span, width) + 1)
+    }
     parts: list[tuple[str, str]] = []
     for place, block in enumerate(drawn):
         style = STYLES[str(one.severity)] if place in marked else "blue"
@@ -139,16 +171,26 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     names = [one.metric if one.rule == cause.rule else one.rule for one in following]
     longest = max(cell_len(page.safe(name)) for name in names)
     room = page.width - 11 - wide - right
-    width = min(_spark_width(page), max(6, room - max(12, min(longest, room - 14))))  # names are whole while 14 columns of curve are left
+    width = min(
+        _spark_width(page), max(6, room - max(12, min(longest, room - 14)))
+    )  # names are whole while 14 columns of curve are left
     named = min(longest, max(8, room - width))
     for number, one in enumerate(following):
         metric = run.translation.metrics.get(one.metric)
         spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]
         branch = page.glyphs.last_branch if number == len(following) - 1 else page.glyphs.branch
         page.line(
-            "   ", (branch, "dim"), " ", f"{steps[number]:<{wide}}  ", (page.fit(names[number], named), STYLES[str(one.severity)]), "  ", *spark, "  ",
-            (values[number].rjust(max(map(len, values))), "bold"), (f"  {limits[number]}" if page.width >= 64 else "", "dim"),
-        )  # fmt: skip
+            "   ",
+            (branch, "dim"),
+            " ",
+            f"{steps[number]:<{wide}}  ",
+            (page.fit(names[number], named), STYLES[str(one.severity)]),
+            "  ",
+            *spark,
+            "  ",
+            (values[number].rjust(max(map(len, values))), "bold"),
+            (f"  {limits[number]}" if page.width >= 64 else "", "dim"),
+        )
     _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
 
 
@@ -160,13 +202,25 @@ def _vitals(page: Page, run: RunVerdict) -> None:
     width = _spark_width(page)
     named = min(max(cell_len(page.safe(one.name)) for one in shown), max(8, page.width - width - 7 - 12))
     for metric in shown:
-        drawn = draw(cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric))
-        page.line("   ", page.fit(metric.name, named), "  ", (drawn, "blue"), "  ", _first_to_last(page, metric, page.width - 7 - named - width))
+        drawn = draw(
+            cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric)
+        )
+        page.line(
+            "   ",
+            page.fit(metric.name, named),
+            "  ",
+            (drawn, "blue"),
+            "  ",
+            _first_to_last(page, metric, page.width - 7 - named - width),
+        )
 
 
 def _first_to_last(page: Page, metric: Metric, room: int) -> str:
     """`−12 → 3 410 tokens`, or the one value where it did not move; without its unit where there is no room for it."""
-    first, last = words.number(float(metric.values[0]), metric.unit), words.number(float(metric.values[-1]), metric.unit)
+    first, last = (
+        words.number(float(metric.values[0]), metric.unit),
+        words.number(float(metric.values[-1]), metric.unit),
+    )
     moved = "" if first == last else f"{first} {page.glyphs.arrow} "
     spelled = moved + words.measured(float(metric.values[-1]), metric.unit)
     return spelled if cell_len(spelled) <= room else moved + last
@@ -179,10 +233,19 @@ def _spark_width(page: Page) -> int:
 def _rules(page: Page, run: RunVerdict) -> None:
     told = len({one.rule for one in run.findings})
     parts = [
-        f"{len(run.quiet)} quiet", f"{told} found something" if told else "", f"{len(run.skipped)} skipped" if run.skipped else "",
+        f"{len(run.quiet)} quiet",
+        f"{told} found something" if told else "",
+        f"{len(run.skipped)} skipped" if run.skipped else "",
         f"{len(run.ignored)} ignored" if run.ignored else "",
-    ]  # fmt: skip
-    rules = len({*run.quiet, *(one.rule for one in run.findings), *(one.rule for one in run.skipped), *(one.finding.rule for one in run.ignored)})
+    ]
+    rules = len(
+        {
+            *run.quiet,
+            *(one.rule for one in run.findings),
+            *(one.rule for one in run.skipped),
+            *(one.finding.rule for one in run.ignored),
+        }
+    )
     first, *others = [part for part in parts if part]
     page.flow([f"{words.plural(rules, 'rule')}: {first}", *others])
 

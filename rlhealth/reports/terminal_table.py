@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.cells import cell_len
 
-from rlhealth.findings import RunVerdict, Verdict
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, shared, telling, worst
+from rlhealth.verdict.findings import RunVerdict, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.errors import RlhealthError
@@ -32,11 +32,20 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
     heads = ["run", "verdict", "worst finding", "since", _vital_name(runs), ""]
     widths = _widths(page, [heads, *(cols for _, cols in rows)])
     _line(page, "", heads, widths, "dim")
-    page.line((" " + page.glyphs.line * (min(page.width, sum(widths) + 2 * sum(width > 0 for width in widths) + 2) - 1), "dim"))
+    page.line(
+        (
+            " " + page.glyphs.line * (min(page.width, sum(widths) + 2 * sum(width > 0 for width in widths) + 2) - 1),
+            "dim",
+        )
+    )
     for word, cols in rows:
         _line(page, word, cols, widths, "")
     if folded:
-        page.line(" ", (page.glyphs.healthy, STYLES["healthy"]), f" {words.plural(len(folded), 'healthy run')} (--all shows them)")
+        page.line(
+            " ",
+            (page.glyphs.healthy, STYLES["healthy"]),
+            f" {words.plural(len(folded), 'healthy run')} (--all shows them)",
+        )
     common = shared(verdict)
     if common:
         page.gap()
@@ -46,7 +55,13 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
 
 def _row(page: Page, run: RunVerdict, width: int) -> Row:
     metric = _vital(run)
-    spark = sparkline(metric.steps, metric.values, width, span=words.span_of(run), ascii=page.look.ascii, log=logarithmic(metric)) if metric else ""
+    spark = (
+        sparkline(
+            metric.steps, metric.values, width, span=words.span_of(run), ascii=page.look.ascii, log=logarithmic(metric)
+        )
+        if metric
+        else ""
+    )
     last = words.number(float(metric.values[-1]), metric.unit) if metric else "–"
     found = worst(run)
     rule, since = ("", "") if found is None else (found.rule, words.grouped(found.first_step))
@@ -56,7 +71,14 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
 
 
 def _unreadable(error: RlhealthError) -> Row:
-    return "unknown", [error.location or "?", "unreadable", error.message.replace(f"{error.location}: ", "") if error.location else error.message, "–", "", "–"]
+    return "unknown", [
+        error.location or "?",
+        "unreadable",
+        error.message.replace(f"{error.location}: ", "") if error.location else error.message,
+        "–",
+        "",
+        "–",
+    ]
 
 
 def _vital(run: RunVerdict) -> Metric | None:
@@ -88,7 +110,10 @@ def _sign_width(page: Page) -> int:
 
 def _line(page: Page, word: str, cols: list[str], widths: list[int], style: str) -> None:
     sign = page.glyphs.of(word) if word else ""
-    parts: list[tuple[str, str]] = [(f" {sign:<{_sign_width(page)}} ", STYLES.get(word, "")), (page.fit(cols[0], widths[0]), style or "bold")]
+    parts: list[tuple[str, str]] = [
+        (f" {sign:<{_sign_width(page)}} ", STYLES.get(word, "")),
+        (page.fit(cols[0], widths[0]), style or "bold"),
+    ]
     tones = ("", STYLES.get(word, ""), "", "", "blue", "")
     for place in np.flatnonzero(widths)[1:]:
         shown = page.fit(cols[place], widths[place], right=place in (3, 5) and bool(word or place == 3))

@@ -6,14 +6,16 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rlhealth.findings import counts
+from rlhealth.verdict.findings import counts
 
 if TYPE_CHECKING:
-    from rlhealth.findings import Finding, RunVerdict, Verdict
+    from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 NBSP = "\u00a0"
 THIN = "\u202f"  # narrow no-break space: groups thousands and never breaks a line
-_JOINERS = "\u200c\u200d"  # part of spelling in Persian and Indic scripts and of emoji; they cannot reorder or hide text
+_JOINERS = (
+    "\u200c\u200d"  # part of spelling in Persian and Indic scripts and of emoji; they cannot reorder or hide text
+)
 _PLAIN = str.maketrans(
     {
         THIN: ",",
@@ -121,9 +123,19 @@ def duration(seconds: float) -> str:
 
 
 _TRACKERS = {
-    "tensorboard": "TensorBoard", "wandb": "wandb", "wandb-file": "wandb offline", "wandb_file": "wandb offline", "wandb-api": "wandb", "wandb_api": "wandb",
-    "trackio": "Trackio", "trainer_state": "trainer_state.json", "trainer-state": "trainer_state.json", "table": "table", "csv": "CSV", "jsonl": "JSONL",
-}  # fmt: skip
+    "tensorboard": "TensorBoard",
+    "wandb": "wandb",
+    "wandb-file": "wandb offline",
+    "wandb_file": "wandb offline",
+    "wandb-api": "wandb",
+    "wandb_api": "wandb",
+    "trackio": "Trackio",
+    "trainer_state": "trainer_state.json",
+    "trainer-state": "trainer_state.json",
+    "table": "table",
+    "csv": "CSV",
+    "jsonl": "JSONL",
+}
 
 
 def tracker(kind: str) -> str:
@@ -147,14 +159,22 @@ def since(first_step: int, *, active: bool, last_step: int) -> str:
     """Where a finding lies: `since step 41`, or `steps 41–90, recovered`."""
     if active:
         return f"since step {grouped(first_step)}"
-    where = f"steps {grouped(first_step)}–{grouped(last_step)}" if last_step != first_step else f"step {grouped(first_step)}"
+    where = (
+        f"steps {grouped(first_step)}–{grouped(last_step)}"
+        if last_step != first_step
+        else f"step {grouped(first_step)}"
+    )
     return f"{where}, recovered"
 
 
 def tally(run: RunVerdict) -> str:
     """How many findings of each severity: `2 critical, 1 warning`; the bare verdict where there is none."""
     parts = [(sum(str(one.severity) == word for one in run.findings), word) for word in ("critical", "warning", "info")]
-    return ", ".join(f"{count} {word}" for count, word in parts if count) if run.verdict in ("warning", "critical") else run.verdict
+    return (
+        ", ".join(f"{count} {word}" for count, word in parts if count)
+        if run.verdict in ("warning", "critical")
+        else run.verdict
+    )
 
 
 def closing(verdict: Verdict) -> str:
@@ -162,7 +182,11 @@ def closing(verdict: Verdict) -> str:
     found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
     total = plural(len(verdict.runs) + len(verdict.errors), "run").replace(THIN, "")
     unseen = hidden(verdict)
-    return f"{total}: {found or 'nothing found'}; " + (f"{unseen}; " if unseen else "") + f"fail-on {verdict.gate}; exit {verdict.exit_code}"
+    return (
+        f"{total}: {found or 'nothing found'}; "
+        + (f"{unseen}; " if unseen else "")
+        + f"fail-on {verdict.gate}; exit {verdict.exit_code}"
+    )
 
 
 def hidden(verdict: Verdict) -> str:
@@ -171,6 +195,8 @@ def hidden(verdict: Verdict) -> str:
     skipped = len({one.rule for run in verdict.runs for one in run.skipped})
     damaged = sum(bool(run.run.problems) for run in verdict.runs)
     parts = (
-        ([f"{damaged} damaged"] if damaged else []) + ([f"{ignored} ignored"] if ignored else []) + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
+        ([f"{damaged} damaged"] if damaged else [])
+        + ([f"{ignored} ignored"] if ignored else [])
+        + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
     )
     return ", ".join(parts)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 #: Kind of place -> the module that reads it, in the order in which they are preferred where one run is in several.
 SOURCES: dict[str, str] = {
-    "tensorboard": "rlhealth.sources.tensorboard",
-    "wandb": "rlhealth.sources.wandb_file",
-    "trackio": "rlhealth.sources.trackio",
-    "trainer_state": "rlhealth.sources.trainer_state",
-    "jsonl": "rlhealth.sources.table",
-    "json": "rlhealth.sources.table",
-    "csv": "rlhealth.sources.table",
-    "console": "rlhealth.sources.table",
-    "wandb-online": "rlhealth.sources.wandb_api",
+    "tensorboard": "rlhealth.sources.tensorboard.reader",
+    "wandb": "rlhealth.sources.wandb.file",
+    "trackio": "rlhealth.sources.trackio.reader",
+    "trainer_state": "rlhealth.sources.rows.trainer_state",
+    "jsonl": "rlhealth.sources.rows.table",
+    "json": "rlhealth.sources.rows.table",
+    "csv": "rlhealth.sources.rows.table",
+    "console": "rlhealth.sources.rows.table",
+    "wandb-online": "rlhealth.sources.wandb.api",
 }
 #: What `--source` takes beside the kinds themselves.
 TABLES = ("jsonl", "json", "csv", "console")
@@ -64,7 +64,7 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     kinds = _kinds(source)
     where = str(where)
     if where == "-":
-        from rlhealth.sources import table
+        from rlhealth.sources.rows import table
 
         return table.find_stdin(sys.stdin.buffer, _table_kind(kinds))
     if where.startswith(("wandb://", "https://", "http://")):
@@ -72,7 +72,7 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     if where.startswith("trackio://"):
         return list(_module("trackio").find(where))
     if "://" in where:
-        from rlhealth.sources import remote
+        from rlhealth.sources.remote import reader as remote
 
         return remote.find(where, source=source, reader=reader)
     path = Path(where).expanduser()
@@ -81,7 +81,9 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     return _in_folder(path, kinds, reader) if path.is_dir() else _in_file(path, kinds, reader)
 
 
-def open_all(where: str | Path, source: str | None = None, tick: Tick | None = None) -> tuple[list[Run], list[RlhealthError]]:
+def open_all(
+    where: str | Path, source: str | None = None, tick: Tick | None = None
+) -> tuple[list[Run], list[RlhealthError]]:
     """Every run at `where`, read once, and what could not be read; one unreadable run never hides the others.
 
     `tick(done, total)` is called after each run. Raises RlhealthError where no run is found.
@@ -97,7 +99,13 @@ def open_all(where: str | Path, source: str | None = None, tick: Tick | None = N
             errors.append(error)
         except (OSError, MemoryError) as error:
             location = reader.run.place.location
-            errors.append(RlhealthError(f"{location}: {error or type(error).__name__}", hint="check that it still exists and is readable", location=location))
+            errors.append(
+                RlhealthError(
+                    f"{location}: {error or type(error).__name__}",
+                    hint="check that it still exists and is readable",
+                    location=location,
+                )
+            )
         if tick:
             tick(done, len(readers))
     return runs, errors
@@ -134,7 +142,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
         kind = _kind_by_bytes(path) or kind
     if kind in ("tensorboard", "wandb", "trackio"):
         return list(_module(kind).find(path, **_options(kind, reader)))
-    from rlhealth.sources import table
+    from rlhealth.sources.rows import table
 
     return table.find(path, _table_kind(kinds))
 
@@ -174,7 +182,9 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     return [*joined, *(Unreadable(error) for error in errors)]
 
 
-def _tracked(kind: str, files: list[Path], root: Path, errors: list[RlhealthError], options: dict[str, str]) -> list[Reader]:
+def _tracked(
+    kind: str, files: list[Path], root: Path, errors: list[RlhealthError], options: dict[str, str]
+) -> list[Reader]:
     try:
         return list(_module(kind).readers(files, root, **options))
     except RlhealthError:
@@ -204,11 +214,21 @@ def _tables(found: Found, kinds: tuple[str, ...], root: Path, errors: list[Rlhea
 def _no_runs(path: Path, found: Found, kinds: tuple[str, ...]) -> RlhealthError:
     files = [file for kind in kinds for file in found.files.get(kind, [])]
     if not found.entries:
-        return RlhealthError(f"{path}: the folder is empty", hint="name the folder into which the trainer logs", location=str(path))
+        return RlhealthError(
+            f"{path}: the folder is empty", hint="name the folder into which the trainer logs", location=str(path)
+        )
     if len(kinds) == 1 and len(found.files) > len(files):
         others = ", ".join(sorted(found.files))
-        return RlhealthError(f"{path}: no runs of {kinds[0]} in it or below", hint=f"there are files of {others}: leave --source away", location=str(path))
-    hint = f"{LOOKED_FOR}; {files[0].name} does not look like a log: name the file itself to read it" if files else LOOKED_FOR
+        return RlhealthError(
+            f"{path}: no runs of {kinds[0]} in it or below",
+            hint=f"there are files of {others}: leave --source away",
+            location=str(path),
+        )
+    hint = (
+        f"{LOOKED_FOR}; {files[0].name} does not look like a log: name the file itself to read it"
+        if files
+        else LOOKED_FOR
+    )
     return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))
 
 
@@ -225,4 +245,6 @@ def _module(kind: str) -> Any:
     try:
         return importlib.import_module(SOURCES[kind])
     except ImportError as error:
-        raise RlhealthError(f"{kind} cannot be read here: {error}", hint=f"install it: pip install {error.name or 'rlhealth'}") from error
+        raise RlhealthError(
+            f"{kind} cannot be read here: {error}", hint=f"install it: pip install {error.name or 'rlhealth'}"
+        ) from error

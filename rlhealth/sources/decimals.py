@@ -89,7 +89,9 @@ def _point(words: Words, first: Ints, size: Ints) -> Ints:
         word = words[first + offset] ^ _DOTS
         dots = (word - _ONES) & ~word & _HIGH
         lowest = dots & (~dots + _U(1))
-        bit = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023  # of a power of two, the exponent is the place of its bit
+        bit = (
+            lowest.astype(np.float64).view(np.int64) >> 52
+        ) - 1023  # of a power of two, the exponent is the place of its bit
         place = offset + bit // 8
         found = np.where((dots != 0) & (place < size), place, found)
     return found

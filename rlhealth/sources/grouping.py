@@ -16,7 +16,7 @@ from rlhealth.sources.growing import open_regular
 from rlhealth.sources.reader import Reader
 
 if TYPE_CHECKING:
-    from rlhealth.sources.trainer_plan import Plan
+    from rlhealth.sources.rows.trainer_plan import Plan
 
 TABLES = ("jsonl", "json", "csv", "console")
 #: Folders that trackers and trainers make below the folder that a person named.
@@ -32,7 +32,8 @@ _STAMP = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(
-    r"^[ \t]*[-*][ \t]*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]{0,40})[ \t\r]*$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*[-*][ \t]*(TRL|Transformers|Pytorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]{0,40})[ \t\r]*$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _LARGEST_CARD = 1 << 20
 _LAUNCH_SLACK = 600.0  # seconds between the first tracker's start and the last one's
@@ -53,7 +54,9 @@ class Joined:
         self.run: Run = main.run
         self._plan = _plan(others)
         kinds = [one.run.place.kind for one in others]
-        also = ", ".join(kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))
+        also = ", ".join(
+            kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds)
+        )
         self._note = f"read from {main.run.place.kind}; the same run is also in {also}: --source chooses"
 
     def poll(self) -> bool:
@@ -81,7 +84,11 @@ def output_folder(place: Path, root: Path) -> Path:
 def home(folder: Path) -> Path:
     """The first folder above, or this one, that no tracker has named."""
     for one in (folder, *folder.parents):
-        if one.name and not _LAYOUT.fullmatch(one.name) and not (_DATED.match(one.name) and _LAYOUT.fullmatch(one.parent.name)):
+        if (
+            one.name
+            and not _LAYOUT.fullmatch(one.name)
+            and not (_DATED.match(one.name) and _LAYOUT.fullmatch(one.parent.name))
+        ):
             return one
     return folder
 
@@ -110,12 +117,23 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
     kept: list[list[Reader]] = []
     for reader in group:
         others = [one for one in kept if one[0].run.place.kind != reader.run.place.kind]
-        lone = len(others) == 1 and kinds.count(reader.run.place.kind) == 1 and kinds.count(others[0][0].run.place.kind) == 1
-        if lone and _is_laid_out(reader, folder) and _is_laid_out(others[0][0], folder) and _may_be_same(others[0][0], reader):
+        lone = (
+            len(others) == 1
+            and kinds.count(reader.run.place.kind) == 1
+            and kinds.count(others[0][0].run.place.kind) == 1
+        )
+        if (
+            lone
+            and _is_laid_out(reader, folder)
+            and _is_laid_out(others[0][0], folder)
+            and _may_be_same(others[0][0], reader)
+        ):
             others[0].append(reader)
             continue
         same = [(one, is_same(one[0], reader)) for one in others]
-        match = next((one for one, verdict in same if verdict), None) or (others[0] if lone and same[0][1] is None else None)
+        match = next((one for one, verdict in same if verdict), None) or (
+            others[0] if lone and same[0][1] is None else None
+        )
         match = match or next((one for one in kept if is_copy(one[0], reader)), None)
         if match:
             match.append(reader)
@@ -132,8 +150,8 @@ def _is_laid_out(reader: Reader, folder: Path) -> bool:
 
 def _plan(readers: Iterable[Reader]) -> Plan | None:
     """What the first trainer's state among them says of the run's steps."""
-    from rlhealth.sources.trainer_plan import Plan  # late: most runs are in one place
-    from rlhealth.sources.trainer_state import TrainerState
+    from rlhealth.sources.rows.trainer_plan import Plan  # late: most runs are in one place
+    from rlhealth.sources.rows.trainer_state import TrainerState
 
     state = next((one for one in readers if isinstance(one, TrainerState)), None)
     return None if state is None else Plan(state.path)
@@ -159,7 +177,9 @@ def _started(location: str) -> datetime | None:
         return None
     try:
         month = _MONTHS.index(found["name"].lower()) + 1 if found["name"] else int(found["month"])
-        day, hour, minute, second = (int(found[part] or found[f"{part}2"]) for part in ("day", "hour", "minute", "second"))
+        day, hour, minute, second = (
+            int(found[part] or found[f"{part}2"]) for part in ("day", "hour", "minute", "second")
+        )
         return datetime(2000, month, day, hour, minute, second)
     except ValueError:
         return None
@@ -187,12 +207,17 @@ def is_copy(one: Reader, other: Reader) -> bool:
     """Whether two text logs of the same kind, in different files, hold the very same numbers."""
     first, second = one.run, other.run
     kinds = {first.place.kind, second.place.kind}
-    if len(kinds) > 1 or not kinds <= set(TABLES) or first.place.location.partition("#")[0] == second.place.location.partition("#")[0]:
+    if (
+        len(kinds) > 1
+        or not kinds <= set(TABLES)
+        or first.place.location.partition("#")[0] == second.place.location.partition("#")[0]
+    ):
         return False
     if first.series.keys() != second.series.keys() or not first.series:
         return False
     return all(
-        np.array_equal(series.steps, second.series[tag].steps) and np.array_equal(series.values, second.series[tag].values, equal_nan=True)
+        np.array_equal(series.steps, second.series[tag].steps)
+        and np.array_equal(series.values, second.series[tag].values, equal_nan=True)
         for tag, series in first.series.items()
     )
 

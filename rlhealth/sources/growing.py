@@ -58,7 +58,11 @@ class NoHoles:
         here = self.file.tell()
         try:
             there = os.lseek(self.file.fileno(), here, os.SEEK_DATA)
-        except (AttributeError, OSError, ValueError):  # no such thing on this system, or nothing but a hole up to the end
+        except (
+            AttributeError,
+            OSError,
+            ValueError,
+        ):  # no such thing on this system, or nothing but a hole up to the end
             try:
                 there = os.fstat(self.file.fileno()).st_size if hasattr(os, "SEEK_DATA") else here
             except (OSError, ValueError):
@@ -105,7 +109,11 @@ class Growing:
             return False
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
-            return (here.st_dev, here.st_ino) != self._inode or here.st_size < self.offset or file.read(len(self._head)) != self._head
+            return (
+                (here.st_dev, here.st_ino) != self._inode
+                or here.st_size < self.offset
+                or file.read(len(self._head)) != self._head
+            )
 
     def blocks(self) -> Iterator[bytes]:
         """What is new, in pieces that end with a line; `rest` keeps what does not."""

@@ -41,7 +41,11 @@ def find_all(places: Sequence[str | Path], choice: Choice | None = None) -> list
     """
     choice = choice or Choice()
     said = [str(place) for place in places]
-    parts = {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS} if choice == Choice() else {}
+    parts = (
+        {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS}
+        if choice == Choice()
+        else {}
+    )
     together = {kind: files for kind, files in parts.items() if len(files) > 1}
     found: list[Reader] = []
     for kind, files in together.items():

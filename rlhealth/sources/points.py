@@ -89,7 +89,7 @@ class Points:
         column[2].append(time)
 
     def _put_distribution(self, tag: str, value: Mapping[str, Any], step: int, time: float) -> None:
-        from rlhealth.sources.wandb_values import distribution  # late: rows exported from wandb are rare
+        from rlhealth.sources.wandb.values import distribution  # late: rows exported from wandb are rare
 
         found = distribution(value)
         if found is not None and (tag in self.run.histograms or len(self.run.histograms) < MOST_TAGS):

@@ -9,15 +9,51 @@ from datetime import datetime
 
 #: Columns that count the steps of training, the first that is there wins. `episode` and `iteration` stand late: a trainer that has steps names them.
 AXES = (
-    "train/global_step", "global_step", "training/global_step", "trainer/global_step", "global_step/max_steps", "step", "Step", "current_steps", "_step",
-    "time/total_timesteps", "total_timesteps", "timesteps_total", "num_env_steps_sampled_lifetime", "serial_timesteps", "timestep", "timesteps",
-    "training_iteration", "iteration", "Iteration", "iter", "update", "nupdates", "n_updates", "time/iterations", "steps", "episode", "Episode",
-)  # fmt: skip
+    "train/global_step",
+    "global_step",
+    "training/global_step",
+    "trainer/global_step",
+    "global_step/max_steps",
+    "step",
+    "Step",
+    "current_steps",
+    "_step",
+    "time/total_timesteps",
+    "total_timesteps",
+    "timesteps_total",
+    "num_env_steps_sampled_lifetime",
+    "serial_timesteps",
+    "timestep",
+    "timesteps",
+    "training_iteration",
+    "iteration",
+    "Iteration",
+    "iter",
+    "update",
+    "nupdates",
+    "n_updates",
+    "time/iterations",
+    "steps",
+    "episode",
+    "Episode",
+)
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
 #: Columns that are about the logging, not the training.
 BOOKKEEPING = frozenset(
-    {"_runtime", "_wandb", "index", "level", "elapsed_time", "remaining_time", "percentage", "train_speed(iter/s)", "total_steps", "Unnamed: 0", ""}
+    {
+        "_runtime",
+        "_wandb",
+        "index",
+        "level",
+        "elapsed_time",
+        "remaining_time",
+        "percentage",
+        "train_speed(iter/s)",
+        "total_steps",
+        "Unnamed: 0",
+        "",
+    }
 )
 #: Words that stand where nothing was logged.
 BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missing"})
@@ -25,7 +61,15 @@ FURTHEST = 2**62
 EARLIEST, LATEST = 1e8, 1e11  # seconds since 1970 that can be meant as a time: what is later is in milliseconds
 
 _PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
-_WORDS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "infty": math.inf, "∞": math.inf, "true": 1.0, "false": 0.0}
+_WORDS = {
+    "nan": math.nan,
+    "inf": math.inf,
+    "infinity": math.inf,
+    "infty": math.inf,
+    "∞": math.inf,
+    "true": 1.0,
+    "false": 0.0,
+}
 _WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,120})*\)")
 LONGEST = 200  # characters of a number in any of these spellings
 

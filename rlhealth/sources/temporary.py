@@ -28,5 +28,9 @@ def temporary_folder(where: str, prefix: str = "rlhealth-") -> tempfile.Temporar
 
 def no_room(where: str, error: OSError) -> RlhealthError:
     """The error where there is no temporary folder, or no room in it."""
-    why = "no temporary folder can be written" if isinstance(error, FileNotFoundError) else f"no temporary folder: {reason(error)}"
+    why = (
+        "no temporary folder can be written"
+        if isinstance(error, FileNotFoundError)
+        else f"no temporary folder: {reason(error)}"
+    )
     return RlhealthError(f"{where}: {why}", hint=ANOTHER, location=where)

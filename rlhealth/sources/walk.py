@@ -16,7 +16,20 @@ DEEPEST = 32
 #: After so many entries the walk ends and says so: somebody pointed it at a whole disk.
 MOST_ENTRIES = 1_000_000
 #: Folders in which no trainer leaves a log.
-PASSED_BY = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "site-packages", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache"})
+PASSED_BY = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "node_modules",
+        "site-packages",
+        "__pycache__",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".pytest_cache",
+    }
+)
 
 #: Kind of file -> its name. The first that fits wins; what only may be a log is looked into by its own reader.
 NAMES: dict[str, re.Pattern[str]] = {
@@ -72,7 +85,13 @@ def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
             _sort(entry, depth, found, seen, waiting, linked)
         if found.entries >= MOST_ENTRIES:
             hint = "name the folder of the runs themselves"
-            found.errors.append(RlhealthError(f"{root}: more than {MOST_ENTRIES:,} files; the rest was not looked at", hint=hint, location=str(root)))
+            found.errors.append(
+                RlhealthError(
+                    f"{root}: more than {MOST_ENTRIES:,} files; the rest was not looked at",
+                    hint=hint,
+                    location=str(root),
+                )
+            )
             break
     for paths in found.files.values():
         paths.sort(key=lambda path: natural(str(path)))
@@ -93,7 +112,9 @@ def regular(path: Path) -> os.stat_result:
     try:
         found = path.stat()
     except OSError as error:
-        raise RlhealthError(f"{path}: {reason(error)}", hint="check the spelling and the permissions", location=str(path)) from error
+        raise RlhealthError(
+            f"{path}: {reason(error)}", hint="check the spelling and the permissions", location=str(path)
+        ) from error
     if not stat.S_ISREG(found.st_mode):
         what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
         hint = "name a file" if stat.S_ISDIR(found.st_mode) else "pipe it in and name -: … | rlhealth check -"
@@ -127,7 +148,12 @@ def _entries(folder: Path, found: Found) -> Iterator[os.DirEntry[str]]:
 
 
 def _sort(
-    entry: os.DirEntry[str], depth: int, found: Found, seen: set[tuple[int, int]], waiting: list[tuple[Path, int]], linked: list[tuple[Path, int]]
+    entry: os.DirEntry[str],
+    depth: int,
+    found: Found,
+    seen: set[tuple[int, int]],
+    waiting: list[tuple[Path, int]],
+    linked: list[tuple[Path, int]],
 ) -> None:
     try:
         if entry.is_dir():

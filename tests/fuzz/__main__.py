@@ -46,12 +46,20 @@ def fuzz(name: str, seconds: int, seed: int, plain: bool, keep: Path) -> Told:
                 output.seek(0)
                 told.output = output.read().decode("utf-8", "replace")[-4000:]
             inputs, read = struct.unpack("qq", (Path(folder) / COUNTS).read_bytes())
-            told.inputs, told.read, told.peak = told.inputs + inputs, told.read + read, max(told.peak, used.ru_maxrss >> 10)
+            told.inputs, told.read, told.peak = (
+                told.inputs + inputs,
+                told.read + read,
+                max(told.peak, used.ru_maxrss >> 10),
+            )
             left -= max(round(time.monotonic() - begun), 1)
             seed += 1
             if process.returncode and not list(Path(folder).glob("*-*")):
                 (Path(folder) / f"crash-{seed}").write_bytes(b"")  # it left nothing but its last words
-            for crash in sorted(Path(folder).glob("crash-*")) + sorted(Path(folder).glob("timeout-*")) + sorted(Path(folder).glob("oom-*")):
+            for crash in (
+                sorted(Path(folder).glob("crash-*"))
+                + sorted(Path(folder).glob("timeout-*"))
+                + sorted(Path(folder).glob("oom-*"))
+            ):
                 kept = keep / name / crash.name[:24]
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 kept.write_bytes(crash.read_bytes())
@@ -69,7 +77,9 @@ def main() -> int:
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="one of them; all where not given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plain", action="store_true", help="without coverage, though atheris is installed")
-    parser.add_argument("--keep", type=Path, default=Path(__file__).with_name("crashes"), help="where crashing inputs are kept")
+    parser.add_argument(
+        "--keep", type=Path, default=Path(__file__).with_name("crashes"), help="where crashing inputs are kept"
+    )
     given = parser.parse_args()
     names = given.target or list(TARGETS)
     share = max(given.seconds // len(names), 1)
@@ -77,7 +87,10 @@ def main() -> int:
     for name in names:
         told = fuzz(name, share, given.seed, given.plain, given.keep)
         found.append(told)
-        print(f"{name:15} {told.inputs:>10,} inputs, {told.read:>9,} of them readable, {len(told.crashes)} crashes, {told.peak:>5} MB", flush=True)
+        print(
+            f"{name:15} {told.inputs:>10,} inputs, {told.read:>9,} of them readable, {len(told.crashes)} crashes, {told.peak:>5} MB",
+            flush=True,
+        )
     crashes = sum(len(one.crashes) for one in found)
     print(f"{'all':15} {sum(one.inputs for one in found):>10,} inputs, {crashes} crashes")
     return 1 if crashes else 0

@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-from rlhealth.sources.crc32c import masked
+from rlhealth.sources.tensorboard.crc32c import masked
 
 SEPARATOR = b"\xff\xfe--\xfe\xff"  # between the records of an input, for it is one string of bytes
 WANDB_HEADER = b":W&B" + struct.pack("<HB", 0xBEE1, 0)

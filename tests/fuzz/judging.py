@@ -11,20 +11,36 @@ import numpy as np
 
 from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import RunVerdict, Verdict
 from rlhealth.reports import REPORTS, Look, write
-from rlhealth.rule import Rule
-from rlhealth.rules import load_rules
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import RunVerdict, Verdict
 from tests.fuzz.strictness import strict_json
 
 NOW = 1_800_000_000.0
 #: What TRL's GRPO and PPO trainers log, so that most rules can look.
 TAGS = (
-    "train/loss", "train/reward", "train/reward_std", "train/kl", "train/entropy", "train/grad_norm", "train/completions/mean_length", "train/completions/clipped_ratio",
-    "train/frac_reward_zero_std", "train/learning_rate", "train/clip_ratio/region_mean", "train/step_time", "train/epoch", "train/sampling/importance_sampling_ratio/mean",
-    "train/objective/kl", "train/policy/approxkl_avg", "train/val/ratio", "train/loss/value_avg", "train/objective/entropy",
-)  # fmt: skip
+    "train/loss",
+    "train/reward",
+    "train/reward_std",
+    "train/kl",
+    "train/entropy",
+    "train/grad_norm",
+    "train/completions/mean_length",
+    "train/completions/clipped_ratio",
+    "train/frac_reward_zero_std",
+    "train/learning_rate",
+    "train/clip_ratio/region_mean",
+    "train/step_time",
+    "train/epoch",
+    "train/sampling/importance_sampling_ratio/mean",
+    "train/objective/kl",
+    "train/policy/approxkl_avg",
+    "train/val/ratio",
+    "train/loss/value_avg",
+    "train/objective/entropy",
+)
 ALLOWED = "\n\t\u202f\u00a0\u200d"  # what reports themselves write beside printable characters
 
 
@@ -33,9 +49,16 @@ def shipped() -> list[Rule]:
     return load_rules()
 
 
-def run_of(columns: Sequence[tuple[Sequence[int], Sequence[float]]], name: str = "fuzzed", tags: Sequence[str] = TAGS) -> Run:
+def run_of(
+    columns: Sequence[tuple[Sequence[int], Sequence[float]]], name: str = "fuzzed", tags: Sequence[str] = TAGS
+) -> Run:
     """A run of those steps and values, one pair of columns a tag."""
-    run = Run(name, Place("jsonl", f"runs/{name}"), config={"beta": 0.04, "max_completion_length": 32, "learning_rate": 1e-6}, versions={"trl": "1.16.0"})
+    run = Run(
+        name,
+        Place("jsonl", f"runs/{name}"),
+        config={"beta": 0.04, "max_completion_length": 32, "learning_rate": 1e-6},
+        versions={"trl": "1.16.0"},
+    )
     for tag, (steps, values) in zip(tags, columns, strict=False):
         run.add(tag, steps, values, [NOW - 1000.0 + one % 1000 for one in steps])
     return run
@@ -69,7 +92,10 @@ def judged_verdict(run: Run) -> Verdict:
 @cache
 def _sick() -> tuple[tuple[Sequence[int], Sequence[float]], ...]:
     steps = list(range(1, 61))
-    return tuple((steps, [1.0 + (number % 7) * 0.01 if number < 30 else 10.0 ** min(number - 29, 8) for number in steps]) for _ in TAGS)
+    return tuple(
+        (steps, [1.0 + (number % 7) * 0.01 if number < 30 else 10.0 ** min(number - 29, 8) for number in steps])
+        for _ in TAGS
+    )
 
 
 def judged(rule: Rule) -> RunVerdict:
@@ -85,9 +111,16 @@ def reported(text: str) -> bool:
     run.notes.append(text)
     run.config[f"k{text}"] = text
     run.versions[text] = text
-    verdict = Verdict([judge(run, shipped(), ignore={"entropy-collapse": text}, now=NOW)], [RlhealthError(text, hint=text, location=text)])
+    verdict = Verdict(
+        [judge(run, shipped(), ignore={"entropy-collapse": text}, now=NOW)],
+        [RlhealthError(text, hint=text, location=text)],
+    )
     for format in REPORTS:
-        for look in (Look(width=40, color=False), Look(width=100, color=True, show_all=True)) if format == "terminal" else (Look(),):
+        for look in (
+            (Look(width=40, color=False), Look(width=100, color=True, show_all=True))
+            if format == "terminal"
+            else (Look(),)
+        ):
             told = write(verdict, format, look)
             told.encode("utf-8")
             if not look.color:

@@ -6,7 +6,21 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 Damage = Callable[[Random, bytes], bytes]
-NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 1 << 31, (1 << 32) - 1, 1 << 60, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+NUMBERS = (
+    0,
+    1,
+    0x7F,
+    0x80,
+    0xFF,
+    0x7FFF,
+    0xFFFF,
+    1 << 31,
+    (1 << 32) - 1,
+    1 << 60,
+    (1 << 63) - 1,
+    1 << 63,
+    (1 << 64) - 1,
+)
 LARGEST = 1 << 16  # bytes of an input: more shows nothing new and takes longer
 
 
@@ -65,7 +79,8 @@ def many(random: Random, raw: bytes) -> bytes:
     at = random.randrange(len(raw) + 1)
     return (
         raw[:at]
-        + random.choice((b" ", b" ", b"\n", b"\t", b"-", b"|", b"/", b"1", b",", b"{", b"'", b'"', b"a", b"\\")) * random.randrange(1000, 20_000)
+        + random.choice((b" ", b" ", b"\n", b"\t", b"-", b"|", b"/", b"1", b",", b"{", b"'", b'"', b"a", b"\\"))
+        * random.randrange(1000, 20_000)
         + raw[at:]
     )
 

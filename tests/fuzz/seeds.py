@@ -73,11 +73,15 @@ def small_database(path: Path, rows: int, page: int = 1024) -> None:
     new = sqlite3.connect(path)
     new.execute(f"PRAGMA page_size = {page}")
     kept = "tbl_name IN ('metrics', 'configs', 'alerts')"
-    for (statement,) in old.execute(f"SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND {kept} ORDER BY type DESC"):
+    for (statement,) in old.execute(
+        f"SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND {kept} ORDER BY type DESC"
+    ):
         new.execute(statement)
     for row in old.execute(f"SELECT * FROM metrics WHERE length(metrics) > 500 LIMIT {rows}"):
         new.execute(f"INSERT INTO metrics VALUES ({','.join('?' * len(row))})", row)
-    new.execute("INSERT INTO configs (run_id, run_name, config, created_at) VALUES ('1', 'a', '{\"beta\": 0.04, \"hub_token\": \"x\"}', '2026')")
+    new.execute(
+        "INSERT INTO configs (run_id, run_name, config, created_at) VALUES ('1', 'a', '{\"beta\": 0.04, \"hub_token\": \"x\"}', '2026')"
+    )
     new.commit()
     new.close()
     old.close()
@@ -97,16 +101,27 @@ def trainer_states() -> list[bytes]:
 @cache
 def rows_of_json() -> list[bytes]:
     """Log rows one a line, and nested ones."""
-    found = ["\n".join(json.dumps(row) for row in json.loads(raw)["log_history"][:4]).encode() + b"\n" for raw in _all("trainer_state/**/*.json")]
+    found = [
+        "\n".join(json.dumps(row) for row in json.loads(raw)["log_history"][:4]).encode() + b"\n"
+        for raw in _all("trainer_state/**/*.json")
+    ]
     nested = b'{"step": 1, "data": {"actor/kl": 0.1, "critic/score/mean": NaN}, "lengths": [1, 2, 3]}\n{"step": 2, "data": {"actor/kl": "0.2"}}\n'
-    return [*found, nested, b'{"_step": 0, "_timestamp": 1.7e9, "h": {"_type": "histogram", "values": [1, 2], "bins": [0, 1, 2]}, "train/loss": null}\n']
+    return [
+        *found,
+        nested,
+        b'{"_step": 0, "_timestamp": 1.7e9, "h": {"_type": "histogram", "values": [1, 2], "bins": [0, 1, 2]}, "train/loss": null}\n',
+    ]
 
 
 @cache
 def documents() -> list[bytes]:
     """JSON documents of rows and of columns."""
     rows = [b"[" + b",".join(one.strip().split(b"\n")) + b"]" for one in rows_of_json()]
-    return [*rows, b'{"history": ' + rows[0] + b"}", b'{"loss": [0.5, 0.4, NaN], "step": [1, 2, 3], "kl": ["0.1", null, 1e400]}']
+    return [
+        *rows,
+        b'{"history": ' + rows[0] + b"}",
+        b'{"loss": [0.5, 0.4, NaN], "step": [1, 2, 3], "kl": ["0.1", null, 1e400]}',
+    ]
 
 
 @cache

@@ -53,10 +53,47 @@ JSON_WORDS = (
     b"\n",
 )
 YAML_WORDS = (
-    *NUMBERS, b"!!python/object/apply:os.system [x]", b"&a [*a]", b"*a", b"? [a]\n: b", b"{}", b"[]", b"- ", b": ", b"\n  ", b"|\n", b".nan", b".inf", b"<<", b"---\n", b"%YAML 9.9\n",
-    b"when:", b"above:", b"below:", b"over:", b"for:", b"measure:", b"ratio_to:", b"first:", b"cause:", b"any:", b"all:", b"{value:>99999999}", b"{value.__class__}", b"{0}", b"{", b"}",
-    b"[[", b"]]", b"metric: kl", b"value", b"kl*", b"!!binary aGk=", b"!!timestamp 2020-01-01", b"[" * 50,
-)  # fmt: skip
+    *NUMBERS,
+    b"!!python/object/apply:os.system [x]",
+    b"&a [*a]",
+    b"*a",
+    b"? [a]\n: b",
+    b"{}",
+    b"[]",
+    b"- ",
+    b": ",
+    b"\n  ",
+    b"|\n",
+    b".nan",
+    b".inf",
+    b"<<",
+    b"---\n",
+    b"%YAML 9.9\n",
+    b"when:",
+    b"above:",
+    b"below:",
+    b"over:",
+    b"for:",
+    b"measure:",
+    b"ratio_to:",
+    b"first:",
+    b"cause:",
+    b"any:",
+    b"all:",
+    b"{value:>99999999}",
+    b"{value.__class__}",
+    b"{0}",
+    b"{",
+    b"}",
+    b"[[",
+    b"]]",
+    b"metric: kl",
+    b"value",
+    b"kl*",
+    b"!!binary aGk=",
+    b"!!timestamp 2020-01-01",
+    b"[" * 50,
+)
 TEXT_WORDS = (
     *NUMBERS,
     b"{'loss': ",
@@ -167,7 +204,9 @@ def sound(run: Run) -> bool:
         assert len(steps) == len(series.values) == len(series.times)
         assert not np.any(steps[1:] <= steps[:-1]), "steps that do not rise"
     for histogram in run.histograms.values():
-        assert all(len(edges) == len(counts) + 1 for edges, counts in zip(histogram.edges, histogram.counts, strict=True))
+        assert all(
+            len(edges) == len(counts) + 1 for edges, counts in zip(histogram.edges, histogram.counts, strict=True)
+        )
     assert all(isinstance(problem, str) and len(problem) < 5_000 for problem in [*run.problems, *run.notes])
     assert run.first_step is None or run.first_step <= (run.last_step or run.first_step)
     return bool(run.series)
@@ -200,26 +239,26 @@ def framed(frame: Callable[[bytes], bytes], attempt: Attempt) -> Attempt:
 
 
 def _tensorboard(path: Path) -> Sequence[object]:
-    from rlhealth.sources.tensorboard import find
+    from rlhealth.sources.tensorboard.reader import find
 
     return find(path, reader="fast")
 
 
 def _wandb(path: Path) -> Sequence[object]:
-    from rlhealth.sources.wandb_file import find
+    from rlhealth.sources.wandb.file import find
 
     return find(path)
 
 
 def _trackio(path: Path) -> Sequence[object]:
-    from rlhealth.sources.trackio import find
+    from rlhealth.sources.trackio.reader import find
 
     return find(path)
 
 
 def _table(kind: str) -> Callable[[Path], Sequence[object]]:
     def find(path: Path) -> Sequence[object]:
-        from rlhealth.sources import table
+        from rlhealth.sources.rows import table
 
         return table.find(path, kind)
 
@@ -255,8 +294,8 @@ def _trackio_rows(raw: bytes, path: Path) -> bool:
 
 def _rule(raw: bytes, path: Path) -> bool:
     """A rule that can be read must be one that can judge, explain and document itself."""
-    from rlhealth.rule_words import advice, in_words, scope
-    from rlhealth.rules import read_rule, text_of
+    from rlhealth.rules.loading import read_rule, text_of
+    from rlhealth.rules.words import advice, in_words, scope
     from tests.fuzz.judging import judged
 
     put(path, raw)
@@ -280,7 +319,7 @@ def _aliases(raw: bytes, path: Path) -> bool:
 
 
 def _settings(raw: bytes, path: Path) -> bool:
-    from rlhealth.settings import apply, load_settings
+    from rlhealth.settings.project import apply, load_settings
     from tests.fuzz.judging import shipped
 
     shared = path.with_name("pyproject.toml")
@@ -295,7 +334,7 @@ def _settings(raw: bytes, path: Path) -> bool:
 
 
 def _baseline(raw: bytes, path: Path) -> bool:
-    from rlhealth.baseline import read_baseline
+    from rlhealth.verdict.baseline import read_baseline
 
     put(path, raw)
     try:
@@ -305,7 +344,7 @@ def _baseline(raw: bytes, path: Path) -> bool:
 
 
 def _rule_tests(raw: bytes, path: Path) -> bool:
-    from rlhealth.rule_tests import find_cases, run_case
+    from rlhealth.authoring.case_runs import find_cases, run_case
     from tests.fuzz.judging import shipped
 
     path = path.with_name("entropy-collapse.test.yaml")
@@ -326,7 +365,7 @@ def _reports(raw: bytes, path: Path) -> bool:
 
 
 def _printed_dict(raw: bytes, path: Path) -> bool:
-    from rlhealth.sources.printed import Printed, dict_in
+    from rlhealth.sources.rows.printed import Printed, dict_in
 
     text = raw.decode("utf-8", "replace")
     printed = Printed()
@@ -343,7 +382,12 @@ def _engine(raw: bytes, path: Path) -> bool:
 def _points() -> Sequence[bytes]:
     return [
         np.asarray(values, np.float64).tobytes()
-        for values in ([1.0] * 40, np.arange(60.0), [1.0, np.nan, np.inf, -np.inf, 5e-324, 1e308] * 8, np.sin(np.arange(50.0)))
+        for values in (
+            [1.0] * 40,
+            np.arange(60.0),
+            [1.0, np.nan, np.inf, -np.inf, 5e-324, 1e308] * 8,
+            np.sin(np.arange(50.0)),
+        )
     ]
 
 
@@ -352,7 +396,10 @@ def _rule_test_files() -> Sequence[bytes]:
 
 
 def _baselines() -> Sequence[bytes]:
-    return [b'{"schema": "rlhealth.baseline/1", "accepted": [\n  {"run": "a", "rule": "kl-high", "metric": "kl", "severity": "critical"}\n]}\n', b"{}"]
+    return [
+        b'{"schema": "rlhealth.baseline/1", "accepted": [\n  {"run": "a", "rule": "kl-high", "metric": "kl", "severity": "critical"}\n]}\n',
+        b"{}",
+    ]
 
 
 def _texts() -> Sequence[bytes]:
@@ -408,7 +455,13 @@ TARGETS = {
         Target("csv", reading(_table("csv")), seeds.tables, CSV_WORDS, 60),
         Target("console", reading(_table("console")), seeds.consoles, TEXT_WORDS),
         Target("printed-dict", _printed_dict, seeds.consoles, TEXT_WORDS, 300),
-        Target("any-file", reading(_any), lambda: [*seeds.consoles(), *seeds.tables(), *seeds.trainer_states(), *seeds.event_files()[:2]], TEXT_WORDS, 60),
+        Target(
+            "any-file",
+            reading(_any),
+            lambda: [*seeds.consoles(), *seeds.tables(), *seeds.trainer_states(), *seeds.event_files()[:2]],
+            TEXT_WORDS,
+            60,
+        ),
         Target("rule", _rule, seeds.rules, YAML_WORDS, 60),
         Target("rule-test", _rule_tests, _rule_test_files, YAML_WORDS, 30),
         Target("aliases", _aliases, lambda: [b"my/kl: kl\nother: reward\n", b'{"a": kl, b: "reward"}'], YAML_WORDS),
@@ -419,7 +472,12 @@ TARGETS = {
             "engine",
             _engine,
             _points,
-            (b"\x00\x00\x00\x00\x00\x00\xf8\x7f", b"\x00\x00\x00\x00\x00\x00\xf0\x7f", b"\x01" + bytes(7), b"\xff" * 6 + b"\xef\x7f"),
+            (
+                b"\x00\x00\x00\x00\x00\x00\xf8\x7f",
+                b"\x00\x00\x00\x00\x00\x00\xf0\x7f",
+                b"\x01" + bytes(7),
+                b"\xff" * 6 + b"\xef\x7f",
+            ),
             15,
         ),
     )

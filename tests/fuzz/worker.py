@@ -18,7 +18,9 @@ from tests.fuzz.mutate import LARGEST, mutated
 COUNTS = "counts"
 LONGEST = 20  # seconds for one input: more is a hang
 ROOM = 1024  # MB of memory: an input of 64 KiB has no business with more
-KEPT = ROOM // 2  # MB at which a guided process makes way for the next one: atheris 3.0 never lets go of an array that a comparison made
+KEPT = (
+    ROOM // 2
+)  # MB at which a guided process makes way for the next one: atheris 3.0 never lets go of an array that a comparison made
 
 
 def plain(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> None:
@@ -57,7 +59,9 @@ def guided(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> 
     for raw in target.seeds():
         (corpus / hashlib.sha1(raw).hexdigest()).write_bytes(raw)
     words = folder / "words"
-    words.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words if len(word) <= 64))
+    words.write_text(
+        "".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words if len(word) <= 64)
+    )
 
     def attempt(raw: bytes) -> None:
         counts.tried()
@@ -66,8 +70,18 @@ def guided(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> 
             path.unlink(missing_ok=True)
             os._exit(0)
 
-    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={LARGEST}", f"-timeout={LONGEST}", "-rss_limit_mb=0", f"-dict={words}"]
-    atheris.Setup([sys.argv[0], *options, "-print_final_stats=0", "-verbosity=0", f"-artifact_prefix={folder}/", str(corpus)], attempt)
+    options = [
+        f"-max_total_time={seconds}",
+        f"-seed={seed}",
+        f"-max_len={LARGEST}",
+        f"-timeout={LONGEST}",
+        "-rss_limit_mb=0",
+        f"-dict={words}",
+    ]
+    atheris.Setup(
+        [sys.argv[0], *options, "-print_final_stats=0", "-verbosity=0", f"-artifact_prefix={folder}/", str(corpus)],
+        attempt,
+    )
     atheris.Fuzz()
 
 

@@ -19,8 +19,25 @@ GRPO = (
     "grad_norm",
     "learning_rate",
 )
-PPO = ("objective/kl", "objective/entropy", "objective/non_score_reward", "objective/rlhf_reward", "objective/scores", "policy/approxkl_avg", "policy/clipfrac_avg", "policy/entropy_avg",
-       "loss/policy_avg", "loss/value_avg", "val/clipfrac_avg", "val/ratio", "val/ratio_var", "val/num_eos_tokens", "lr", "eps", "episode")  # fmt: skip
+PPO = (
+    "objective/kl",
+    "objective/entropy",
+    "objective/non_score_reward",
+    "objective/rlhf_reward",
+    "objective/scores",
+    "policy/approxkl_avg",
+    "policy/clipfrac_avg",
+    "policy/entropy_avg",
+    "loss/policy_avg",
+    "loss/value_avg",
+    "val/clipfrac_avg",
+    "val/ratio",
+    "val/ratio_var",
+    "val/num_eos_tokens",
+    "lr",
+    "eps",
+    "episode",
+)
 LEGACY = (
     "env/reward_mean",
     "objective/kl",

@@ -11,19 +11,63 @@ from rlhealth.metrics.catalogue import FOLDER, Alias, frameworks, names, pattern
 from rlhealth.metrics.recognise import Recognised
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.translation import translate
-from rlhealth.strict_yaml import read_texts
+from rlhealth.parsing.strict_yaml import read_texts
 from tests.metrics.logged import run_of
 
 FILES = sorted({entry["names"] for entry in frameworks()})
-KEYS = {"as", "drop", "since", "until", "transform", "estimator", "unit", "note", "unsure", "except", "if_unknown", "steps_of"}
-SECTIONS = {"library", "base", "metrics", "histograms", "sums", "ignore", "eras", "settings", "settings_under", "options", "derived", "planned"}
-ENTRY = {"id", "title", "names", "library", "is_rl", "prefix", "strip", "class", "all", "any", "none", "zero", "needs_setting"}  # fmt: skip
+KEYS = {
+    "as",
+    "drop",
+    "since",
+    "until",
+    "transform",
+    "estimator",
+    "unit",
+    "note",
+    "unsure",
+    "except",
+    "if_unknown",
+    "steps_of",
+}
+SECTIONS = {
+    "library",
+    "base",
+    "metrics",
+    "histograms",
+    "sums",
+    "ignore",
+    "eras",
+    "settings",
+    "settings_under",
+    "options",
+    "derived",
+    "planned",
+}
+ENTRY = {
+    "id",
+    "title",
+    "names",
+    "library",
+    "is_rl",
+    "prefix",
+    "strip",
+    "class",
+    "all",
+    "any",
+    "none",
+    "zero",
+    "needs_setting",
+}
 ENTRY |= {"assume", "assume_since", "sure_names", "sure_settings"}
 
 
 def aliases_of(file: str) -> list[Alias]:
     found = names(file)
-    return [alias for group in (*found.exact.values(), *(aliases for _, aliases in found.patterns), *found.histograms.values()) for alias in group]
+    return [
+        alias
+        for group in (*found.exact.values(), *(aliases for _, aliases in found.patterns), *found.histograms.values())
+        for alias in group
+    ]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -50,7 +94,12 @@ def test_an_entry_of_the_index_holds_only_words_that_are_read() -> None:
 
 
 def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
-    held = {path.name for path in FOLDER.glob("*.yaml")} - {"canonical.yaml", "frameworks.yaml", "options.yaml", "trackers.yaml"}
+    held = {path.name for path in FOLDER.glob("*.yaml")} - {
+        "canonical.yaml",
+        "frameworks.yaml",
+        "options.yaml",
+        "trackers.yaml",
+    }
     assert held == set(FILES)
 
 
@@ -73,10 +122,21 @@ def test_every_name_of_a_framework_resolves_when_it_logs_it(entry: dict[str, obj
     for alias, prefix in itertools.product(aliases_of(file), entry.get("prefix", []) or [""]):  # type: ignore[call-overload]
         if alias.drop or alias.raw in names(file).histograms or alias.transform.startswith("over"):
             continue
-        raw = alias.raw.replace("{f}", "fn").replace("{d}", "set").replace("{p}", "p0").replace("{n}", "8").replace("{agent}", "solver").replace("*", "info/")
+        raw = (
+            alias.raw.replace("{f}", "fn")
+            .replace("{d}", "set")
+            .replace("{p}", "p0")
+            .replace("{n}", "8")
+            .replace("{agent}", "solver")
+            .replace("*", "info/")
+        )
         if any(mark in (raw,) for mark in entry.get("none", [])):  # type: ignore[attr-defined]
             continue
-        run = run_of({name: [0.0 if name in entry.get("zero", []) else 0.5] for name in dict.fromkeys([*marks, raw])}, prefix=str(prefix), config=config)  # type: ignore[operator]
+        run = run_of(
+            {name: [0.0 if name in entry.get("zero", []) else 0.5] for name in dict.fromkeys([*marks, raw])},
+            prefix=str(prefix),
+            config=config,
+        )  # type: ignore[operator]
         version = next((v for v in (alias.since, alias.until and alias.until[:3]) if v), None)
         if version and names(file).library:
             run.versions[names(file).library] = ".".join(map(str, version))
@@ -100,7 +160,10 @@ def test_the_reward_of_a_function_and_a_metric_in_evaluation_have_a_meaning() ->
     assert meaning("klx") is None
 
 
-@pytest.mark.parametrize(("text", "version"), [("0.10", (0, 10, 0)), ("1.16.0.dev0", (1, 16, 0)), ("v0.3.0.post1", (0, 3, 0)), ("main", None), (None, None)])
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("0.10", (0, 10, 0)), ("1.16.0.dev0", (1, 16, 0)), ("v0.3.0.post1", (0, 3, 0)), ("main", None), (None, None)],
+)
 def test_versions_are_compared_by_their_parts(text: str | None, version: tuple[int, ...] | None) -> None:
     assert version_of(text) == version
     assert version_of("0.9") < version_of("0.10")  # type: ignore[operator]

@@ -15,7 +15,17 @@ from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
 from tests.metrics.logged import LEGACY, SB3, run_of
 
-WORDS = ["negate", "one-minus", "scale:0.5", "percent-to-fraction", "clamp:0:1", "missing:0", "missing:nan", "missing:-1,negate", "over:batch_size"]
+WORDS = [
+    "negate",
+    "one-minus",
+    "scale:0.5",
+    "percent-to-fraction",
+    "clamp:0:1",
+    "missing:0",
+    "missing:nan",
+    "missing:-1,negate",
+    "over:batch_size",
+]
 
 
 @settings(max_examples=60, deadline=None)
@@ -90,7 +100,10 @@ def test_a_value_that_means_not_measured_is_left_out_with_its_step() -> None:
 
 
 def test_a_setting_that_a_unit_needs_and_nobody_knows_is_told() -> None:
-    assert change_of("over:updates_per_step", {}) == "its unit needs updates per step, which the configuration does not tell"
+    assert (
+        change_of("over:updates_per_step", {})
+        == "its unit needs updates per step, which the configuration does not tell"
+    )
     assert change_of("over:updates_per_step", {}, keep_unscaled=True) is None
 
 

@@ -64,7 +64,10 @@ def test_a_class_of_the_users_own_does_not_hide_the_framework() -> None:
 
 
 def test_where_rloo_and_grpo_cannot_be_told_apart_the_report_says_so() -> None:
-    assert "taken for GRPO, not RLOO: the names are the same and no setting tells them apart" in translate(run_of(GRPO)).assumed
+    assert (
+        "taken for GRPO, not RLOO: the names are the same and no setting tells them apart"
+        in translate(run_of(GRPO)).assumed
+    )
 
 
 def test_a_run_older_than_todays_rloo_can_only_be_grpo() -> None:
@@ -102,9 +105,20 @@ def test_what_is_no_reinforcement_learning_says_so(framework: str, logged: list[
 
 
 def test_a_trainer_of_ones_own_is_read_by_the_plain_meaning_of_its_names() -> None:
-    translation = translate(run_of(["mean_reward", "approx_kl", "clipfrac", "explained_variance", "policy_entropy", "value_loss", "my/thing"]))
+    translation = translate(
+        run_of(
+            ["mean_reward", "approx_kl", "clipfrac", "explained_variance", "policy_entropy", "value_loss", "my/thing"]
+        )
+    )
     assert translation.framework == "generic"
-    assert set(translation.metrics) == {"reward", "policy/approxkl_k1", "clip_ratio/outside_mean", "val/explained_variance", "entropy", "loss/value_avg"}
+    assert set(translation.metrics) == {
+        "reward",
+        "policy/approxkl_k1",
+        "clip_ratio/outside_mean",
+        "val/explained_variance",
+        "entropy",
+        "loss/value_avg",
+    }
     assert translation.unrecognised == ("my/thing",)
     assert any("no known trainer" in sentence for sentence in translation.assumed)
 
@@ -130,7 +144,9 @@ def test_an_empty_run_and_a_run_of_unknown_names_are_unknown() -> None:
 
 
 def test_a_recipe_that_logs_rewards_only_by_function_is_still_grpo() -> None:
-    assert translate(run_of(["rewards/format/mean", "completions/mean_terminated_length", "loss"])).framework == "trl-grpo"
+    assert (
+        translate(run_of(["rewards/format/mean", "completions/mean_terminated_length", "loss"])).framework == "trl-grpo"
+    )
 
 
 def test_an_exact_version_beats_what_the_names_suggest() -> None:
@@ -149,7 +165,9 @@ def test_an_exact_version_beats_what_the_names_suggest() -> None:
         ([*GRPO], {"multi_objective_aggregation": "sum_then_normalize"}, "reward_std"),
     ],
 )
-def test_without_a_version_the_names_and_settings_tell_the_era(logged: list[str], config: dict[str, object], metric: str) -> None:
+def test_without_a_version_the_names_and_settings_tell_the_era(
+    logged: list[str], config: dict[str, object], metric: str
+) -> None:
     assert metric in translate(run_of(logged, config=config)).metrics
 
 

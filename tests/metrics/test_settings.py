@@ -9,7 +9,17 @@ from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
 
 def test_grpo_settings_have_canonical_names() -> None:
     config = translate(
-        run_of(GRPO, config={"beta": 0.04, "epsilon": 0.2, "epsilon_high": None, "num_iterations": 4, "max_completion_length": 256, "num_generations": 8})
+        run_of(
+            GRPO,
+            config={
+                "beta": 0.04,
+                "epsilon": 0.2,
+                "epsilon_high": None,
+                "num_iterations": 4,
+                "max_completion_length": 256,
+                "num_generations": 8,
+            },
+        )
     ).config
     assert config["kl_coef"] == config["beta"] == 0.04
     assert config["clip_range"] == 0.2
@@ -22,7 +32,13 @@ def test_grpo_settings_have_canonical_names() -> None:
 def test_legacy_settings_are_found_flat_and_nested_as_wandb_has_them() -> None:
     flat = translate(run_of(LEGACY, config={"init_kl_coef": 0.1, "cliprange": 0.3, "target": 4.0})).config
     nested = translate(
-        run_of(LEGACY, config={f"trl_ppo_trainer_config.{key}": value for key, value in {"init_kl_coef": 0.1, "cliprange": 0.3, "target": 4.0}.items()})
+        run_of(
+            LEGACY,
+            config={
+                f"trl_ppo_trainer_config.{key}": value
+                for key, value in {"init_kl_coef": 0.1, "cliprange": 0.3, "target": 4.0}.items()
+            },
+        )
     ).config
     assert flat == nested
     assert flat["kl_coef"] == 0.1
@@ -41,7 +57,9 @@ def test_settings_that_a_tracker_keeps_as_text_become_values() -> None:
 
 
 def test_settings_of_verl_are_found_by_their_path() -> None:
-    config = translate(run_of(["actor/pg_loss"], config={"actor_rollout_ref.actor.clip_ratio": 0.2, "data.max_response_length": 1024})).config
+    config = translate(
+        run_of(["actor/pg_loss"], config={"actor_rollout_ref.actor.clip_ratio": 0.2, "data.max_response_length": 1024})
+    ).config
     assert config == {"clip_range": 0.2, "max_completion_length": 1024, "max_length": 1024}
 
 

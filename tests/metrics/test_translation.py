@@ -39,7 +39,9 @@ def test_the_name_of_a_tracker_wins_over_a_bare_copy() -> None:
 
 
 def test_spaces_round_a_slash_are_no_part_of_a_name() -> None:
-    metrics = translate(run_of(["reward", "reward_std", "completions / mean_length", "rewards / match_format / mean", "Training Loss"])).metrics
+    metrics = translate(
+        run_of(["reward", "reward_std", "completions / mean_length", "rewards / match_format / mean", "Training Loss"])
+    ).metrics
     assert metrics["completions/mean_length"].tag == "completions / mean_length"
     assert "rewards/match_format/mean" in metrics
     assert "loss" in metrics
@@ -82,11 +84,19 @@ def test_the_translation_of_a_beginning_is_that_of_the_whole() -> None:
     for logged in (GRPO, PPO, LEGACY, SB3):
         run = run_of(logged)
         whole, start = translate(run), translate(run.until(1))
-        assert (whole.framework, set(whole.metrics), whole.assumed) == (start.framework, set(start.metrics), start.assumed)
+        assert (whole.framework, set(whole.metrics), whole.assumed) == (
+            start.framework,
+            set(start.metrics),
+            start.assumed,
+        )
 
 
 def test_counts_of_tied_groups_become_the_share_of_groups_without_spread() -> None:
-    values = {"rollout/raw_reward": [0.1, 0.2, 0.3], "train/pg_loss": [0.0, 0.0, 0.0], "rollout/zero_std/count_0.0": [8.0]}
+    values = {
+        "rollout/raw_reward": [0.1, 0.2, 0.3],
+        "train/pg_loss": [0.0, 0.0, 0.0],
+        "rollout/zero_std/count_0.0": [8.0],
+    }
     run = run_of(values, config={"rollout_batch_size": 32})
     run.add("rollout/zero_std/count_1.0", [1, 3], [8.0, 16.0])
     metric = translate(run).metrics["frac_reward_zero_std"]

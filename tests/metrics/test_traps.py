@@ -18,7 +18,14 @@ from rlhealth.metrics import Translation, meanings, translate
 from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
 
 OPENRLHF = ("train/reward", "train/kl", "train/ppo_clip_ratio", "train/actor_lr", "train/entropy_loss", "train/return")
-SLIME = ("rollout/raw_reward", "rollout/rewards", "train/entropy_loss", "train/pg_clipfrac", "train/ppo_kl", "train/critic-value_loss")
+SLIME = (
+    "rollout/raw_reward",
+    "rollout/rewards",
+    "train/entropy_loss",
+    "train/pg_clipfrac",
+    "train/ppo_kl",
+    "train/critic-value_loss",
+)
 VERL = (
     "actor/pg_loss",
     "critic/score/mean",
@@ -29,7 +36,14 @@ VERL = (
     "actor/ppo_kl",
     "actor/kl_loss",
 )
-NEMO = ("train/reward", "train/probs_ratio", "train/probs_ratio_max", "train/kl_penalty", "train/grad_norm", "timing/train/total_step_time")
+NEMO = (
+    "train/reward",
+    "train/probs_ratio",
+    "train/probs_ratio_max",
+    "train/kl_penalty",
+    "train/grad_norm",
+    "timing/train/total_step_time",
+)
 CLEANRL = ("charts/SPS", "losses/approx_kl", "losses/old_approx_kl", "losses/clipfrac", "losses/value_loss")
 ASYNC = ("reward", "reward_std", "kl", "ratio", "entropy", "completions/mean_length")
 RLOO = {"normalize_advantages": False}
@@ -98,8 +112,14 @@ def test_7_the_update_kl_of_the_first_rloo_is_of_sequences() -> None:
 def test_8_val_is_the_value_function_in_trl_and_validation_in_verl() -> None:
     assert tag_of(translate(run_of(PPO)), "val/clipfrac_avg") == "val/clipfrac_avg"
     assert not any(name.startswith("eval/") for name in translate(run_of(PPO)).metrics)
-    assert tag_of(translate(run_of([*VERL, "val-core/gsm8k/reward/mean@8"])), "eval/reward") == "val-core/gsm8k/reward/mean@8"
-    assert tag_of(translate(run_of(["objective/kl0_avg", "val/sequence_lengths"])), "completions/mean_length") == "val/sequence_lengths"
+    assert (
+        tag_of(translate(run_of([*VERL, "val-core/gsm8k/reward/mean@8"])), "eval/reward")
+        == "val-core/gsm8k/reward/mean@8"
+    )
+    assert (
+        tag_of(translate(run_of(["objective/kl0_avg", "val/sequence_lengths"])), "completions/mean_length")
+        == "val/sequence_lengths"
+    )
 
 
 def test_9_eps_is_a_speed() -> None:
@@ -147,7 +167,16 @@ def test_14_the_old_of_cleanrl_and_the_index_of_open_instruct_are_no_estimators(
     assert cleanrl["policy/approxkl_k1"].tag == "losses/old_approx_kl"
     assert cleanrl["policy/approxkl_k3"].tag == "losses/approx_kl"
     tulu = translate(
-        run_of(["val/sequence_lengths", "objective/kl0_avg", "objective/kl1_avg", "objective/kl2_avg", "objective/kl3_avg", "loss/kl_avg"])
+        run_of(
+            [
+                "val/sequence_lengths",
+                "objective/kl0_avg",
+                "objective/kl1_avg",
+                "objective/kl2_avg",
+                "objective/kl3_avg",
+                "loss/kl_avg",
+            ]
+        )
     ).metrics
     assert (tulu["kl"].tag, tulu["kl"].estimator) == ("objective/kl0_avg", "k1")
     assert tulu["kl/k2"].tag == "objective/kl1_avg"
@@ -188,9 +217,14 @@ def test_18_clip_ratio_of_0_16_is_inverted_and_later_ones_are_not() -> None:
     old = translate(run_of(names))
     assert "NOT clipped" in old.dropped["clip_ratio"]
     assert not any(name.startswith("clip_ratio") for name in old.metrics)
-    liger = translate(run_of(["reward", "reward_std", "completions/mean_length", "clip_ratio"], versions={"trl": "0.20.0"}))
+    liger = translate(
+        run_of(["reward", "reward_std", "completions/mean_length", "clip_ratio"], versions={"trl": "0.20.0"})
+    )
     assert tag_of(liger, "clip_ratio/region_mean") == "clip_ratio"
-    assert tag_of(translate(run_of([*ASYNC, "clip_ratio"], versions={"trl": "1.0.0"})), "clip_ratio/outside_mean") == "clip_ratio"
+    assert (
+        tag_of(translate(run_of([*ASYNC, "clip_ratio"], versions={"trl": "1.0.0"})), "clip_ratio/outside_mean")
+        == "clip_ratio"
+    )
 
 
 def test_19_20_and_23_what_values_cannot_show_is_told_in_the_note() -> None:
@@ -212,7 +246,10 @@ def test_22_the_update_kl_of_sb3_and_cleanrl_became_k3() -> None:
     assert "policy/approxkl_k1" in translate(run_of(SB3, versions={"stable_baselines3": "1.0"})).metrics
     assert "policy/approxkl_k3" in translate(run_of(SB3, versions={"stable_baselines3": "1.1.0"})).metrics
     assert "policy/approxkl_k3" in translate(run_of(SB3)).metrics
-    assert "policy/approxkl_k1" in translate(run_of(["charts/SPS", "losses/approx_kl"], versions={"cleanrl": "0.4.8"})).metrics
+    assert (
+        "policy/approxkl_k1"
+        in translate(run_of(["charts/SPS", "losses/approx_kl"], versions={"cleanrl": "0.4.8"})).metrics
+    )
 
 
 def test_24_and_57_value_losses_are_in_one_convention() -> None:
@@ -227,7 +264,11 @@ def test_24_and_57_value_losses_are_in_one_convention() -> None:
 
 
 def test_25_sums_over_optimiser_steps_are_divided_by_their_number() -> None:
-    settings = {"grpo.num_prompts_per_step": 32, "grpo.num_generations_per_prompt": 16, "policy.train_global_batch_size": 128}
+    settings = {
+        "grpo.num_prompts_per_step": 32,
+        "grpo.num_generations_per_prompt": 16,
+        "policy.train_global_batch_size": 128,
+    }
     run = run_of({name: [4.0] for name in NEMO}, config=settings)
     assert first(translate(run), "val/ratio") == 1.0
     run.config.clear()
@@ -252,15 +293,22 @@ def test_28_a_sentinel_is_no_measurement() -> None:
     ratio = translate(run_of({name: [-1.0, 1.5] for name in NEMO})).metrics["ratio/max"]
     assert list(ratio.values) == [1.5]
     assert list(ratio.steps) == [2]
-    assert "no completion ended" in translate(run_of([*GRPO, "completions/mean_terminated_length"])).metrics["completions/mean_terminated_length"].note
-    gap = translate(run_of({"actor/pg_loss": [0.1, 0.1], "training/rollout_probs_diff_mean": [math.nan, 0.01]})).metrics[
-        "sampling/sampling_prob_difference/mean"
-    ]
+    assert (
+        "no completion ended"
+        in translate(run_of([*GRPO, "completions/mean_terminated_length"]))
+        .metrics["completions/mean_terminated_length"]
+        .note
+    )
+    gap = translate(
+        run_of({"actor/pg_loss": [0.1, 0.1], "training/rollout_probs_diff_mean": [math.nan, 0.01]})
+    ).metrics["sampling/sampling_prob_difference/mean"]
     assert list(gap.steps) == [2]
 
 
 def test_29_a_negative_share_of_truncated_completions_is_read_as_none() -> None:
-    run = run_of({"reward": [1.0], "reward_std": [0.1], "completions/mean_length": [9.0], "completions/clipped_ratio": [-3.0]})
+    run = run_of(
+        {"reward": [1.0], "reward_std": [0.1], "completions/mean_length": [9.0], "completions/clipped_ratio": [-3.0]}
+    )
     assert first(translate(run), "completions/clipped_ratio") == 0.0
 
 
@@ -308,7 +356,9 @@ def test_49_a_metric_of_the_users_own_keeps_its_raw_name() -> None:
 
 
 def test_50_names_that_tensorboardx_rewrote_are_known() -> None:
-    assert first(translate(run_of(["actor/pg_loss", "actor/lr_1e-4_"], versions={"verl": "0.1"})), "learning_rate") == pytest.approx(5e-5)
+    assert first(
+        translate(run_of(["actor/pg_loss", "actor/lr_1e-4_"], versions={"verl": "0.1"})), "learning_rate"
+    ) == pytest.approx(5e-5)
     assert "eval/reward" in translate(run_of([*VERL, "val-core/gsm8k/reward/mean_8"])).metrics
 
 
@@ -319,7 +369,12 @@ def test_52_grpo_and_rloo_are_told_apart_by_settings_only() -> None:
 
 
 def test_54_a_learning_rate_by_any_name_is_one() -> None:
-    for logged, tag in ((GRPO, "learning_rate"), (PPO, "lr"), (OPENRLHF, "train/actor_lr"), (["policy/final_loss", "policy/policy_lr"], "policy/policy_lr")):
+    for logged, tag in (
+        (GRPO, "learning_rate"),
+        (PPO, "lr"),
+        (OPENRLHF, "train/actor_lr"),
+        (["policy/final_loss", "policy/policy_lr"], "policy/policy_lr"),
+    ):
         assert tag_of(translate(run_of(logged)), "learning_rate") == tag
     assert first(translate(run_of(["actor/pg_loss", "actor/lr(1e-4)"])), "learning_rate") == pytest.approx(5e-5)
 
@@ -333,7 +388,10 @@ def test_55_the_reward_of_ddpo_is_a_distribution() -> None:
 
 
 def test_59_percentages_become_fractions() -> None:
-    values = {name: [1.0] for name in NEMO} | {"train/baseline_reward/pct_mixed": [75.0], "train/baseline_reward/pct_1": [10.0]}
+    values = {name: [1.0] for name in NEMO} | {
+        "train/baseline_reward/pct_mixed": [75.0],
+        "train/baseline_reward/pct_1": [10.0],
+    }
     translation = translate(run_of(values))
     assert first(translation, "frac_reward_zero_std") == 0.25
     assert first(translation, "groups/solved_all") == 0.1

@@ -32,9 +32,22 @@ class Browser:
             os.dup2(keep_out, 4)
 
         self._process = subprocess.Popen(
-            [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", f"--user-data-dir={folder / 'profile'}", "--remote-debugging-pipe", "about:blank"],
-            close_fds=False, preexec_fn=pipes, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                program,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--no-first-run",
+                f"--user-data-dir={folder / 'profile'}",
+                "--remote-debugging-pipe",
+                "about:blank",
+            ],
+            close_fds=False,
+            preexec_fn=pipes,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(theirs_in)
         os.close(theirs_out)
         self._in, self._out = os.fdopen(ours_in, "rb"), os.fdopen(ours_out, "wb", buffering=0)
@@ -56,7 +69,9 @@ class Browser:
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """One command and its answer; events that come meanwhile are kept."""
         self._number += 1
-        message = {"id": self._number, "method": method, "params": params} | ({"sessionId": self._session} if self._session else {})
+        message = {"id": self._number, "method": method, "params": params} | (
+            {"sessionId": self._session} if self._session else {}
+        )
         self._out.write(json.dumps(message).encode() + b"\0")
         while True:
             answer = self._read()
@@ -75,7 +90,9 @@ class Browser:
 
     def open(self, page: Path, width: int = 1200, height: int = 900) -> None:
         """Opens a file and waits until it has loaded; only its own events are kept."""
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
         self.events.clear()
         self.send("Page.navigate", url=page.as_uri())
         while not any(one.get("method") == "Page.loadEventFired" for one in self.events):
@@ -89,7 +106,9 @@ class Browser:
 
     def until(self, script: str) -> Any:
         """The value of an expression once it is true; false after five seconds of waiting."""
-        return self.run(f"(async () => {{ for (let i = 0; i < 100 && !({script}); i++) await new Promise(r => setTimeout(r, 50)); return {script}; }})()")
+        return self.run(
+            f"(async () => {{ for (let i = 0; i < 100 && !({script}); i++) await new Promise(r => setTimeout(r, 50)); return {script}; }})()"
+        )
 
     def key(self, name: str, text: str = "") -> None:
         """Presses a key."""
@@ -115,7 +134,9 @@ class Browser:
                 said.append(params["entry"]["text"])
             elif one.get("method") == "Runtime.consoleAPICalled" and params["type"] in ("warning", "error", "assert"):
                 said.append(json.dumps(params["args"]))
-            elif one.get("method") == "Network.requestWillBeSent" and not params["request"]["url"].startswith(("file:", "data:")):
+            elif one.get("method") == "Network.requestWillBeSent" and not params["request"]["url"].startswith(
+                ("file:", "data:")
+            ):
                 said.append(params["request"]["url"])
             elif one.get("method") == "Page.javascriptDialogOpening":
                 said.append(params["message"])

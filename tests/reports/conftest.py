@@ -10,21 +10,39 @@ import numpy as np
 import pytest
 
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import Episode, Finding, Gate, Ignored, RunVerdict, Severity, Skipped, Verdict
 from rlhealth.metrics import translate
 from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import Episode, Finding, Gate, Ignored, RunVerdict, Severity, Skipped, Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
 NASTY = (
-    "<script>alert(1)</script>", "]]></system-out><x/>", "::error file=a::b%0A", "\x1b[31mred\x1b]8;;http://evil\x07", "two\nlines\r\nthree", "x" * 10_000, "run🏃‍♀️ é ﬁ",
-    "\u202eright to left\u2069 שלום", "[bold red]markup[/]", "'\"><img src=x onerror=alert(1)>", "| a | b |\n# head", "=cmd|' /C calc'!A0", "\udc80 lone", "\x00\x9b31m", "{x} %s %0a ,:",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "]]></system-out><x/>",
+    "::error file=a::b%0A",
+    "\x1b[31mred\x1b]8;;http://evil\x07",
+    "two\nlines\r\nthree",
+    "x" * 10_000,
+    "run🏃‍♀️ é ﬁ",
+    "\u202eright to left\u2069 שלום",
+    "[bold red]markup[/]",
+    "'\"><img src=x onerror=alert(1)>",
+    "| a | b |\n# head",
+    "=cmd|' /C calc'!A0",
+    "\udc80 lone",
+    "\x00\x9b31m",
+    "{x} %s %0a ,:",
+)
 
 
 def run_of(folder: str, name: str) -> Run:
     """A run as the trainer wrote it: one row a logged step."""
     rows = json.loads((FIXTURES / folder / "trainer_state.json").read_text())["log_history"]
-    run = Run(name, Place("trainer_state", f"runs/{name}"), versions={"trl": "1.16.0"}, config={"beta": 0.04, "max_completion_length": 32})
+    run = Run(
+        name,
+        Place("trainer_state", f"runs/{name}"),
+        versions={"trl": "1.16.0"},
+        config={"beta": 0.04, "max_completion_length": 32},
+    )
     for tag in sorted({tag for row in rows for tag in row} - {"step"}):
         points = [(row["step"], row[tag]) for row in rows if isinstance(row.get(tag), int | float)]
         run.add(f"train/{tag}", *zip(*points, strict=True), times=[1.7e9 + 6 * step for step, _ in points])
@@ -46,33 +64,63 @@ def found(
 ) -> Finding:
     tag = f"train/{metric}"
     finding = Finding(
-        rule, family, severity, title, metric, tag, first, raised, last, True, worst[0], worst[1], limit, f"{metric} reached {worst[1]:.3g}" + (f" (limit {limit:.3g})" if limit is not None else ""),
+        rule,
+        family,
+        severity,
+        title,
+        metric,
+        tag,
+        first,
+        raised,
+        last,
+        True,
+        worst[0],
+        worst[1],
+        limit,
+        f"{metric} reached {worst[1]:.3g}" + (f" (limit {limit:.3g})" if limit is not None else ""),
         "The policy moved far from the one that collected the data, so its importance ratios stop being trustworthy and each update makes the next one worse.",
-        ("Lower the learning rate, or run fewer epochs on each rollout.", "Go back to the checkpoint before the first of these steps."), "TRL docs, logging page",
+        (
+            "Lower the learning rate, or run fewer epochs on each rollout.",
+            "Go back to the checkpoint before the first of these steps.",
+        ),
+        "TRL docs, logging page",
         episodes=(Episode(first, raised, last, True),),
-    )  # fmt: skip
+    )
     return replace(finding, **more)  # type: ignore[arg-type]
 
 
 SKIPPED = [
-    Skipped("kl-coef-rising", "kl-coef", "objective/kl_coef was not logged"), Skipped("ratio-far-from-one", "ratio", "val/ratio was not logged"),
-    Skipped("value-loss-spike", "value-loss", "loss/value_avg was not logged"), Skipped("value-underfit", "value-loss", "val/explained_variance was not logged"),
-]  # fmt: skip
+    Skipped("kl-coef-rising", "kl-coef", "objective/kl_coef was not logged"),
+    Skipped("ratio-far-from-one", "ratio", "val/ratio was not logged"),
+    Skipped("value-loss-spike", "value-loss", "loss/value_avg was not logged"),
+    Skipped("value-underfit", "value-loss", "val/explained_variance was not logged"),
+]
 QUIET = ["numerics-nan", "reward-flat", "completions-truncated", "entropy-rising", "grad-norm-spike"]
 
 
 def healthy_run(name: str = "sort-s1") -> RunVerdict:
     run = run_of("sort", name)
-    return RunVerdict(run, translate(run), "finished", skipped=list(SKIPPED), quiet=[*QUIET, "kl-high", "entropy-collapse"])
+    return RunVerdict(
+        run, translate(run), "finished", skipped=list(SKIPPED), quiet=[*QUIET, "kl-high", "entropy-collapse"]
+    )
 
 
 def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
     run = run_of("lr-jump", name)
     run.resumed_at.append(70)
     cause = found(
-        "step-size-too-big", "diagnosis", Severity.CRITICAL, "Each update moves the policy too far", "grad_norm", 81, 83, 140, (82, 9.4), 4.0,
+        "step-size-too-big",
+        "diagnosis",
+        Severity.CRITICAL,
+        "Each update moves the policy too far",
+        "grad_norm",
+        81,
+        83,
+        140,
+        (82, 9.4),
+        4.0,
         message="3 findings share one cause: from step 81 each update moved the policy too far",
-    )  # fmt: skip
+    )
     members = [
         found(
             "grad-norm-spike",
@@ -118,7 +166,17 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
         ),
     ]
     alone = found(
-        "no-group-signal", "reward-signal", Severity.WARNING, "Most groups teach nothing", "frac_reward_zero_std", 90, 95, 140, (120, 1.0), 0.8, unit="fraction"
+        "no-group-signal",
+        "reward-signal",
+        Severity.WARNING,
+        "Most groups teach nothing",
+        "frac_reward_zero_std",
+        90,
+        95,
+        140,
+        (120, 1.0),
+        0.8,
+        unit="fraction",
     )
     hint = found(
         "lengths-drop",
@@ -134,13 +192,21 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
         unit="tokens",
         active=False,
     )
-    ignored = Ignored(found("loss-jumps", "loss", Severity.WARNING, "The loss jumps", "loss", 80, 82, 99, (85, 3.0), 1.0), "known since May")
-    return RunVerdict(run, translate(run), "finished", [hint, *members, alone, cause], list(SKIPPED), list(QUIET), [ignored], 0.2)
+    ignored = Ignored(
+        found("loss-jumps", "loss", Severity.WARNING, "The loss jumps", "loss", 80, 82, 99, (85, 3.0), 1.0),
+        "known since May",
+    )
+    return RunVerdict(
+        run, translate(run), "finished", [hint, *members, alone, cause], list(SKIPPED), list(QUIET), [ignored], 0.2
+    )
 
 
 def unknown_run(name: str = "no-rl-here") -> RunVerdict:
     run = Run(
-        name, Place("table", f"runs/{name}.csv"), problems=["3 damaged lines skipped, the first at line 12"], notes=["the step was taken from the column 'it'"]
+        name,
+        Place("table", f"runs/{name}.csv"),
+        problems=["3 damaged lines skipped, the first at line 12"],
+        notes=["the step was taken from the column 'it'"],
     )
     run.add("my/number", range(10), np.arange(10.0))
     return RunVerdict(run, translate(run), "unknown", skipped=list(SKIPPED))
@@ -163,7 +229,16 @@ def unknown() -> Verdict:
 
 @pytest.fixture
 def nothing() -> Verdict:
-    return Verdict([], [RlhealthError("no runs found in ./logs", hint="looked for event files, *.wandb and trainer_state.json", location="./logs")])
+    return Verdict(
+        [],
+        [
+            RlhealthError(
+                "no runs found in ./logs",
+                hint="looked for event files, *.wandb and trainer_state.json",
+                location="./logs",
+            )
+        ],
+    )
 
 
 @pytest.fixture
@@ -190,7 +265,13 @@ def many() -> Verdict:
     )
     return Verdict(
         [*runs, warned, unknown_run()],
-        [RlhealthError("runs/lr1e-4_s2: the event file is empty", hint="delete it, or wait until the run writes", location="runs/lr1e-4_s2")],
+        [
+            RlhealthError(
+                "runs/lr1e-4_s2: the event file is empty",
+                hint="delete it, or wait until the run writes",
+                location="runs/lr1e-4_s2",
+            )
+        ],
     )
 
 
@@ -208,9 +289,22 @@ def hostile() -> Verdict:
         one.translation = translate(one.run)
         one.findings.append(
             found(
-                "nan-loss", "numerics", Severity.CRITICAL, f"Title {name}", name, 2, 2, 4, (3, float("inf")), float("nan"), tag=tag, message=f"message {name}"
+                "nan-loss",
+                "numerics",
+                Severity.CRITICAL,
+                f"Title {name}",
+                name,
+                2,
+                2,
+                4,
+                (3, float("inf")),
+                float("nan"),
+                tag=tag,
+                message=f"message {name}",
             )
         )
         one.skipped.append(Skipped("skipped-one", "dead", f"{name} was not logged"))
         runs.append(one)
-    return Verdict(runs, [RlhealthError(f"{name}: cannot be read", hint=f"see {name}", location=name) for name in NASTY])
+    return Verdict(
+        runs, [RlhealthError(f"{name}: cannot be read", hint=f"see {name}", location=name) for name in NASTY]
+    )

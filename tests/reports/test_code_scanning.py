@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft4Validator
 from junitparser import JUnitXml
 
-from rlhealth.findings import Gate, Severity, Verdict
 from rlhealth.reports import Look, github, write
+from rlhealth.verdict.findings import Gate, Severity, Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text("utf-8"))
@@ -29,7 +29,15 @@ def test_sarif_results_point_at_rules_with_help_and_ignored_ones_are_suppressed(
     rules = run["tool"]["driver"]["rules"]
     assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
     assert all("What to try:\n- Lower the learning rate" in rule["help"]["text"] for rule in rules)
-    assert [one["level"] for one in run["results"]] == ["error", "error", "warning", "warning", "warning", "note", "warning"]
+    assert [one["level"] for one in run["results"]] == [
+        "error",
+        "error",
+        "warning",
+        "warning",
+        "warning",
+        "note",
+        "warning",
+    ]
     assert run["results"][-1]["suppressions"] == [{"kind": "external", "justification": "known since May"}]
     said = [one["message"]["text"] for one in run["invocations"][0]["toolConfigurationNotifications"]]
     assert "polite-lr-jump: kl-coef-rising could not look: objective/kl_coef was not logged" in said
@@ -37,10 +45,16 @@ def test_sarif_results_point_at_rules_with_help_and_ignored_ones_are_suppressed(
 
 def test_a_finding_keeps_its_fingerprint_while_the_run_goes_on(sick: Verdict) -> None:
     def prints(verdict: Verdict) -> list[str]:
-        return [one["partialFingerprints"]["rlhealth/v1"] for one in json.loads(write(verdict, "sarif"))["runs"][0]["results"]]
+        return [
+            one["partialFingerprints"]["rlhealth/v1"]
+            for one in json.loads(write(verdict, "sarif"))["runs"][0]["results"]
+        ]
 
     before = prints(sick)
-    sick.runs[0].findings = [replace(one, last_step=one.last_step + 50, worst_value=99.0, message="other words") for one in sick.runs[0].findings]
+    sick.runs[0].findings = [
+        replace(one, last_step=one.last_step + 50, worst_value=99.0, message="other words")
+        for one in sick.runs[0].findings
+    ]
     assert prints(sick) == before
     assert len(set(before)) == len(before)
     sick.runs[0].run.name = "another run"
@@ -57,7 +71,9 @@ def test_junit_is_read_back_with_a_suite_for_each_run(name: str, request: pytest
         failed = {one.rule for one in verdict.gate.hits(run.findings)}
         required = {rule for other, rule in verdict.unmet if other is run}
         assert suite.failures == len(failed) + len(required)
-        assert suite.skipped == len(run.skipped) + len(run.ignored) - sum(one.rule in required or one.family in required for one in run.skipped)
+        assert suite.skipped == len(run.skipped) + len(run.ignored) - sum(
+            one.rule in required or one.family in required for one in run.skipped
+        )
 
 
 def test_junit_fails_what_the_gate_fails_and_no_more(sick: Verdict) -> None:
@@ -71,14 +87,22 @@ def test_junit_fails_what_the_gate_fails_and_no_more(sick: Verdict) -> None:
         }
 
     assert failing(Severity.CRITICAL) == {"step-size-too-big", "kl-high"}
-    assert failing(Severity.WARNING) == {"step-size-too-big", "kl-high", "grad-norm-spike", "entropy-collapse", "no-group-signal"}
+    assert failing(Severity.WARNING) == {
+        "step-size-too-big",
+        "kl-high",
+        "grad-norm-spike",
+        "entropy-collapse",
+        "no-group-signal",
+    }
     assert failing(None) == set()
 
 
 def test_a_required_rule_that_could_not_look_fails_in_junit_and_is_an_error_in_github(healthy: Verdict) -> None:
     healthy.gate = Gate(require=("value-loss-spike",))
     assert healthy.exit_code == 1
-    assert 'failure message="loss/value_avg was not logged" type="required rule could not look"' in write(healthy, "junit")
+    assert 'failure message="loss/value_avg was not logged" type="required rule could not look"' in write(
+        healthy, "junit"
+    )
     assert "::error title=rlhealth%3A value-loss-spike could not look::" in write(healthy, "github")
 
 
@@ -89,7 +113,9 @@ def test_github_shows_the_worst_first_at_most_ten_of_a_kind_and_counts_the_rest(
     kinds = [line.split()[0] for line in lines]
     assert kinds == sorted(kinds, key=["::error", "::warning", "::notice"].index)
     assert {kind: kinds.count(kind) for kind in kinds} == {"::error": 8, "::warning": 10, "::notice": 4}
-    assert lines[0].startswith("::error title=rlhealth%3A could not be read::runs/lr1e-4_s2: runs/lr1e-4_s2: the event file is empty%0ATry: delete it")
+    assert lines[0].startswith(
+        "::error title=rlhealth%3A could not be read::runs/lr1e-4_s2: runs/lr1e-4_s2: the event file is empty%0ATry: delete it"
+    )
     assert lines[17] == "::warning title=rlhealth::… and 3 more like these; the report has them all"
     assert lines[-1].startswith(
         "::notice title=rlhealth::31 runs: 24 healthy, 2 warning, 3 critical, 1 unknown, 1 unreadable; 1 damaged, 3 ignored, 4 rules skipped"
@@ -118,7 +144,9 @@ def test_gitlab_issues_have_what_gitlab_needs(name: str, request: pytest.Fixture
         assert one["severity"] in ("info", "minor", "major", "critical", "blocker")
         assert one["location"]["lines"] == {"begin": 1}
         assert not one["location"]["path"].startswith(("/", "./"))
-    assert sum(one["severity"] != "blocker" and one["check_name"] != "not-judged" for one in issues) == sum(len(run.findings) for run in verdict.runs)
+    assert sum(one["severity"] != "blocker" and one["check_name"] != "not-judged" for one in issues) == sum(
+        len(run.findings) for run in verdict.runs
+    )
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -135,6 +163,12 @@ def test_csv_has_a_row_for_every_finding_and_for_every_silence(name: str, reques
 
 def test_csv_numbers_are_whole_and_no_cell_is_a_formula(sick: Verdict, hostile: Verdict) -> None:
     first = next(csv.DictReader(StringIO(write(sick, "csv"))))
-    assert (first["rule"], first["first_step"], first["worst_value"], first["limit"], first["active"]) == ("step-size-too-big", "81", "9.4", "4.0", "True")
+    assert (first["rule"], first["first_step"], first["worst_value"], first["limit"], first["active"]) == (
+        "step-size-too-big",
+        "81",
+        "9.4",
+        "4.0",
+        "True",
+    )
     cells = [cell for row in csv.reader(StringIO(write(hostile, "csv"))) for cell in row]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "@") or (cell[:1] == "-" and cell != "-Infinity")]

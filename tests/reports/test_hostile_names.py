@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlhealth.findings import Verdict
 from rlhealth.reports import REPORTS, Look, write
+from rlhealth.verdict.findings import Verdict
 
 NARROW = "\u202f"
 OURS = "\n\u202f\u00a0\u200d"
@@ -21,7 +21,9 @@ def test_no_control_character_or_hidden_direction_survives(format: str, hostile:
 
 
 @pytest.mark.parametrize("format", list(REPORTS))
-def test_every_format_answers_for_every_answer(format: str, healthy: Verdict, sick: Verdict, unknown: Verdict, nothing: Verdict, many: Verdict) -> None:
+def test_every_format_answers_for_every_answer(
+    format: str, healthy: Verdict, sick: Verdict, unknown: Verdict, nothing: Verdict, many: Verdict
+) -> None:
     for verdict in (healthy, sick, unknown, nothing, many, Verdict([])):
         assert write(verdict, format).strip()
 
@@ -29,9 +31,13 @@ def test_every_format_answers_for_every_answer(format: str, healthy: Verdict, si
 @pytest.mark.parametrize("format", list(REPORTS))
 def test_two_hundred_runs_are_all_counted(format: str, many: Verdict) -> None:
     first = many.runs
-    many.runs = [replace(one, run=replace(one.run, name=f"{one.name}-{number}")) for number in range(7) for one in first][:199]
+    many.runs = [
+        replace(one, run=replace(one.run, name=f"{one.name}-{number}")) for number in range(7) for one in first
+    ][:199]
     text = write(many, format, Look(width=100)).replace(NARROW, "")
-    assert "200 runs" in text or (format in ("json", "csv", "gitlab") and all(run.name in text for run in many.runs if run.verdict != "healthy"))
+    assert "200 runs" in text or (
+        format in ("json", "csv", "gitlab") and all(run.name in text for run in many.runs if run.verdict != "healthy")
+    )
     assert len(text) < 4_000_000
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.findings import RunVerdict, Verdict
 from rlhealth.metrics import translate
 from rlhealth.reports import write
 from rlhealth.reports.html.curve import path, scale_of, thinned
 from rlhealth.reports.html.levels import Level, level_of, usual
 from rlhealth.reports.html.markup import Html, el
 from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import RunVerdict, Verdict
 
 
 def test_ten_thousand_steps_of_forty_metrics_are_less_than_a_megabyte(sick: Verdict) -> None:
@@ -30,7 +30,9 @@ def test_ten_thousand_steps_of_forty_metrics_are_less_than_a_megabyte(sick: Verd
     run.add("train/completions/mean_length", steps, rng.normal(size=10_000))
     for number in range(35):
         run.add(f"train/rewards/f{number}/mean", steps, rng.normal(size=10_000))
-    found = sick.runs[0].findings + [replace(one, rule=f"{one.rule}-{number}") for number, one in enumerate(sick.runs[0].findings * 2)]
+    found = sick.runs[0].findings + [
+        replace(one, rule=f"{one.rule}-{number}") for number, one in enumerate(sick.runs[0].findings * 2)
+    ]
     translation = translate(run)
     assert len(translation.metrics) >= 40
     page = write(Verdict([RunVerdict(run, translation, "finished", found, [], [])]), "html")
@@ -100,7 +102,10 @@ def test_a_far_limit_does_not_flatten_the_curve() -> None:
     assert scale_of(values, 1000, also=200.0).high < 1.2
 
 
-@pytest.mark.parametrize("values", [[0.0], [5.0], [-3.0, -3.0], [np.nan], [np.inf, 1.0], [1e308, -1e308], [0.0, 1e-300], [-1.0, 10.0], [0.0, 10.0]])
+@pytest.mark.parametrize(
+    "values",
+    [[0.0], [5.0], [-3.0, -3.0], [np.nan], [np.inf, 1.0], [1e308, -1e308], [0.0, 1e-300], [-1.0, 10.0], [0.0, 10.0]],
+)
 @pytest.mark.parametrize("log", [False, True])
 def test_every_finite_value_has_a_place_on_its_scale(values: list[float], log: bool) -> None:
     series = np.array(values)
@@ -124,6 +129,9 @@ def test_the_usual_range_is_that_before_the_onset(sick: Verdict) -> None:
 
 
 def test_markup_escapes_whatever_is_not_markup() -> None:
-    assert el("p", "<b>", Html("<i>x</i>"), title='"><script>') == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;<i>x</i></p>'
+    assert (
+        el("p", "<b>", Html("<i>x</i>"), title='"><script>')
+        == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;<i>x</i></p>'
+    )
     assert el("p", "a\u202eb\x1b[31m") == "<p>a\\u202eb\\x1b[31m</p>"
     assert el("input", disabled=True, value=None) == "<input disabled>"

@@ -6,8 +6,8 @@ from importlib.resources import files
 import pytest
 from jsonschema import Draft202012Validator
 
-from rlhealth.findings import Verdict
 from rlhealth.reports import Look, write
+from rlhealth.verdict.findings import Verdict
 
 SCHEMA = json.loads((files("rlhealth.reports") / "report.schema.json").read_text("utf-8"))
 
@@ -30,9 +30,19 @@ def test_the_fields_of_a_finding_are_those_of_the_contract(sick: Verdict) -> Non
     cause = run["findings"][0]
     assert cause["rule"] == "step-size-too-big"
     assert cause["explained_by"] is None
-    assert (cause["first_step"], cause["raised_step"], cause["worst_step"], cause["worst_value"], cause["limit"]) == (81, 83, 82, 9.4, 4.0)
+    assert (cause["first_step"], cause["raised_step"], cause["worst_step"], cause["worst_value"], cause["limit"]) == (
+        81,
+        83,
+        82,
+        9.4,
+        4.0,
+    )
     assert cause["try"] == list(sick.runs[0].causes[0].advice)
-    assert [one["rule"] for one in run["findings"] if one["explained_by"] == "step-size-too-big"] == ["grad-norm-spike", "kl-high", "entropy-collapse"]
+    assert [one["rule"] for one in run["findings"] if one["explained_by"] == "step-size-too-big"] == [
+        "grad-norm-spike",
+        "kl-high",
+        "entropy-collapse",
+    ]
     assert len(run["findings"]) == len(sick.runs[0].findings)
     assert run["ignored"][0]["reason"] == "known since May"
     assert run["steps"] == {"first": 1, "last": 140, "points": 140}

@@ -7,8 +7,8 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from rlhealth.findings import Verdict
 from rlhealth.reports import Look, write
+from rlhealth.verdict.findings import Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 
@@ -41,7 +41,27 @@ def test_thirty_runs_are_a_table_and_the_healthy_one_row(many: Verdict) -> None:
 def test_no_name_from_a_log_is_markup_a_link_or_a_mention(name: str, request: pytest.FixtureRequest) -> None:
     shown = html(write(request.getfixturevalue(name), "markdown"))
     tags = set(re.findall(r"<(/?[a-zA-Z0-9]+)", shown))
-    ours = {"h2", "h3", "h4", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "ul", "li", "em", "strong", "hr", "blockquote"}
+    ours = {
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "code",
+        "details",
+        "summary",
+        "ul",
+        "li",
+        "em",
+        "strong",
+        "hr",
+        "blockquote",
+    }
     assert {tag.removeprefix("/") for tag in tags} <= ours
     prose = re.sub("<code>.*?</code>", "", shown)  # GitHub looks for links and mentions outside code only
     assert "://" not in prose

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from rlhealth.findings import Verdict
 from rlhealth.reports import write
+from rlhealth.verdict.findings import Verdict
 from tests.reports.browser import Browser, chromium
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
 ROOT = Path(__file__).parents[2]
-AXE = [one for one in (Path(os.environ.get("AXE_CORE", "/")), ROOT / "node_modules" / "axe-core" / "axe.min.js") if one.is_file()]
+AXE = [
+    one
+    for one in (Path(os.environ.get("AXE_CORE", "/")), ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    if one.is_file()
+]
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 
 
@@ -33,11 +37,18 @@ def opened(browser: Browser, verdict: Verdict, folder: Path, width: int = 1200) 
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_nothing_is_complained_of_fetched_or_run(name: str, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_complained_of_fetched_or_run(
+    name: str, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     opened(browser, request.getfixturevalue(name), tmp_path)
     assert browser.run("document.scripts.length") == 1
     assert browser.run("[...document.querySelectorAll('img, iframe, object, embed, link, base, form')].length") == 0
-    assert browser.run("[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => n.startsWith('on')).length") == 0
+    assert (
+        browser.run(
+            "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => n.startsWith('on')).length"
+        )
+        == 0
+    )
     assert browser.complaints() == []
 
 
@@ -70,10 +81,21 @@ def test_the_chart_shows_the_values_that_were_logged(sick: Verdict, browser: Bro
 def test_the_pointer_reads_the_nearest_point(sick: Verdict, browser: Browser, tmp_path: Path) -> None:
     opened(browser, sick, tmp_path)
     browser.run("document.querySelector('.mini svg').scrollIntoView({block: 'center', behavior: 'instant'})")
-    x, y, w = browser.run("(b => [b.x, b.y + b.height / 2, b.width])(document.querySelector('.mini svg').getBoundingClientRect())")
+    x, y, w = browser.run(
+        "(b => [b.x, b.y + b.height / 2, b.width])(document.querySelector('.mini svg').getBoundingClientRect())"
+    )
     browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=x + w * (100 - 1) / (140 - 1), y=y)
     reward = dict(
-        zip(*(part.tolist() for part in (sick.runs[0].translation.metrics["reward"].steps, sick.runs[0].translation.metrics["reward"].values)), strict=True)
+        zip(
+            *(
+                part.tolist()
+                for part in (
+                    sick.runs[0].translation.metrics["reward"].steps,
+                    sick.runs[0].translation.metrics["reward"].values,
+                )
+            ),
+            strict=True,
+        )
     )
     assert browser.run("document.getElementById('tip').textContent") == f"step 100: {float(f'{reward[100]:.3g}'):g}"
 
@@ -83,7 +105,9 @@ def test_search_leaves_the_metrics_that_match(sick: Verdict, browser: Browser, t
     browser.key("/", "/")
     for letter in "clip ratio":
         browser.key(letter, letter)
-    shown = browser.run("[...document.querySelectorAll('.mini')].filter(e => e.offsetParent).map(e => e.querySelector('code').textContent)")
+    shown = browser.run(
+        "[...document.querySelectorAll('.mini')].filter(e => e.offsetParent).map(e => e.querySelector('code').textContent)"
+    )
     assert shown
     assert all("clip" in name and "ratio" in name for name in shown)
     assert browser.run("document.querySelector('.count').textContent").startswith(f"{len(shown)} of ")
@@ -97,7 +121,9 @@ def test_the_table_sorts_and_a_line_opens_its_run(many: Verdict, browser: Browse
     assert browser.run(first) == "lr3e-3_s0"
     browser.click(".runs thead th:nth-child(2) button")
     browser.click(".runs thead th:nth-child(2) button")
-    assert browser.run("document.querySelector('.runs thead th:nth-child(2)').getAttribute('aria-sort')") == "descending"
+    assert (
+        browser.run("document.querySelector('.runs thead th:nth-child(2)').getAttribute('aria-sort')") == "descending"
+    )
     assert browser.run(first).startswith("lr3e-4_s")
     browser.click(".runs thead th:nth-child(1) button")
     names = browser.run("[...document.querySelectorAll('.runs tbody th')].map(e => e.textContent)")
@@ -108,7 +134,9 @@ def test_the_table_sorts_and_a_line_opens_its_run(many: Verdict, browser: Browse
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_phone_needs_no_sideways_scrolling(name: str, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_phone_needs_no_sideways_scrolling(
+    name: str, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     opened(browser, request.getfixturevalue(name), tmp_path, width=360)
     assert browser.run("document.documentElement.scrollWidth") <= 360
 
@@ -121,7 +149,9 @@ def test_the_page_prints(sick: Verdict, browser: Browser, tmp_path: Path) -> Non
 @pytest.mark.skipif(not AXE, reason="axe-core is not installed (npm install --no-save axe-core@4.14.1)")
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_axe_finds_nothing_serious(name: str, dark: bool, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_axe_finds_nothing_serious(
+    name: str, dark: bool, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     opened(browser, request.getfixturevalue(name), tmp_path)
     browser.run(f"document.documentElement.className = '{'dark' if dark else 'light'}'")
     browser.run(AXE[0].read_text("utf-8"))

@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rlhealth.check import check
-from rlhealth.findings import Verdict
 from rlhealth.reports import REPORTS, Look, write
+from rlhealth.verdict.findings import Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
 
@@ -37,4 +37,6 @@ def test_the_json_report_of_a_real_check_follows_the_schema(verdict: Verdict) ->
     Draft202012Validator(schema).validate(report)
     assert [run["verdict"] for run in report["runs"]] == ["critical", "healthy"]
     assert report["exit_code"] == 1
-    assert all(finding["worst_value"] is not None and finding["try"] for run in report["runs"] for finding in run["findings"])
+    assert all(
+        finding["worst_value"] is not None and finding["try"] for run in report["runs"] for finding in run["findings"]
+    )

@@ -42,9 +42,15 @@ def test_few_points_are_held_until_the_next_one_and_nothing_is_drawn_before_or_a
 
 def test_a_log_scale_shows_decades() -> None:
     assert sparkline(np.arange(3), np.array([1.0, 10.0, 100.0]), 3, log=True) == "▁▅█"
-    assert sparkline(np.arange(3), np.array([0.0, 10.0, 1000.0]), 3, log=True) == "▁▁█", "zero is drawn as the least that is not"
-    assert sparkline(np.arange(6), np.array([1e-30, 1.0, 2.0, 4.0, 8.0, 16.0]), 6, log=True) == "▁▆▇▇██", "four decades below the median is the floor"
-    assert sparkline(np.arange(3), np.array([-1.0, 10.0, 100.0]), 3, log=True) == "▁▁█", "below zero there is no logarithm: linear"
+    assert sparkline(np.arange(3), np.array([0.0, 10.0, 1000.0]), 3, log=True) == "▁▁█", (
+        "zero is drawn as the least that is not"
+    )
+    assert sparkline(np.arange(6), np.array([1e-30, 1.0, 2.0, 4.0, 8.0, 16.0]), 6, log=True) == "▁▆▇▇██", (
+        "four decades below the median is the floor"
+    )
+    assert sparkline(np.arange(3), np.array([-1.0, 10.0, 100.0]), 3, log=True) == "▁▁█", (
+        "below zero there is no logarithm: linear"
+    )
 
 
 def test_the_largest_and_smallest_numbers_there_are_do_no_harm() -> None:

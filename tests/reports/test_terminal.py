@@ -7,8 +7,8 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from rlhealth.findings import Verdict
 from rlhealth.reports import REPORTS, Look, write
+from rlhealth.verdict.findings import Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 SICK = """\
@@ -60,7 +60,14 @@ def test_the_onset_stands_below_its_own_cell(sick: Verdict) -> None:
 def test_a_healthy_run_shows_the_metrics_that_matter_from_first_to_last(healthy: Verdict) -> None:
     lines = [line.split() for line in shown(healthy).splitlines()]
     vitals = {line[0]: line[2:] for line in lines if len(line) > 2 and re.fullmatch("[▁▂▃▄▅▆▇█]{26}", line[1])}
-    assert list(vitals) == ["reward", "kl", "entropy", "completions/clipped_ratio", "completions/mean_length", "grad_norm"]
+    assert list(vitals) == [
+        "reward",
+        "kl",
+        "entropy",
+        "completions/clipped_ratio",
+        "completions/mean_length",
+        "grad_norm",
+    ]
     assert vitals["entropy"] == ["0.992", "→", "0.323"]
     assert vitals["completions/mean_length"] == ["5.56", "→", "4.89", "tokens"]
 
@@ -109,7 +116,9 @@ def test_quiet_is_the_closing_line_alone(name: str, request: pytest.FixtureReque
 
 @pytest.mark.parametrize("width", [40, 46, 59, 80, 101, 200])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_no_line_is_wider_than_the_terminal_and_no_finding_is_lost(name: str, width: int, request: pytest.FixtureRequest) -> None:
+def test_no_line_is_wider_than_the_terminal_and_no_finding_is_lost(
+    name: str, width: int, request: pytest.FixtureRequest
+) -> None:
     verdict: Verdict = request.getfixturevalue(name)
     text = shown(verdict, width=width)
     assert max(cell_len(line) for line in text.splitlines()) <= width
@@ -118,7 +127,16 @@ def test_no_line_is_wider_than_the_terminal_and_no_finding_is_lost(name: str, wi
     assert f"exit {verdict.exit_code}" in text
 
 
-@pytest.mark.parametrize("look", [{"width": 80}, {"width": 80, "color": True}, {"width": 80, "ascii": True}, {"piped": True}, {"show_all": True, "width": 120}])
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"width": 80},
+        {"width": 80, "color": True},
+        {"width": 80, "ascii": True},
+        {"piped": True},
+        {"show_all": True, "width": 120},
+    ],
+)
 def test_nothing_from_a_log_can_steer_the_terminal(hostile: Verdict, look: dict[str, object]) -> None:
     text = shown(hostile, **look)
     ours = re.sub("\x1b\\[[0-9;]*m", "", text) if look.get("color") else text
@@ -150,14 +168,18 @@ def test_piped_is_one_whole_finding_a_line(sick: Verdict) -> None:
         "runs/polite-lr-jump: critical[step-size-too-big] step=81 value=9.4 limit=4: 3 findings share one cause: from step 81 each update moved the policy too far"
     )
     assert (
-        lines[1] == "runs/polite-lr-jump: warning[grad-norm-spike] step=81 until=90 value=9.4 limit=4 cause=step-size-too-big: grad_norm reached 9.4 (limit 4)"
+        lines[1]
+        == "runs/polite-lr-jump: warning[grad-norm-spike] step=81 until=90 value=9.4 limit=4 cause=step-size-too-big: grad_norm reached 9.4 (limit 4)"
     )
     assert sum("[" in line for line in lines) == len(sick.runs[0].findings)
     assert lines[-1] == "1 run: 1 critical; 1 ignored, 4 rules skipped; fail-on critical; exit 1"
 
 
 def test_piped_names_the_unreadable_and_keeps_every_name_whole(many: Verdict, hostile: Verdict) -> None:
-    assert "error: runs/lr1e-4_s2: the event file is empty (delete it, or wait until the run writes)" in shown(many, piped=True).splitlines()
+    assert (
+        "error: runs/lr1e-4_s2: the event file is empty (delete it, or wait until the run writes)"
+        in shown(many, piped=True).splitlines()
+    )
     text = shown(hostile, piped=True)
     assert "x" * 10_000 in text
     findings = sum(len(run.findings) for run in hostile.runs)

@@ -12,7 +12,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from rlhealth.sources.eventfile import EventFile
+from rlhealth.sources.tensorboard.eventfile import EventFile
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "tensorboard"
 FILES = sorted(FIXTURES.rglob("*tfevents*"))
@@ -28,7 +28,11 @@ def scalar(tag: str, value: float, step: int, time: float = START) -> Event:
 def rows(tags: Iterable[str], steps: Iterable[int], every: float = 3.5) -> list[Event]:
     """One event a tag and step, as trainers write them."""
     tags = list(tags)
-    return [scalar(tag, step + number / 8, step, START + step * every + number / 1e5) for step in steps for number, tag in enumerate(tags)]
+    return [
+        scalar(tag, step + number / 8, step, START + step * every + number / 1e5)
+        for step in steps
+        for number, tag in enumerate(tags)
+    ]
 
 
 def framed(payloads: Iterable[bytes]) -> bytes:
@@ -64,7 +68,11 @@ def by_protobuf(path: Path) -> Columns:
         event = Event.FromString(payload)
         for value in event.summary.value:
             if value.WhichOneof("value") == "simple_value":
-                for column, one in zip(found.setdefault(value.tag, ([], [], [])), (event.step, value.simple_value, event.wall_time), strict=True):
+                for column, one in zip(
+                    found.setdefault(value.tag, ([], [], [])),
+                    (event.step, value.simple_value, event.wall_time),
+                    strict=True,
+                ):
                     column.append(one)
     return found
 

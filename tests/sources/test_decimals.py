@@ -38,8 +38,22 @@ def test_every_number_that_is_read_is_the_float_that_python_reads(texts):
 
 def test_what_trainers_log_is_read_and_not_left_to_the_caller():
     random = np.random.default_rng(1)
-    texts = [repr(float(value)) for value in random.random(5000)] + [repr(float(np.float32(value))) for value in random.random(5000)]
-    texts += ["0", "-0", "0.5", "1", "-12.25", "76959", "1.7952070282390072e+09", "1e-05", "3.5e-07", "0.00001", "123456789012"]
+    texts = [repr(float(value)) for value in random.random(5000)] + [
+        repr(float(np.float32(value))) for value in random.random(5000)
+    ]
+    texts += [
+        "0",
+        "-0",
+        "0.5",
+        "1",
+        "-12.25",
+        "76959",
+        "1.7952070282390072e+09",
+        "1e-05",
+        "3.5e-07",
+        "0.00001",
+        "123456789012",
+    ]
     assert read(texts)[1].mean() > 0.99
 
 

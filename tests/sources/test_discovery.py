@@ -106,7 +106,9 @@ def test_many_runs_below_a_folder_are_named_by_their_folders_and_none_is_counted
 
 def test_versions_are_read_from_the_model_card_that_a_trainer_leaves(root: Path) -> None:
     shutil.copy(EVERYWHERE / "trainer_state.json", root)
-    (root / "README.md").write_text("# Model\n\n### Framework versions\n\n- TRL: 0.15.2\n- Transformers: 4.49.0\n- Pytorch: 2.5.1\n")
+    (root / "README.md").write_text(
+        "# Model\n\n### Framework versions\n\n- TRL: 0.15.2\n- Transformers: 4.49.0\n- Pytorch: 2.5.1\n"
+    )
     (run,) = open_runs(str(root))
     assert run.versions == {"trl": "0.15.2", "transformers": "4.49.0", "pytorch": "2.5.1"}
 
@@ -243,7 +245,13 @@ def test_the_walk_looks_at_each_file_once_and_not_below_its_depth(root: Path) ->
 
 def test_only_the_trackers_that_are_there_are_imported() -> None:
     code = "import sys; from rlhealth.sources import open_runs; open_runs(sys.argv[1]); print(*(n for n in ('pandas', 'wandb', 'tensorboard', 'tbparse') if n in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code, str(STATES / "ppo-nan")], capture_output=True, text=True, cwd=FIXTURES.parent, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(STATES / "ppo-nan")],
+        capture_output=True,
+        text=True,
+        cwd=FIXTURES.parent,
+        check=True,
+    )
     assert done.stdout.strip() == ""
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from rlhealth.errors import Blind
 from rlhealth.run import Run
-from rlhealth.sources.wandb_api import WandbReader, find
-from rlhealth.sources.wandb_file import WandbFileReader
-from rlhealth.sources.wandb_items import row_of
-from rlhealth.sources.wandb_log import RecordLog
-from rlhealth.sources.wandb_records import sort
-from rlhealth.sources.wandb_session import Session
+from rlhealth.sources.wandb.api import WandbReader, find
+from rlhealth.sources.wandb.file import WandbFileReader
+from rlhealth.sources.wandb.items import row_of
+from rlhealth.sources.wandb.log import RecordLog
+from rlhealth.sources.wandb.records import sort
+from rlhealth.sources.wandb.session import Session
 
 ROOT = Path(__file__).parents[2]
 GRPO = next((ROOT / "fixtures" / "everywhere" / "grpo-short").rglob("*.wandb"))
@@ -66,7 +66,10 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     rows = []
     for records in RecordLog(path).read():
         found = sort(records)
-        rows += [row_of(records.buffer[start:end]) for start, end in zip(found.start.tolist(), found.end.tolist(), strict=True)]
+        rows += [
+            row_of(records.buffer[start:end])
+            for start, end in zip(found.start.tolist(), found.end.tolist(), strict=True)
+        ]
     return rows
 
 
@@ -77,7 +80,9 @@ def offline(path: Path) -> Run:
 
 
 def same_points(one: Run, other: Run) -> None:
-    mine, theirs = ({tag: run.series[tag] for tag in run.series if tag != "train/train_runtime"} for run in (one, other))
+    mine, theirs = (
+        {tag: run.series[tag] for tag in run.series if tag != "train/train_runtime"} for run in (one, other)
+    )
     assert sorted(tag for tag in mine if tag not in theirs) == []
     assert sorted(tag for tag in theirs if tag not in mine and len(theirs[tag]) > 1) == []
     for tag, series in mine.items():

@@ -72,4 +72,6 @@ def write(path: Path, records: Iterable[bytes]) -> Path:
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], *, flat_keys: bool = False) -> Path:
-    return write(path, [run_record("made"), *(history(row, 10 + index, flat_keys=flat_keys) for index, row in enumerate(rows))])
+    return write(
+        path, [run_record("made"), *(history(row, 10 + index, flat_keys=flat_keys) for index, row in enumerate(rows))]
+    )

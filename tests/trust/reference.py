@@ -24,7 +24,11 @@ def event_payloads(raw: bytes) -> list[bytes]:
 def _event_end(raw: bytes, at: int) -> int:
     (length,) = struct.unpack_from("<Q", raw, at)
     end = at + 16 + length
-    whole = end <= len(raw) and _stored(raw, at + 8) == _masked(raw[at : at + 8]) and _stored(raw, end - 4) == _masked(raw[at + 12 : end - 4])
+    whole = (
+        end <= len(raw)
+        and _stored(raw, at + 8) == _masked(raw[at : at + 8])
+        and _stored(raw, end - 4) == _masked(raw[at + 12 : end - 4])
+    )
     return end if whole else 0
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine import Judge
-from rlhealth.findings import strict
+from rlhealth.engine.judge import Judge
 from rlhealth.reports import REPORTS, write
 from rlhealth.reports.json_report import one_run
+from rlhealth.verdict.findings import strict
 from tests.fuzz.judging import NOW, TAGS, judged_verdict, run_of, shipped
 from tests.fuzz.strictness import strict_json
 
@@ -58,7 +58,9 @@ MODEST = settings(max_examples=800, deadline=None, derandomize=True, suppress_he
 
 @given(RUNS)
 @MODEST
-def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(run: list[tuple[list[int], list[float]]]) -> None:
+def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(
+    run: list[tuple[list[int], list[float]]],
+) -> None:
     verdict = judged_verdict(run_of(run))
     report = strict_json(write(verdict, "json"))
     assert isinstance(report, dict)
@@ -78,7 +80,9 @@ def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[
 
 @given(RUNS, st.integers(0, 80))
 @settings(MODEST, max_examples=80)
-def test_any_numbers_that_come_in_pieces_are_judged_as_in_one_go(run: list[tuple[list[int], list[float]]], stop: int) -> None:
+def test_any_numbers_that_come_in_pieces_are_judged_as_in_one_go(
+    run: list[tuple[list[int], list[float]]], stop: int
+) -> None:
     whole = run_of(run)
     judging = Judge(run_of([]), shipped())
     growing = judging.run

@@ -10,10 +10,11 @@ import pytest
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from rlhealth.sources import table, trackio
-from rlhealth.sources.eventfile import EventFile
-from rlhealth.sources.tensorboard import find
-from rlhealth.sources.wandb_log import RecordLog
+from rlhealth.sources.rows import table
+from rlhealth.sources.tensorboard.eventfile import EventFile
+from rlhealth.sources.tensorboard.reader import find
+from rlhealth.sources.trackio import reader as trackio
+from rlhealth.sources.wandb.log import RecordLog
 from tests.fuzz import seeds
 from tests.fuzz.framing import event_spans, wandb_spans
 from tests.fuzz.mutate import DAMAGES, Damage, blank, flip_bit, repeat, scramble, swap
@@ -53,7 +54,10 @@ def records_read(path: Path) -> tuple[list[bytes], RecordLog]:
     log = RecordLog(path)
     found = []
     for records in log.read():
-        found += [bytes(records.buffer[start:end]) for start, end in zip(records.start.tolist(), records.end.tolist(), strict=True)]
+        found += [
+            bytes(records.buffer[start:end])
+            for start, end in zip(records.start.tolist(), records.end.tolist(), strict=True)
+        ]
     return found, log
 
 
@@ -86,7 +90,9 @@ def test_a_damaged_event_file_gives_every_record_whose_checksums_hold(damage: Da
 
 
 @pytest.mark.parametrize("damage", [flip_bit, blank, scramble], ids=lambda one: one.__name__)
-def test_damage_in_an_event_file_is_counted_and_never_costs_more_than_the_records_it_touches(damage: Damage, tmp_path: Path) -> None:
+def test_damage_in_an_event_file_is_counted_and_never_costs_more_than_the_records_it_touches(
+    damage: Damage, tmp_path: Path
+) -> None:
     random = Random(3)
     path = tmp_path / "events.out.tfevents.1"
     for _ in range(40):
@@ -138,7 +144,11 @@ def polled(reader: object) -> Run:
 
 
 def points(run: Run) -> set[tuple[str, int, str]]:
-    return {(tag, int(step), repr(float(value))) for tag, one in run.series.items() for step, value in zip(one.steps, one.values, strict=True)}
+    return {
+        (tag, int(step), repr(float(value)))
+        for tag, one in run.series.items()
+        for step, value in zip(one.steps, one.values, strict=True)
+    }
 
 
 def test_log_rows_cut_at_any_byte_give_every_whole_row(tmp_path: Path) -> None:
@@ -237,14 +247,27 @@ def test_what_was_lost_is_said_with_the_answer_and_not_instead_of_it(cli, tmp_pa
     report = json.loads(done.stdout)
     assert done.returncode == 2, "an answer that is not whole"
     assert report["verdict"] == "critical"
-    assert "damaged record skipped at byte 1000" in report["runs"][0]["problems"][0] or "damaged record skipped at byte 99" in report["runs"][0]["problems"][0]
+    assert (
+        "damaged record skipped at byte 1000" in report["runs"][0]["problems"][0]
+        or "damaged record skipped at byte 99" in report["runs"][0]["problems"][0]
+    )
     for format in ("terminal", "markdown", "html", "junit", "sarif", "github"):
-        assert "damaged record" in cli("check", path, "-f", format).stdout.replace("\u202f", " ").replace("\n", " "), format
+        assert "damaged record" in cli("check", path, "-f", format).stdout.replace("\u202f", " ").replace("\n", " "), (
+            format
+        )
 
 
 def test_a_log_that_is_nothing_but_noise_is_no_answer(cli, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     noise = Random(1).randbytes(5000)
-    for name in ("events.out.tfevents.1.a", "run-a.wandb", "project.db", "trainer_state.json", "log.jsonl", "progress.csv", "train.log"):
+    for name in (
+        "events.out.tfevents.1.a",
+        "run-a.wandb",
+        "project.db",
+        "trainer_state.json",
+        "log.jsonl",
+        "progress.csv",
+        "train.log",
+    ):
         (tmp_path / name).write_bytes(noise)
         done = cli("check", tmp_path / name)
         assert done.returncode == 2

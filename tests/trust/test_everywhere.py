@@ -21,15 +21,34 @@ def run(*words: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.
     """The command with nothing in its environment but what is given, and no terminal."""
     command = [sys.executable, "-m", "rlhealth", *map(str, words)]
     return subprocess.run(
-        command, cwd=cwd, env=BARE | environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True, errors="replace"
+        command,
+        cwd=cwd,
+        env=BARE | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        text=True,
+        errors="replace",
     )
 
 
 @pytest.mark.parametrize(
     "environment",
-    [{}, {"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"LC_ALL": "POSIX", "TERM": "dumb"}, {"HOME": "/nowhere"}, {"TZ": "Pacific/Apia"}, {"PYTHONHASHSEED": "7"}, {"PYTHONWARNINGS": "error::RuntimeWarning", "NO_COLOR": "1"}, {"COLUMNS": "40"}, {"PYTHONIOENCODING": "latin-1"}],
+    [
+        {},
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "POSIX", "TERM": "dumb"},
+        {"HOME": "/nowhere"},
+        {"TZ": "Pacific/Apia"},
+        {"PYTHONHASHSEED": "7"},
+        {"PYTHONWARNINGS": "error::RuntimeWarning", "NO_COLOR": "1"},
+        {"COLUMNS": "40"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("format", ["terminal", "json"])
 def test_the_answer_is_the_same_in_any_environment(format: str, environment: dict[str, str], tmp_path: Path) -> None:
     done = run("check", SICK, "-f", format, cwd=tmp_path, **environment)
@@ -40,7 +59,17 @@ def test_the_answer_is_the_same_in_any_environment(format: str, environment: dic
 
 def test_in_ascii_every_format_is_written_without_a_sign_that_cannot_be(tmp_path: Path) -> None:
     for format in ("terminal", "markdown", "html", "junit", "sarif", "github", "gitlab", "csv", "json"):
-        done = run("check", SICK, "-f", format, cwd=tmp_path, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
+        done = run(
+            "check",
+            SICK,
+            "-f",
+            format,
+            cwd=tmp_path,
+            LC_ALL="C",
+            PYTHONUTF8="0",
+            PYTHONCOERCECLOCALE="0",
+            PYTHONIOENCODING="ascii",
+        )
         assert done.returncode == 1, (format, done.stderr)
         assert done.stdout.isascii()
         if format in ("json", "sarif", "gitlab"):
@@ -112,7 +141,12 @@ def test_a_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 def test_a_closed_stream_is_no_internal_error(closed: str) -> None:
     redirect = {"stdout": ">&-", "stdin": "<&-", "pipe": "| head -c 1 >/dev/null"}[closed]
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m rlhealth check {SICK} {redirect}"], cwd=ROOT, env=BARE, capture_output=True, text=True, check=False
+        ["bash", "-c", f"{sys.executable} -m rlhealth check {SICK} {redirect}"],
+        cwd=ROOT,
+        env=BARE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "internal error" not in done.stderr, done.stderr
     assert "Traceback" not in done.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rlhealth.sources.crc32c import masked
+from rlhealth.sources.tensorboard.crc32c import masked
 from tests.conftest import FIXTURES, ROOT
 from tests.fuzz.framing import event_record, wandb_log
 
@@ -40,7 +40,7 @@ PROBE = """
 import atexit, pathlib, re, sys
 peak = pathlib.Path(sys.argv.pop(1))
 atexit.register(lambda: peak.write_text(re.search(r"VmHWM:\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]))
-from rlhealth.cli import main
+from rlhealth.cli.app import main
 main()
 """
 
@@ -57,7 +57,9 @@ def asked(where: Path, *flags: str, folder: Path) -> Answer:
     said = done.stderr.decode()
     assert done.returncode in (0, 1, 2), said
     assert "Traceback" not in said and "internal error" not in said
-    return Answer(done.returncode, json.loads(done.stdout) if done.stdout else {}, said, int((folder / "peak").read_text()) >> 10)
+    return Answer(
+        done.returncode, json.loads(done.stdout) if done.stdout else {}, said, int((folder / "peak").read_text()) >> 10
+    )
 
 
 def length(size: int) -> bytes:
@@ -75,15 +77,32 @@ def tagged(tag: bytes) -> bytes:
             head, size = head + bytes([size & 127 | 128]), size >> 7
         return head + bytes([size]) + body
 
-    return event_record(struct.pack("<Bd", 9, 1.7e9) + b"\x10\x01" + field(5, field(1, field(1, tag) + b"\x15\0\0\0\x3f")))
+    return event_record(
+        struct.pack("<Bd", 9, 1.7e9) + b"\x10\x01" + field(5, field(1, field(1, tag) + b"\x15\0\0\0\x3f"))
+    )
 
 
 HEAD = event_record(struct.pack("<Bd", 9, 1.7e9) + b"\x1a\x0dbrain.Event:2")
 ROW = b'{"step": %d, "loss": 0.5}\n'
 CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
-    "an event that says it has 2^60 bytes": ("events.out.tfevents.1.a", lambda: EVENTS + length(1 << 60) + b"x" * 100, 2, "damaged record"),
-    "an event that says it has 2^31 bytes": ("events.out.tfevents.1.a", lambda: EVENTS + length((1 << 31) - 1) + b"x" * 100, 1, ""),
-    "an event of 2^30 bytes that are not there": ("events.out.tfevents.1.a", lambda: EVENTS[:88] + length(1 << 30) + EVENTS[88:], 2, "damaged record"),
+    "an event that says it has 2^60 bytes": (
+        "events.out.tfevents.1.a",
+        lambda: EVENTS + length(1 << 60) + b"x" * 100,
+        2,
+        "damaged record",
+    ),
+    "an event that says it has 2^31 bytes": (
+        "events.out.tfevents.1.a",
+        lambda: EVENTS + length((1 << 31) - 1) + b"x" * 100,
+        1,
+        "",
+    ),
+    "an event of 2^30 bytes that are not there": (
+        "events.out.tfevents.1.a",
+        lambda: EVENTS[:88] + length(1 << 30) + EVENTS[88:],
+        2,
+        "damaged record",
+    ),
     "tags of a megabyte": (
         "events.out.tfevents.1.a",
         lambda: HEAD + b"".join(tagged(b"%d" % one + b"t" * (1 << 20)) for one in range(30)),
@@ -108,9 +127,24 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
         2,
         "a name of 31,457,280 characters",
     ),
-    "a text of thirty megabytes": ("log.jsonl", lambda: b'{"step": 1, "loss": 0.5, "text": "%s"}\n' % (b"t" * (30 << 20)) + ROW % 2 + ROW % 3, 0, ""),
-    "a row nested 100,000 deep": ("log.jsonl", lambda: ROW % 1 + b'{"a": ' * 100_000 + b"1" + b"}" * 100_000 + b"\n" + ROW % 2, 0, ""),
-    "a number of two million digits": ("log.jsonl", lambda: ROW % 1 + b'{"step": 2, "loss": ' + b"9" * 2_000_000 + b"}\n" + ROW % 3, 0, ""),
+    "a text of thirty megabytes": (
+        "log.jsonl",
+        lambda: b'{"step": 1, "loss": 0.5, "text": "%s"}\n' % (b"t" * (30 << 20)) + ROW % 2 + ROW % 3,
+        0,
+        "",
+    ),
+    "a row nested 100,000 deep": (
+        "log.jsonl",
+        lambda: ROW % 1 + b'{"a": ' * 100_000 + b"1" + b"}" * 100_000 + b"\n" + ROW % 2,
+        0,
+        "",
+    ),
+    "a number of two million digits": (
+        "log.jsonl",
+        lambda: ROW % 1 + b'{"step": 2, "loss": ' + b"9" * 2_000_000 + b"}\n" + ROW % 3,
+        0,
+        "",
+    ),
     "entries nested half a million deep": (
         "trainer_state.json",
         lambda: b'{"log_history": [' + b'{"a": ' * 500_000 + b"1" + b"}" * 500_000 + b"]}",
@@ -119,7 +153,11 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
     ),
     "damage before half a million spaces": (
         "trainer_state.json",
-        lambda: b'{"log_history": [{"step": 1, "loss": 0.@}' + b" " * 500_000 + b'x, {"step": 2, "loss": 0.5}, {"step": 3, "loss": 0.5}]}',
+        lambda: (
+            b'{"log_history": [{"step": 1, "loss": 0.@}'
+            + b" " * 500_000
+            + b'x, {"step": 2, "loss": 0.5}, {"step": 3, "loss": 0.5}]}'
+        ),
         2,
         "1 damaged entry",
     ),
@@ -128,13 +166,31 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
     "a table of a million bars": ("train.log", lambda: (b"| " * 400_000 + b"\n") * 2, 2, "no metrics found"),
     "a bar, a name and dashes before half a million spaces": (
         "train.log",
-        lambda: b"".join(begun + b" " * 500_000 + b"x\n" for begun in (b"|", b"a/b", b"a/b: 1", b"|" + b"-" * 500_000)) + b"{'loss': 0.5, 'reward': 0.1}\n" * 3,
+        lambda: (
+            b"".join(begun + b" " * 500_000 + b"x\n" for begun in (b"|", b"a/b", b"a/b: 1", b"|" + b"-" * 500_000))
+            + b"{'loss': 0.5, 'reward': 0.1}\n" * 3
+        ),
         2,
         '"loss"',
     ),
-    "a quote that never ends": ("a.csv", lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000, 2, "a quote behind line 2 is not closed"),
-    "a row of ten million cells": ("a.csv", lambda: b"step,loss\n1,0.5\n2," + b"1,2," * 5_000_000 + b"\n3,0.5\n", 2, "1 line passed over, longer than 4 MiB"),
-    "a quote before ten million cells": ("a.csv", lambda: b'step,loss\n1,0.5\n2,"' + b"1,2," * 5_000_000 + b"\n3,0.5\n", 2, "1 line passed over"),
+    "a quote that never ends": (
+        "a.csv",
+        lambda: b'step,loss\n1,0.5\n"' + b"1,2\n" * 200_000,
+        2,
+        "a quote behind line 2 is not closed",
+    ),
+    "a row of ten million cells": (
+        "a.csv",
+        lambda: b"step,loss\n1,0.5\n2," + b"1,2," * 5_000_000 + b"\n3,0.5\n",
+        2,
+        "1 line passed over, longer than 4 MiB",
+    ),
+    "a quote before ten million cells": (
+        "a.csv",
+        lambda: b'step,loss\n1,0.5\n2,"' + b"1,2," * 5_000_000 + b"\n3,0.5\n",
+        2,
+        "1 line passed over",
+    ),
     "half a million cells above short rows": (
         "a.csv",
         lambda: b"step,loss\n1" + b"," * 500_000 + b"\n" + b"".join(b"%d,0.5\n" % step for step in range(2, 100_000)),
@@ -147,8 +203,18 @@ CASES: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
         2,
         "500,000 lines passed over",
     ),
-    "a header of ten million names": ("a.csv", lambda: b"step" + b",a" * 10_000_000 + b"\n1,0.5\n", 2, "the first line is longer than 4 MiB"),
-    "a wandb record of 200 MB": ("run-a.wandb", lambda: wandb_log([b"\x08\x01\x12" + b"\xff" * (200 << 20)]), 2, "damaged from byte 67,108,864"),
+    "a header of ten million names": (
+        "a.csv",
+        lambda: b"step" + b",a" * 10_000_000 + b"\n1,0.5\n",
+        2,
+        "the first line is longer than 4 MiB",
+    ),
+    "a wandb record of 200 MB": (
+        "run-a.wandb",
+        lambda: wandb_log([b"\x08\x01\x12" + b"\xff" * (200 << 20)]),
+        2,
+        "damaged from byte 67,108,864",
+    ),
 }
 
 
@@ -173,11 +239,15 @@ def test_a_model_card_of_nothing_but_empty_lines_is_passed_by(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("file", "raw"),
     [
-        ("events.out.tfevents.1.a", EVENTS), ("run-a.wandb", (FIXTURES / "wandb" / "run-grpo-old-nan.wandb").read_bytes()), ("log.jsonl", ROW % 1 + ROW % 2),
-        ("train.log", b"{'loss': 0.5, 'reward': 0.1, 'epoch': 0.1}\n" * 3), ("a.csv", b"step,loss\n1,0.5\n"), ("project.db", b"SQLite format 3\0"),
+        ("events.out.tfevents.1.a", EVENTS),
+        ("run-a.wandb", (FIXTURES / "wandb" / "run-grpo-old-nan.wandb").read_bytes()),
+        ("log.jsonl", ROW % 1 + ROW % 2),
+        ("train.log", b"{'loss': 0.5, 'reward': 0.1, 'epoch': 0.1}\n" * 3),
+        ("a.csv", b"step,loss\n1,0.5\n"),
+        ("project.db", b"SQLite format 3\0"),
         ("trainer_state.json", (FIXTURES / "trainer_state" / "ppo-nan" / "trainer_state.json").read_bytes()[:9000]),
     ],
-)  # fmt: skip
+)
 def test_a_sparse_file_of_100_gb_costs_what_is_written_in_it(file: str, raw: bytes, tmp_path: Path) -> None:
     path = tmp_path / file
     path.write_bytes(raw)
@@ -231,10 +301,23 @@ def test_a_run_that_may_not_be_read_does_not_hide_the_others(tmp_path: Path) -> 
         (runs / name).mkdir(parents=True)
         (runs / name / "log.jsonl").write_bytes(ROW % 1 + ROW % 2)
     (runs / "closed").chmod(0)
-    demote = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
-    if demote and (not shutil.which("setpriv") or not subprocess.run([*demote, "ls", str(runs / "closed")], capture_output=True, check=False).returncode):
+    demote = (
+        []
+        if os.geteuid()
+        else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    )
+    if demote and (
+        not shutil.which("setpriv")
+        or not subprocess.run([*demote, "ls", str(runs / "closed")], capture_output=True, check=False).returncode
+    ):
         pytest.skip("this process cannot give up its rights")
-    done = subprocess.run([*demote, sys.executable, "-m", "rlhealth", "check", str(runs), "-f", "json"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*demote, sys.executable, "-m", "rlhealth", "check", str(runs), "-f", "json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     (runs / "closed").chmod(0o755)
     report = json.loads(done.stdout)
     assert [one["run"] for one in report["runs"]] == ["open"]
@@ -257,14 +340,18 @@ def test_a_run_that_may_not_be_read_does_not_hide_the_others(tmp_path: Path) -> 
         b"\xff\xfe".decode("utf-8", "surrogateescape"),
     ],
 )
-def test_names_that_would_act_on_the_terminal_are_shown_and_do_nothing(name: str, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_names_that_would_act_on_the_terminal_are_shown_and_do_nothing(
+    name: str, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
     run = tmp_path / "runs" / name
     run.mkdir(parents=True)
     (run / "log.jsonl").write_bytes(b"".join(ROW % step for step in range(1, 9)))
     for format in ("terminal", "json"):
         done = cli("check", tmp_path / "runs", "-f", format, "--all", "--color", "never")
         assert done.returncode in (0, 2)
-        assert {one for one in done.stdout + done.stderr if not one.isprintable() and one not in "\n\u202f\u00a0"} == set()
+        assert {
+            one for one in done.stdout + done.stderr if not one.isprintable() and one not in "\n\u202f\u00a0"
+        } == set()
         assert "internal error" not in done.stderr
 
 
@@ -294,7 +381,9 @@ def test_a_rule_file_cannot_execute_or_explode(name: str, tmp_path: Path) -> Non
 
 
 def test_a_message_cannot_ask_for_a_gigabyte_or_reach_into_objects(tmp_path: Path) -> None:
-    (tmp_path / "log.jsonl").write_bytes(b"".join(b'{"step": %d, "kl": 900.0, "reward": 1.0, "loss": 0.1}\n' % step for step in range(1, 40)))
+    (tmp_path / "log.jsonl").write_bytes(
+        b"".join(b'{"step": %d, "kl": 900.0, "reward": 1.0, "loss": 0.1}\n' % step for step in range(1, 40))
+    )
     rule = """
 id: mine
 family: kl-high

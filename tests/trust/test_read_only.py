@@ -19,7 +19,13 @@ def snapshot(folder: Path) -> Snapshot:
     found: Snapshot = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         here = path.lstat()
-        found[str(path.relative_to(folder))] = (here.st_mode, here.st_ino, here.st_size, here.st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        found[str(path.relative_to(folder))] = (
+            here.st_mode,
+            here.st_ino,
+            here.st_size,
+            here.st_mtime_ns,
+            path.read_bytes() if path.is_file() else b"",
+        )
     return found
 
 
@@ -44,7 +50,9 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
-def test_no_command_changes_anything_below_a_run(command: tuple[str, ...], logs: Path, cli: Cli, tmp_path: Path) -> None:
+def test_no_command_changes_anything_below_a_run(
+    command: tuple[str, ...], logs: Path, cli: Cli, tmp_path: Path
+) -> None:
     before = snapshot(logs)
     done = cli(command[0], logs, *command[1:], cwd=tmp_path)
     assert "internal error" not in done.stderr, done.stderr
@@ -63,7 +71,17 @@ def test_reading_from_python_changes_nothing_either(logs: Path) -> None:
 
 def test_nothing_but_the_file_that_a_flag_names_is_written(logs: Path, cli: Cli, tmp_path: Path) -> None:
     before = snapshot(logs)
-    cli("check", logs / "runs", "-f", "json", "-o", tmp_path / "out.json", "--write-baseline", tmp_path / "known.json", cwd=tmp_path)
+    cli(
+        "check",
+        logs / "runs",
+        "-f",
+        "json",
+        "-o",
+        tmp_path / "out.json",
+        "--write-baseline",
+        tmp_path / "known.json",
+        cwd=tmp_path,
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["known.json", "out.json"]
     assert snapshot(logs) == before
 
@@ -71,5 +89,12 @@ def test_nothing_but_the_file_that_a_flag_names_is_written(logs: Path, cli: Cli,
 def test_a_home_and_a_working_folder_stay_as_they_are(logs: Path, cli: Cli, tmp_path: Path) -> None:
     for name in ("home", "here", "tmp"):
         (tmp_path / name).mkdir()
-    cli("check", logs, cwd=tmp_path / "here", HOME=str(tmp_path / "home"), TMPDIR=str(tmp_path / "tmp"), PYTHONDONTWRITEBYTECODE="1")
+    cli(
+        "check",
+        logs,
+        cwd=tmp_path / "here",
+        HOME=str(tmp_path / "home"),
+        TMPDIR=str(tmp_path / "tmp"),
+        PYTHONDONTWRITEBYTECODE="1",
+    )
     assert [path for path in tmp_path.rglob("*") if path.parent != tmp_path] == []

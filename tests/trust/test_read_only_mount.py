@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rlhealth.sources.table import IN_MEMORY
+from rlhealth.sources.rows.table import IN_MEMORY
 from tests.conftest import FIXTURES, ROOT
 
 DATABASE = FIXTURES / "everywhere" / "grpo-short" / "trackio" / "tiny-rl.db"
@@ -26,10 +26,22 @@ for place in $(cut -d" " -f2 /proc/self/mounts); do mount -o remount,bind,ro "$p
 [ -z "$2" ] || mount -t "$2" "$2" "$1" || exit 77
 shift 2; exec "$@"
 """
-CLOSED = ["unshare", *(["--map-root-user"] if os.geteuid() else []), "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"]
+CLOSED = [
+    "unshare",
+    *(["--map-root-user"] if os.geteuid() else []),
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    SCRIPT,
+    "sh",
+]
 
 
-def closed(home: Path, *words: str | Path, room: str = "", stdin: Any = subprocess.DEVNULL, **environment: str) -> subprocess.CompletedProcess[str]:
+def closed(
+    home: Path, *words: str | Path, room: str = "", stdin: Any = subprocess.DEVNULL, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The command where nothing can be written; its home and its temporary folder are `home`, which with `room` is a file system of that type that can."""
     known = {
         "PATH": os.environ["PATH"],
@@ -40,7 +52,16 @@ def closed(home: Path, *words: str | Path, room: str = "", stdin: Any = subproce
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [*CLOSED, str(home), room, sys.executable, "-m", "rlhealth", *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, env=known | environment, stdin=stdin, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=known | environment,
+        stdin=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert "internal error" not in done.stderr and "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -49,7 +70,11 @@ def closed(home: Path, *words: str | Path, room: str = "", stdin: Any = subproce
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that cannot be written where `closed` looks."""
     folder = tmp_path_factory.mktemp("home")
-    if not shutil.which("unshare") or closed(folder, "--version").returncode or closed(folder, "--version", room="tmpfs").returncode:
+    if (
+        not shutil.which("unshare")
+        or closed(folder, "--version").returncode
+        or closed(folder, "--version", room="tmpfs").returncode
+    ):
         pytest.skip("this process may not mount a file system read-only")
     return folder
 
@@ -63,7 +88,10 @@ def killed(tmp_path: Path) -> Path:
     writer = sqlite3.connect(written, isolation_level=None)
     writer.execute("PRAGMA wal_autocheckpoint = 0")
     row = json.dumps({"train/reward": 0.5, "train/global_step": 900})
-    writer.execute("INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT run_id, timestamp, run_name, 900, ? FROM metrics LIMIT 1", (row,))
+    writer.execute(
+        "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT run_id, timestamp, run_name, 900, ? FROM metrics LIMIT 1",
+        (row,),
+    )
     for suffix in ("", "-wal"):
         shutil.copy(f"{written}{suffix}", f"{there}{suffix}")
     writer.close()
@@ -74,14 +102,22 @@ def without_times(report: str) -> str:
     return re.sub(r'"seconds": [-\d.e]+', "", report)
 
 
-@pytest.mark.parametrize("place", ["runs", "tensorboard", "wandb", "trainer_state", "tables", "everywhere", "everywhere/grpo-short/trackio"])
+@pytest.mark.parametrize(
+    "place", ["runs", "tensorboard", "wandb", "trainer_state", "tables", "everywhere", "everywhere/grpo-short/trackio"]
+)
 def test_what_lies_on_a_read_only_mount_is_judged_as_anywhere(place: str, home: Path) -> None:
     """The last of them is a Trackio database in WAL mode, which SQLite alone would refuse to open there."""
     words = ["check", FIXTURES / place, "-f", "json", "--all"]
     there = closed(home, *words)
-    here = subprocess.run([sys.executable, "-m", "rlhealth", *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False)
+    here = subprocess.run(
+        [sys.executable, "-m", "rlhealth", *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert json.loads(there.stdout)["runs"]
-    assert (there.returncode, there.stderr, without_times(there.stdout)) == (here.returncode, here.stderr, without_times(here.stdout))
+    assert (there.returncode, there.stderr, without_times(there.stdout)) == (
+        here.returncode,
+        here.stderr,
+        without_times(here.stdout),
+    )
 
 
 def test_a_database_that_must_be_copied_first_says_so_and_hides_no_other_run(home: Path, killed: Path) -> None:
@@ -112,12 +148,16 @@ def test_more_on_stdin_than_memory_is_meant_for_is_refused(home: Path, tmp_path:
 
 
 def test_wandb_online_says_that_its_library_needs_a_temporary_folder(home: Path) -> None:
-    done = closed(home, "check", "--wandb", "someone/project/run", WANDB_API_KEY=NO_KEY, WANDB_BASE_URL="http://127.0.0.1:9")
+    done = closed(
+        home, "check", "--wandb", "someone/project/run", WANDB_API_KEY=NO_KEY, WANDB_BASE_URL="http://127.0.0.1:9"
+    )
     assert done.returncode == 2
     assert "wandb: no temporary folder can be written" in done.stdout and "TMPDIR" in done.stdout
 
 
-@pytest.mark.parametrize("words", [("watch", "--timeout", "1", "--interval", "0.3"), ("metrics",), ("report", "-o", "-")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("watch", "--timeout", "1", "--interval", "0.3"), ("metrics",), ("report", "-o", "-")], ids=" ".join
+)
 def test_other_commands_need_no_room_either(words: tuple[str, ...], home: Path) -> None:
     done = closed(home, words[0], FIXTURES / "everywhere", *words[1:])
     assert "reward" in done.stdout

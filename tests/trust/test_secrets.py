@@ -19,17 +19,57 @@ from tests.fuzz.framing import event_record, wandb_log
 from tests.fuzz.seeds import small_database
 
 SECRETS = {
-    "hub_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "push_to_hub_token": "hf_ZyXwVuTsRqPoNmLkJiHgFeDcBa543210", "api_key": "0123456789abcdef0123456789abcdef01234567",
-    "wandb_api_key": "local-89abcdef0123456789abcdef0123456789abcdef", "openai.key": "sk-proj-AbCdEfGhIjKlMnOpQrStUv", "password": "hunter2-secret-pw", "secret_access_key": "AKIAABCDEFGHIJKLMNOP",
-    "note": "write to alice.smith@example-lab.org", "author_email": "bob@example-lab.org", "host": "gpu-node-17.internal", "hostname": "gpu-node-18.internal", "username": "alice_smith",
-    "command": "/home/carol/train.py --flag-of-the-command-line", "database_url": "postgres://dave:pa55word-of-dave@db.internal/x", "github": "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
-    "nested": {"deep": {"auth_token": "deep-token-value-1"}}, "list_of": ["sk-ListAbCdEfGhIjKlMnOpQr"],
-}  # fmt: skip
+    "hub_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345",
+    "push_to_hub_token": "hf_ZyXwVuTsRqPoNmLkJiHgFeDcBa543210",
+    "api_key": "0123456789abcdef0123456789abcdef01234567",
+    "wandb_api_key": "local-89abcdef0123456789abcdef0123456789abcdef",
+    "openai.key": "sk-proj-AbCdEfGhIjKlMnOpQrStUv",
+    "password": "hunter2-secret-pw",
+    "secret_access_key": "AKIAABCDEFGHIJKLMNOP",
+    "note": "write to alice.smith@example-lab.org",
+    "author_email": "bob@example-lab.org",
+    "host": "gpu-node-17.internal",
+    "hostname": "gpu-node-18.internal",
+    "username": "alice_smith",
+    "command": "/home/carol/train.py --flag-of-the-command-line",
+    "database_url": "postgres://dave:pa55word-of-dave@db.internal/x",
+    "github": "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "nested": {"deep": {"auth_token": "deep-token-value-1"}},
+    "list_of": ["sk-ListAbCdEfGhIjKlMnOpQr"],
+}
 PLANTED = [
-    "hf_AbCd", "hf_ZyXw", "0123456789abcdef0123", "local-89ab", "sk-proj", "hunter2", "AKIAABCD", "alice.smith", "bob@example", "gpu-node", "alice_smith", "carol", "flag-of-the-command",
-    "pa55word", "ghp_AbCd", "deep-token", "sk-List", "environment-key", "frank@example", "frank-host", "frank_user",
-]  # fmt: skip
-ROWS = [{"train/global_step": step, "train/loss": 0.5, "train/reward": 1.0 + step % 3, "train/kl": 90.0, "train/entropy": 1.0} for step in range(1, 41)]
+    "hf_AbCd",
+    "hf_ZyXw",
+    "0123456789abcdef0123",
+    "local-89ab",
+    "sk-proj",
+    "hunter2",
+    "AKIAABCD",
+    "alice.smith",
+    "bob@example",
+    "gpu-node",
+    "alice_smith",
+    "carol",
+    "flag-of-the-command",
+    "pa55word",
+    "ghp_AbCd",
+    "deep-token",
+    "sk-List",
+    "environment-key",
+    "frank@example",
+    "frank-host",
+    "frank_user",
+]
+ROWS = [
+    {
+        "train/global_step": step,
+        "train/loss": 0.5,
+        "train/reward": 1.0 + step % 3,
+        "train/kl": 90.0,
+        "train/entropy": 1.0,
+    }
+    for step in range(1, 41)
+]
 
 
 def wandb_run(path: Path) -> Path:
@@ -60,12 +100,26 @@ def wandb_run(path: Path) -> Path:
 
 def event_run(path: Path) -> Path:
     """A run whose arguments are written as text, as transformers does."""
-    text = Summary.Value(tag="args/text_summary", tensor=TensorProto(dtype=7, string_val=[json.dumps({**SECRETS, "beta": 0.04}).encode()]))
+    text = Summary.Value(
+        tag="args/text_summary",
+        tensor=TensorProto(dtype=7, string_val=[json.dumps({**SECRETS, "beta": 0.04}).encode()]),
+    )
     text.metadata.CopyFrom(SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")))
-    events = [Event(wall_time=1.7e9, file_version="brain.Event:2"), Event(wall_time=1.7e9, summary=Summary(value=[text]))]
+    events = [
+        Event(wall_time=1.7e9, file_version="brain.Event:2"),
+        Event(wall_time=1.7e9, summary=Summary(value=[text])),
+    ]
     for row in ROWS:
-        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in row.items() if tag != "train/global_step"]
-        events.append(Event(wall_time=1.7e9 + row["train/global_step"], step=int(row["train/global_step"]), summary=Summary(value=values)))
+        values = [
+            Summary.Value(tag=tag, simple_value=value) for tag, value in row.items() if tag != "train/global_step"
+        ]
+        events.append(
+            Event(
+                wall_time=1.7e9 + row["train/global_step"],
+                step=int(row["train/global_step"]),
+                summary=Summary(value=values),
+            )
+        )
     path.write_bytes(b"".join(event_record(event.SerializeToString()) for event in events))
     return path
 
@@ -79,10 +133,20 @@ def trackio_run(path: Path) -> Path:
         (json.dumps({**SECRETS, "beta": 0.04, "_Username": "frank_user"}),),
     )
     columns = {row[1] for row in database.execute("PRAGMA table_info(alerts)")}
-    given = {"run_id": "1", "run_name": "planted", "title": "look", "text": "mail alice.smith@example-lab.org the key sk-proj-AbCdEfGhIjKlMnOpQrStUv", "level": "warn", "step": 3,
-             "timestamp": "2026-01-01T00:00:00", "alert_id": "1"}  # fmt: skip
+    given = {
+        "run_id": "1",
+        "run_name": "planted",
+        "title": "look",
+        "text": "mail alice.smith@example-lab.org the key sk-proj-AbCdEfGhIjKlMnOpQrStUv",
+        "level": "warn",
+        "step": 3,
+        "timestamp": "2026-01-01T00:00:00",
+        "alert_id": "1",
+    }
     given = {key: value for key, value in given.items() if key in columns}
-    database.execute(f"INSERT INTO alerts ({','.join(given)}) VALUES ({','.join('?' * len(given))})", list(given.values()))
+    database.execute(
+        f"INSERT INTO alerts ({','.join(given)}) VALUES ({','.join('?' * len(given))})", list(given.values())
+    )
     for row in ROWS:
         database.execute(
             "INSERT INTO metrics (run_id, run_name, step, timestamp, metrics) VALUES ('1', 'planted', ?, '2026-01-01T00:00:00', ?)",
@@ -94,7 +158,13 @@ def trackio_run(path: Path) -> Path:
 
 
 def row_log(path: Path) -> Path:
-    path.write_text("".join(json.dumps({**row, "hub_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "hostname": "gpu-node-17.internal"}) + "\n" for row in ROWS))
+    path.write_text(
+        "".join(
+            json.dumps({**row, "hub_token": "hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345", "hostname": "gpu-node-17.internal"})
+            + "\n"
+            for row in ROWS
+        )
+    )
     return path
 
 
@@ -131,6 +201,9 @@ def test_no_report_tells_a_secret_of_the_log_or_of_the_environment(kind: str, tm
     done = cli("check", path, "--all", *flags, **ENVIRONMENT)
     assert done.returncode in (0, 1), done.stderr
     told = [(tmp_path / f"report.{format}").read_text() for format in REPORTS]
-    told += [one.stdout + one.stderr for one in (done, cli("metrics", path, **ENVIRONMENT), cli("check", tmp_path / "nothing", **ENVIRONMENT))]
+    told += [
+        one.stdout + one.stderr
+        for one in (done, cli("metrics", path, **ENVIRONMENT), cli("check", tmp_path / "nothing", **ENVIRONMENT))
+    ]
     assert all(told[: len(REPORTS)])
     assert [secret for secret in PLANTED if any(secret in one for one in told)] == []

@@ -26,7 +26,11 @@ STATE = FIXTURES / "trainer_state" / "ppo-nan" / "trainer_state.json"
 
 
 def points(run: Run) -> dict[str, list[tuple[int, str]]]:
-    return {tag: [(int(step), repr(float(value))) for step, value in zip(one.steps, one.values, strict=True)] for tag, one in run.series.items() if len(one)}
+    return {
+        tag: [(int(step), repr(float(value))) for step, value in zip(one.steps, one.values, strict=True)]
+        for tag, one in run.series.items()
+        if len(one)
+    }
 
 
 def polled(path: Path) -> Run:
@@ -53,7 +57,9 @@ def test_two_readers_of_a_growing_run_end_with_the_same(source: Path, tmp_path: 
 
 @pytest.mark.parametrize("how", ["in place", "replaced"])
 @pytest.mark.parametrize("source", [EVENTS, WANDB], ids=["events", "wandb"])
-def test_a_run_that_is_written_anew_in_the_same_file_replaces_the_old_one(source: Path, how: str, tmp_path: Path) -> None:
+def test_a_run_that_is_written_anew_in_the_same_file_replaces_the_old_one(
+    source: Path, how: str, tmp_path: Path
+) -> None:
     path = tmp_path / source.name
     raw = source.read_bytes()
     path.write_bytes(raw)
@@ -110,14 +116,21 @@ def locked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Pat
     """A Trackio database that another process holds locked, in the middle of a transaction."""
     path = tmp_path / "project.db"
     small_database(path, 6)
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path), request.param], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), request.param],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None and process.stdout.readline() == "locked\n"
     yield path, process
     process.kill()
     process.wait()
 
 
-def test_a_database_that_its_writer_holds_locked_is_read_as_it_was_committed(locked: tuple[Path, subprocess.Popen[str]]) -> None:
+def test_a_database_that_its_writer_holds_locked_is_read_as_it_was_committed(
+    locked: tuple[Path, subprocess.Popen[str]],
+) -> None:
     path, process = locked
     reader = next(one for one in find_readers(str(path)) if one.run.name != "a")
     reader.poll()
@@ -150,9 +163,15 @@ def test_a_run_that_is_deleted_while_it_is_followed_keeps_what_was_read(source: 
 def test_a_folder_that_is_deleted_and_made_again_all_the_time_never_gives_a_traceback(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     process = subprocess.Popen(
-        [sys.executable, "-c", "import shutil, sys\nwhile True:\n shutil.copytree(sys.argv[1], sys.argv[2])\n shutil.rmtree(sys.argv[2])", str(FIXTURES / "runs"), str(folder)],
+        [
+            sys.executable,
+            "-c",
+            "import shutil, sys\nwhile True:\n shutil.copytree(sys.argv[1], sys.argv[2])\n shutil.rmtree(sys.argv[2])",
+            str(FIXTURES / "runs"),
+            str(folder),
+        ],
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     try:
         for _ in range(60):
             try:
@@ -170,11 +189,29 @@ def test_two_watches_of_one_run_tell_the_same_and_disturb_nobody(tmp_path: Path)
     folder = tmp_path / "run"
     shutil.copytree(FIXTURES / "runs" / "lr-jump", folder)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    command = [sys.executable, "-m", "rlhealth", "watch", str(folder), "--interval", "0.2", "--timeout", "2", "-f", "json"]
-    both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    command = [
+        sys.executable,
+        "-m",
+        "rlhealth",
+        "watch",
+        str(folder),
+        "--interval",
+        "0.2",
+        "--timeout",
+        "2",
+        "-f",
+        "json",
+    ]
+    both = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+    ]
     said = [process.communicate(timeout=60) for process in both]
     reports = [json.loads(out[out.index('{\n "schema": "rlhealth.report/1"') :]) for out, _ in said]
-    assert [one["rule"] for one in reports[0]["runs"][0]["findings"]] == [one["rule"] for one in reports[1]["runs"][0]["findings"]] != []
+    assert (
+        [one["rule"] for one in reports[0]["runs"][0]["findings"]]
+        == [one["rule"] for one in reports[1]["runs"][0]["findings"]]
+        != []
+    )
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -199,9 +236,17 @@ def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp
         f"{sys.executable} {tell} $HOME '; touch owned'",
     ]
     subprocess.run(
-        command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}, capture_output=True, timeout=60, check=False
+        command,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
+        capture_output=True,
+        timeout=60,
+        check=False,
     )
     told = [json.loads(line) for line in (tmp_path / "told.jsonl").read_text().splitlines()]
     assert told
-    assert all(words == ["$HOME", "; touch owned"] and "touch owned" in run and environment == run for words, run, environment in told)
+    assert all(
+        words == ["$HOME", "; touch owned"] and "touch owned" in run and environment == run
+        for words, run, environment in told
+    )
     assert not (tmp_path / "owned").exists()

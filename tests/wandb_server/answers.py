@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def _run(server: WandbServer, given: Mapping[str, Any], inner: Callable[[HostedRun], Any]) -> dict[str, Any]:
-    if (str(given.get("entity") or given.get("entityName")), str(given.get("project") or given.get("projectName"))) not in server.projects:
+    if (
+        str(given.get("entity") or given.get("entityName")),
+        str(given.get("project") or given.get("projectName")),
+    ) not in server.projects:
         return {"project": None}
     run = server.run_of(given)
     return {"project": {"run": None if run is None else inner(run)}}
@@ -21,8 +24,16 @@ def _run(server: WandbServer, given: Mapping[str, Any], inner: Callable[[HostedR
 
 def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
-        urls = [f"{server.url}/parquet/{given['entity']}/{given['project']}/{run.id}/{part}" for part in range(len(run.parquet))]
-        return {"parquetHistory": {"parquetUrls": urls, "liveData": [{"_step": row["_step"]} for row in run.rows[run.parquet_rows :]]}}
+        urls = [
+            f"{server.url}/parquet/{given['entity']}/{given['project']}/{run.id}/{part}"
+            for part in range(len(run.parquet))
+        ]
+        return {
+            "parquetHistory": {
+                "parquetUrls": urls,
+                "liveData": [{"_step": row["_step"]} for row in run.rows[run.parquet_rows :]],
+            }
+        }
 
     return _run(server, given, inner)
 
@@ -31,11 +42,20 @@ def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
         url = f"{server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
         node = {
-            "id": "RmlsZQ==", "name": "requirements.txt", "url": url, "directUrl": url, "sizeBytes": len(run.requirements), "mimetype": "text/plain",
-            "updatedAt": run.created, "md5": "",
-        }  # fmt: skip
+            "id": "RmlsZQ==",
+            "name": "requirements.txt",
+            "url": url,
+            "directUrl": url,
+            "sizeBytes": len(run.requirements),
+            "mimetype": "text/plain",
+            "updatedAt": run.created,
+            "md5": "",
+        }
         edges = [{"node": node, "cursor": "1"}] if run.requirements else []
-        return {"fileCount": len(edges), "files": {"edges": edges, "pageInfo": {"endCursor": "1", "hasNextPage": False}}}
+        return {
+            "fileCount": len(edges),
+            "files": {"edges": edges, "pageInfo": {"endCursor": "1", "hasNextPage": False}},
+        }
 
     return _run(server, given, inner)
 
@@ -54,7 +74,11 @@ def _sampled(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     spec = json.loads(given["spec"])
 
     def inner(run: HostedRun) -> dict[str, Any]:
-        rows = [row for row in run.rows if spec["minStep"] <= row["_step"] <= spec["maxStep"] and all(key in row for key in spec["keys"])]
+        rows = [
+            row
+            for row in run.rows
+            if spec["minStep"] <= row["_step"] <= spec["maxStep"] and all(key in row for key in spec["keys"])
+        ]
         server.rows_sent += len(rows)
         return {"sampledHistory": [[{key: row[key] for key in spec["keys"]} for row in rows[: spec["samples"]]]]}
 
@@ -69,7 +93,10 @@ def _runs(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     runs = [run for run in found.values() if "state" not in filters or run.state == filters["state"]]
     runs.sort(key=lambda run: run.created, reverse=str(given.get("order", "")).startswith("-"))
     start, size = int(given.get("cursor") or 0), int(given.get("perPage") or 50)
-    edges = [{"node": run.facts(given["project"]), "cursor": str(start + i + 1)} for i, run in enumerate(runs[start : start + size])]
+    edges = [
+        {"node": run.facts(given["project"]), "cursor": str(start + i + 1)}
+        for i, run in enumerate(runs[start : start + size])
+    ]
     more = start + size < len(runs)
     page = {"edges": edges, "pageInfo": {"endCursor": str(start + len(edges)), "hasNextPage": more}}
     return {"project": {"internalId": "77", "runCount": len(runs), "readOnly": False, "runs": page}}
@@ -90,7 +117,15 @@ def _alert(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     return {"notifyScriptableRunAlert": {"success": run is not None}}
 
 
-_VIEWER = {"id": "VXNlcjox", "entity": "ada", "username": "ada", "email": "ada@example.org", "admin": False, "flags": "{}", "teams": {"edges": []}}
+_VIEWER = {
+    "id": "VXNlcjox",
+    "entity": "ada",
+    "username": "ada",
+    "email": "ada@example.org",
+    "admin": False,
+    "flags": "{}",
+    "teams": {"edges": []},
+}
 ANSWERS: dict[str, Callable[[WandbServer, Mapping[str, Any]], dict[str, Any]]] = {
     "Viewer": lambda server, given: {"viewer": _VIEWER},
     "GetViewer": lambda server, given: {"viewer": _VIEWER},

@@ -25,12 +25,16 @@ class Fault:
 
 def status(code: int, message: str = "", headers: Mapping[str, str] | None = None) -> Answer:
     """An error status with a GraphQL error as its body."""
-    return lambda exchange: exchange.reply(code, json.dumps({"errors": [{"message": message or f"status {code}"}]}), headers=headers)
+    return lambda exchange: exchange.reply(
+        code, json.dumps({"errors": [{"message": message or f"status {code}"}]}), headers=headers
+    )
 
 
 def html(code: int = 200) -> Answer:
     """A page where JSON was expected: a proxy's login page, a captive portal."""
-    return lambda exchange: exchange.reply(code, "<!DOCTYPE html><html><body>Please sign in</body></html>", kind="text/html")
+    return lambda exchange: exchange.reply(
+        code, "<!DOCTYPE html><html><body>Please sign in</body></html>", kind="text/html"
+    )
 
 
 def half_a_body(exchange: Exchange) -> None:

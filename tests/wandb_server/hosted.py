@@ -40,7 +40,14 @@ class HostedRun:
     def log(self, **metrics: Any) -> None:
         """Adds one row at the next `_step`; `__` in a name stands for a slash."""
         row = {name.replace("__", "/"): value for name, value in metrics.items()}
-        self.rows.append({"_step": self.last_step + 1, "_timestamp": 1.7e9 + self.last_step + 1, "_runtime": float(self.last_step + 1), **row})
+        self.rows.append(
+            {
+                "_step": self.last_step + 1,
+                "_timestamp": 1.7e9 + self.last_step + 1,
+                "_runtime": float(self.last_step + 1),
+                **row,
+            }
+        )
 
     def keys(self) -> dict[str, Any]:
         if self._counted[0] != len(self.rows):
@@ -51,9 +58,25 @@ class HostedRun:
     def facts(self, project: str) -> dict[str, Any]:
         beat = self.heartbeat or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.7e9 + self.last_step + self.stopped))
         return {
-            "id": f"UnVuOnYxOn{self.id}", "projectId": "77", "tags": [], "name": self.id, "displayName": self.name, "sweepName": None, "state": self.state,
-            "config": json.dumps({name: {"value": value} for name, value in self.config.items()}), "group": None, "jobType": None, "commit": None,
-            "readOnly": False, "createdAt": self.created, "heartbeatAt": beat, "description": None, "notes": None, "systemMetrics": "{}",
-            "summaryMetrics": json.dumps(self.summary), "historyLineCount": len(self.rows) + self.more_counted, "user": {"name": "Ada", "username": "ada"},
+            "id": f"UnVuOnYxOn{self.id}",
+            "projectId": "77",
+            "tags": [],
+            "name": self.id,
+            "displayName": self.name,
+            "sweepName": None,
+            "state": self.state,
+            "config": json.dumps({name: {"value": value} for name, value in self.config.items()}),
+            "group": None,
+            "jobType": None,
+            "commit": None,
+            "readOnly": False,
+            "createdAt": self.created,
+            "heartbeatAt": beat,
+            "description": None,
+            "notes": None,
+            "systemMetrics": "{}",
+            "summaryMetrics": json.dumps(self.summary),
+            "historyLineCount": len(self.rows) + self.more_counted,
+            "user": {"name": "Ada", "username": "ada"},
             "historyKeys": self.keys(),
-        }  # fmt: skip
+        }

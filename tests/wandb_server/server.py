@@ -166,7 +166,15 @@ class Exchange(BaseHTTPRequestHandler):
         if with_body:
             self.wfile.write(part)
 
-    def reply(self, status: int, text: str, *, kind: str = "application/json", headers: Mapping[str, str] | None = None, cut: int | None = None) -> None:
+    def reply(
+        self,
+        status: int,
+        text: str,
+        *,
+        kind: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        cut: int | None = None,
+    ) -> None:
         """Sends one answer; with `cut`, so many bytes of it and then the connection is dropped."""
         body = text.encode()
         try:

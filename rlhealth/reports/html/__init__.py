@@ -7,12 +7,12 @@ import hashlib
 from importlib.resources import files
 
 from rlhealth import __version__
-from rlhealth.findings import RunVerdict, Verdict, counts
 from rlhealth.reports import Look, words
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge, body, facts
 from rlhealth.reports.html.table import table
 from rlhealth.reports.stories import worst_first
+from rlhealth.verdict.findings import RunVerdict, Verdict, counts
 
 _CURVES = 450_000  # characters that all small charts of a page may take together
 _PER_BUCKET = 13  # characters: two points of a path
@@ -35,22 +35,41 @@ def render(verdict: Verdict, look: Look) -> str:
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     title = f"{SIGNS[verdict.verdict]} {runs[0].name if len(runs) == 1 else words.plural(len(runs), 'run')}: {verdict.verdict} · rlhealth"
     head = el(
-        "head", el("meta", charset="utf-8"), el("meta", http_equiv="Content-Security-Policy", content=policy), el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"), el("title", title), el("style", style),
-    )  # fmt: skip
-    page = el("html", head, el("body", _top(), el("main", main, id="main"), _foot(verdict), el("script", script)), lang="en")
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", title),
+        el("style", style),
+    )
+    page = el(
+        "html", head, el("body", _top(), el("main", main, id="main"), _foot(verdict), el("script", script)), lang="en"
+    )
     return f"<!doctype html>\n{page}\n"
 
 
 def _top() -> Html:
     theme = el("button", "◐", type="button", id="theme", aria_label="Dark or light", title="Dark or light")
-    return el("header", el("a", "Skip to the verdict", href="#main", class_="hidden skip"), el("span", "rlhealth", class_="brand"), theme, class_="top")
+    return el(
+        "header",
+        el("a", "Skip to the verdict", href="#main", class_="hidden skip"),
+        el("span", "rlhealth", class_="brand"),
+        theme,
+        class_="top",
+    )
 
 
 def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int) -> Html:
     if not runs:
         said = [
-            el("section", el("h3", badge("unknown", "unreadable"), " ", error.message), el("p", error.hint), class_="story unknown") for error in verdict.errors
+            el(
+                "section",
+                el("h3", badge("unknown", "unreadable"), " ", error.message),
+                el("p", error.hint),
+                class_="story unknown",
+            )
+            for error in verdict.errors
         ]
         return join(el("h1", "No run could be read"), *said)
     run = runs[0]
@@ -64,8 +83,19 @@ def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int) -> Html:
     )
 
 
-def _several(verdict: Verdict, runs: list[RunVerdict], told: list[RunVerdict], keys: dict[int, str], buckets: int, vitals_only: bool) -> Html:
-    found = [badge(word if word in SIGNS else "unknown", f"{count} {word}") for word in _ORDER if (count := counts(verdict)[word])]
+def _several(
+    verdict: Verdict,
+    runs: list[RunVerdict],
+    told: list[RunVerdict],
+    keys: dict[int, str],
+    buckets: int,
+    vitals_only: bool,
+) -> Html:
+    found = [
+        badge(word if word in SIGNS else "unknown", f"{count} {word}")
+        for word in _ORDER
+        if (count := counts(verdict)[word])
+    ]
     shown = {id(run) for run in told}
     sections = [
         el(
@@ -78,7 +108,9 @@ def _several(verdict: Verdict, runs: list[RunVerdict], told: list[RunVerdict], k
             open=run.verdict != "healthy" and number == 0,
         )
         if id(run) in shown
-        else el("details", el("summary", el("h2", run.name), badge(run.verdict)), facts(run), id=keys[id(run)], class_="run")
+        else el(
+            "details", el("summary", el("h2", run.name), badge(run.verdict)), facts(run), id=keys[id(run)], class_="run"
+        )
         for number, run in enumerate(runs)
     ]
     title = words.plural(len(runs) + len(verdict.errors), "run")
@@ -91,5 +123,7 @@ def _several(verdict: Verdict, runs: list[RunVerdict], told: list[RunVerdict], k
 
 
 def _foot(verdict: Verdict) -> Html:
-    unmet = [el("p", f"{run.name}: required rule could not look: {name}", class_="problem") for run, name in verdict.unmet]
+    unmet = [
+        el("p", f"{run.name}: required rule could not look: {name}", class_="problem") for run, name in verdict.unmet
+    ]
     return el("footer", *unmet, el("p", words.closing(verdict)), el("p", f"rlhealth {__version__}", class_="version"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.findings import Finding
 from rlhealth.reports import words
 from rlhealth.reports.html.curve import Scale, breaks, path, scale_of, thinned
 from rlhealth.reports.html.levels import Level
 from rlhealth.reports.html.markup import Html, el
 from rlhealth.reports.stories import logarithmic
+from rlhealth.verdict.findings import Finding
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -37,7 +37,9 @@ class Marks:
     usual: tuple[float, float] | None = None
 
 
-def chart(metric: Metric, span: Span, marks: Marks = Marks(), *, buckets: int, tall: int = 1000, focus: bool = False) -> Html:
+def chart(
+    metric: Metric, span: Span, marks: Marks = Marks(), *, buckets: int, tall: int = 1000, focus: bool = False
+) -> Html:
     """One metric over the run's steps; with `focus` it has a scale and answers to the keyboard."""
     steps, values = metric.steps, metric.values
     scale = scale_of(values, tall, log=logarithmic(metric), also=marks.level.value if marks.level else None)
@@ -49,10 +51,18 @@ def chart(metric: Metric, span: Span, marks: Marks = Marks(), *, buckets: int, t
         el("path", class_="line", d=Html(path(steps[kept], values[kept], scale, first))),
         _gaps(breaks(steps, values, first), tall),
         el("path", class_="onset", d=Html(f"M{marks.onset - first} 0V{tall}")) if marks.onset is not None else None,
-        viewBox=f"0 0 {wide} {tall}", preserveAspectRatio="none", role="img", aria_label=spoken(metric, marks), tabindex="0" if focus else None,
-        data_first=first, data_low=repr(scale.low), data_high=repr(scale.high), data_log=scale.log,
-        data_least=f"{scale.height(scale.least):.0f}" if scale.log else None, data_percent=metric.unit == "fraction",
-    )  # fmt: skip
+        viewBox=f"0 0 {wide} {tall}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=spoken(metric, marks),
+        tabindex="0" if focus else None,
+        data_first=first,
+        data_low=repr(scale.low),
+        data_high=repr(scale.high),
+        data_log=scale.log,
+        data_least=f"{scale.height(scale.least):.0f}" if scale.log else None,
+        data_percent=metric.unit == "fraction",
+    )
     return el("div", drawn, *(_words(metric, marks, scale) if focus else ()), class_="chart")
 
 
@@ -60,11 +70,27 @@ def _behind(marks: Marks, scale: Scale, first: int, wide: int) -> list[Html]:
     parts: list[Html] = []
     if marks.usual is not None:
         high, low = scale.height(marks.usual[1]), scale.height(marks.usual[0])
-        parts.append(el("rect", class_="usual", x=0, y=f"{high:.0f}", width=wide, height=f"{max(low - high, scale.tall / 60):.0f}"))
+        parts.append(
+            el(
+                "rect",
+                class_="usual",
+                x=0,
+                y=f"{high:.0f}",
+                width=wide,
+                height=f"{max(low - high, scale.tall / 60):.0f}",
+            )
+        )
     for one in marks.findings:
         stretches = [(part.first_step, part.last_step) for part in one.episodes] or [(one.first_step, one.last_step)]
         parts += [
-            el("rect", class_=f"episode {one.severity}", x=start - first, y=0, width=max(end - start, wide // 200), height=scale.tall)
+            el(
+                "rect",
+                class_=f"episode {one.severity}",
+                x=start - first,
+                y=0,
+                width=max(end - start, wide // 200),
+                height=scale.tall,
+            )
             for start, end in stretches[:40]
         ]
     if marks.level is not None and _visible(marks.level, scale):
@@ -102,10 +128,23 @@ def _words(metric: Metric, marks: Marks, scale: Scale) -> list[Html]:
     if marks.level is not None:
         said = f"limit {words.number(marks.level.value, metric.unit)}"
         if _visible(marks.level, scale):
-            parts.append(el("span", said, class_="limit-label", style=f"top:{_share(scale, marks.level.value):.1f}%", aria_hidden="true"))
+            parts.append(
+                el(
+                    "span",
+                    said,
+                    class_="limit-label",
+                    style=f"top:{_share(scale, marks.level.value):.1f}%",
+                    aria_hidden="true",
+                )
+            )
         else:
             parts.append(
-                el("span", f"{said} ({'above' if marks.level.value > scale.high else 'below'} this chart)", class_="limit-label outside", aria_hidden="true")
+                el(
+                    "span",
+                    f"{said} ({'above' if marks.level.value > scale.high else 'below'} this chart)",
+                    class_="limit-label outside",
+                    aria_hidden="true",
+                )
             )
     broken = len(metric) - len(finite)
     if broken:
@@ -132,10 +171,15 @@ def spoken(metric: Metric, marks: Marks) -> str:
     finite = metric.values[np.isfinite(metric.values)]
     if not len(finite):
         return f"{metric.name}: no finite value in {words.plural(len(metric), 'point')}"
-    first, last, low, high = (words.measured(float(one), metric.unit) for one in (finite[0], finite[-1], finite.min(), finite.max()))
+    first, last, low, high = (
+        words.measured(float(one), metric.unit) for one in (finite[0], finite[-1], finite.min(), finite.max())
+    )
     said = f"{metric.name} over steps {int(metric.steps[0])} to {int(metric.steps[-1])}: from {first} to {last}, between {low} and {high}"
     broken = len(metric) - len(finite)
-    found = "".join(f"; {one.severity} {one.rule} {words.since(one.first_step, active=one.active, last_step=one.last_step)}" for one in marks.findings)
+    found = "".join(
+        f"; {one.severity} {one.rule} {words.since(one.first_step, active=one.active, last_step=one.last_step)}"
+        for one in marks.findings
+    )
     limit = f"; limit {words.number(marks.level.value, metric.unit)}" if marks.level else ""
     return (said + (f"; {broken} not finite" if broken else "") + limit + found).replace(words.THIN, "")
 
@@ -143,9 +187,15 @@ def spoken(metric: Metric, marks: Marks) -> str:
 def axis(span: Span, onset: int | None = None, said: str = "", tone: str = "") -> Html:
     """The steps below one or more charts, and where the onset lies."""
     share = 100 * (onset - span[0]) / max(1, span[1] - span[0]) if onset is not None else 50.0
-    ends = [el("span", words.grouped(step), class_=side) for step, side, near in ((span[0], "from", share < 8), (span[1], "to", share > 92)) if not near]
+    ends = [
+        el("span", words.grouped(step), class_=side)
+        for step, side, near in ((span[0], "from", share < 8), (span[1], "to", share > 92))
+        if not near
+    ]
     if onset is None:
         return el("div", *ends, class_="axis")
     sign = el("b", "▲", class_=f"mark {tone}", style=f"left:{share:.2f}%", aria_hidden="true")
-    label = el("span", said, class_="said", style=f"left:{share:.2f}%;transform:translateX(-{share:.2f}%)")  # never beyond either end
+    label = el(
+        "span", said, class_="said", style=f"left:{share:.2f}%;transform:translateX(-{share:.2f}%)"
+    )  # never beyond either end
     return el("div", *ends, sign, label, class_="axis")

@@ -35,7 +35,9 @@ class Scale:
             shown = np.log10(np.maximum(shown, self.least))
         low, high = self._ends
         with np.errstate(over="ignore"):
-            share = (shown / 2 - low / 2) / (high / 2 - low / 2)  # halves: the distance of two finite numbers need not be finite
+            share = (shown / 2 - low / 2) / (
+                high / 2 - low / 2
+            )  # halves: the distance of two finite numbers need not be finite
         return np.where(finite, np.round(self.tall * (1 - np.clip(share, -0.5, 1.5))), np.nan)
 
     def height(self, value: float) -> float:

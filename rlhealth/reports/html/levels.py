@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.findings import Finding
+from rlhealth.verdict.findings import Finding
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric

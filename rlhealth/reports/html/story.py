@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.findings import Finding, RunVerdict
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
 from rlhealth.reports.stories import notes, stories, telling
+from rlhealth.verdict.findings import Finding, RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -21,9 +21,12 @@ _EVIDENCE = 500  # buckets of an evidence chart: two a pixel on a wide screen
 _STORIES = 40
 
 _LEGEND = el(
-    "p", el("span", "usual before it began", class_="key usual-key"), el("span", "where the rule held", class_="key episode-key"), el("span", "limit", class_="key limit-key"),
+    "p",
+    el("span", "usual before it began", class_="key usual-key"),
+    el("span", "where the rule held", class_="key episode-key"),
+    el("span", "limit", class_="key limit-key"),
     class_="legend",
-)  # fmt: skip
+)
 
 
 def badge(verdict: str, said: str = "") -> Html:
@@ -36,11 +39,17 @@ def facts(run: RunVerdict) -> Html:
     span = words.span_of(run)
     version = run.translation.version or ""
     said = (
-        f"{run.translation.title} {version}".strip(), words.tracker(run.run.place.kind), words.plural(span[1], "step") if span else "no steps",
-        words.duration(words.wall_time(run)), run.state if run.state != "unknown" else "",
-    )  # fmt: skip
+        f"{run.translation.title} {version}".strip(),
+        words.tracker(run.run.place.kind),
+        words.plural(span[1], "step") if span else "no steps",
+        words.duration(words.wall_time(run)),
+        run.state if run.state != "unknown" else "",
+    )
     return el(
-        "p", *(el("span", one) for one in said if one), el("span", el("code", run.run.place.location)) if run.run.place.location else None, class_="facts"
+        "p",
+        *(el("span", one) for one in said if one),
+        el("span", el("code", run.run.place.location)) if run.run.place.location else None,
+        class_="facts",
     )
 
 
@@ -53,10 +62,14 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool) -> Html:
     for number, (cause, following) in enumerate(told[:_STORIES]):
         parts.append(_story(run, cause, following, span, f"{key}-f{number}"))
     if len(told) > _STORIES:
-        parts.append(el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more"))
+        parts.append(
+            el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more")
+        )
     if not told and run.verdict == "healthy":
         blind = f"; {len(run.skipped)} could not look" if run.skipped else ""
-        parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} looked and found nothing{blind}.", class_="quiet"))
+        parts.append(
+            el("p", f"{words.plural(len(run.quiet), 'rule')} looked and found nothing{blind}.", class_="quiet")
+        )
     if span is not None:
         parts.append(_metrics(run, span, key, buckets, vitals_only))
     parts.append(_rules(run))
@@ -78,16 +91,36 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding], span: Span
     shown = [row for row in rows if row is not None]
     timeline: Html | None = None
     if shown and span:
-        note = el("p", f"What followed, on one time line ({words.plural(len(following), 'finding')}):", class_="label") if following else None
-        ruler = el("div", el("span", "step", class_="name"), axis(span, cause.first_step, since, tone), class_="row ruler")
+        note = (
+            el("p", f"What followed, on one time line ({words.plural(len(following), 'finding')}):", class_="label")
+            if following
+            else None
+        )
+        ruler = el(
+            "div", el("span", "step", class_="name"), axis(span, cause.first_step, since, tone), class_="row ruler"
+        )
         timeline = join(note, el("div", *shown, ruler, class_="timeline"), _LEGEND)
     advice = el("ul", *(el("li", prose(one)) for one in cause.advice)) if cause.advice else None
     return el(
-        "section", head, el("p", prose(cause.message), class_="message"), timeline,
-        el("div", el("div", el("h4", "Why it matters"), el("p", prose(cause.why)), class_="why"), el("div", el("h4", "What to try"), advice, class_="try") if advice else None, class_="words"),
-        el("p", el("code", f"rlhealth explain {cause.rule}"), el("span", f" Source: {cause.source}", class_="source") if cause.source else None, class_="more"),
-        class_=f"story {tone}", aria_labelledby=key,
-    )  # fmt: skip
+        "section",
+        head,
+        el("p", prose(cause.message), class_="message"),
+        timeline,
+        el(
+            "div",
+            el("div", el("h4", "Why it matters"), el("p", prose(cause.why)), class_="why"),
+            el("div", el("h4", "What to try"), advice, class_="try") if advice else None,
+            class_="words",
+        ),
+        el(
+            "p",
+            el("code", f"rlhealth explain {cause.rule}"),
+            el("span", f" Source: {cause.source}", class_="source") if cause.source else None,
+            class_="more",
+        ),
+        class_=f"story {tone}",
+        aria_labelledby=key,
+    )
 
 
 def _by_metric(found: list[Finding]) -> list[list[Finding]]:
@@ -102,11 +135,17 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
     lead, *others = group
     metric = run.translation.metrics.get(lead.metric)
     if span is None or metric is None or not len(metric):
-        return None if group == [cause] else el("div", _named(lead, others), el("p", prose(lead.message), class_="said"), class_="row")
+        return (
+            None
+            if group == [cause]
+            else el("div", _named(lead, others), el("p", prose(lead.message), class_="said"), class_="row")
+        )
     level = next((found for found in (level_of(one) for one in group) if found is not None), None)
     marks = Marks(tuple(group), cause.first_step, level, usual(min(group, key=lambda one: one.first_step), metric))
     value = el("span", words.amount(lead, lead.worst_value), class_="worst")
-    limit = el("span", f"limit {words.amount(lead, lead.limit)}", class_="limit-said") if lead.limit is not None else None
+    limit = (
+        el("span", f"limit {words.amount(lead, lead.limit)}", class_="limit-said") if lead.limit is not None else None
+    )
     where = el("span", f"at step {words.grouped(lead.worst_step)}", class_="at")
     drawn = chart(metric, span, marks, buckets=_EVIDENCE, tall=2000, focus=True)
     return el("div", _named(lead, others), drawn, el("div", value, where, limit, class_="value"), class_="row")
@@ -114,14 +153,26 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
 
 def _named(lead: Finding, others: list[Finding]) -> Html:
     more = [
-        el("span", _rule(one), el("span", f"{_since(one)}: {words.amount(one, one.worst_value)}" + (f", limit {words.amount(one, one.limit)}" if one.limit is not None else ""), class_="at"), class_="other")
+        el(
+            "span",
+            _rule(one),
+            el(
+                "span",
+                f"{_since(one)}: {words.amount(one, one.worst_value)}"
+                + (f", limit {words.amount(one, one.limit)}" if one.limit is not None else ""),
+                class_="at",
+            ),
+            class_="other",
+        )
         for one in others
-    ]  # fmt: skip
+    ]
     return el("div", named(lead.metric), _rule(lead), el("span", _since(lead), class_="at"), *more, class_="name")
 
 
 def _rule(one: Finding) -> Html:
-    return el("span", el("b", SIGNS[str(one.severity)], aria_hidden="true"), f" {one.rule}", class_=f"rule {one.severity}")
+    return el(
+        "span", el("b", SIGNS[str(one.severity)], aria_hidden="true"), f" {one.rule}", class_=f"rule {one.severity}"
+    )
 
 
 def _since(one: Finding) -> str:
@@ -131,7 +182,10 @@ def _since(one: Finding) -> str:
 def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: bool) -> Html | None:
     first = telling(run, 40)
     names = {one.name for one in first}
-    rest = sorted((one for one in run.translation.metrics.values() if one.name not in names and len(one)), key=lambda one: one.name)
+    rest = sorted(
+        (one for one in run.translation.metrics.values() if one.name not in names and len(one)),
+        key=lambda one: one.name,
+    )
     judged = [one for one in rest if any(found.metric == one.name for found in run.findings)]
     shown = first if vitals_only else [*first, *judged, *(one for one in rest if one not in judged)]
     if not shown:
@@ -139,14 +193,29 @@ def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: b
     cards = [_card(run, metric, span, buckets) for metric in shown]
     title = "The metrics that say most" if vitals_only else f"All {words.plural(len(shown), 'metric')}"
     search = el(
-        "label", el("span", "Find a metric", class_="hidden"), el("input", type="search", placeholder="Find a metric  ( / )", autocomplete="off", spellcheck="false", data_for=f"{key}-m"),
+        "label",
+        el("span", "Find a metric", class_="hidden"),
+        el(
+            "input",
+            type="search",
+            placeholder="Find a metric  ( / )",
+            autocomplete="off",
+            spellcheck="false",
+            data_for=f"{key}-m",
+        ),
         class_="search",
-    )  # fmt: skip
+    )
     count = el("span", "", class_="count", role="status")
-    unknown = el(
-        "details", el("summary", f"{words.plural(len(run.translation.unrecognised), 'logged name')} not recognised"),
-        el("p", *(join(el("code", one), " ") for one in run.translation.unrecognised[:200])), class_="unknown-tags",
-    ) if run.translation.unrecognised else None  # fmt: skip
+    unknown = (
+        el(
+            "details",
+            el("summary", f"{words.plural(len(run.translation.unrecognised), 'logged name')} not recognised"),
+            el("p", *(join(el("code", one), " ") for one in run.translation.unrecognised[:200])),
+            class_="unknown-tags",
+        )
+        if run.translation.unrecognised
+        else None
+    )
     return el(
         "section",
         el("div", el("h3", title), search if len(shown) > 6 else None, count, class_="bar"),
@@ -163,14 +232,32 @@ def _card(run: RunVerdict, metric: Metric, span: Span, buckets: int) -> Html:
     first, last = (words.number(float(metric.values[place]), metric.unit) for place in (0, -1))
     ends = el("span", last if first == last else f"{first} → {last}")
     finite = metric.values[np.isfinite(metric.values)]
-    low, high = (words.number(float(one), metric.unit) for one in ((finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)))
+    low, high = (
+        words.number(float(one), metric.unit)
+        for one in ((finite.min(), finite.max()) if len(finite) else (np.nan, np.nan))
+    )
     reach = el("span", f"{low} … {high}", title="least and greatest") if low != high else None
     tone = str(max(one.severity for one in found)) if found else ""
-    sign = el("span", SIGNS[tone], class_=f"sign {tone}", role="img", aria_label=tone, title=", ".join(one.rule for one in found)) if tone else None
+    sign = (
+        el(
+            "span",
+            SIGNS[tone],
+            class_=f"sign {tone}",
+            role="img",
+            aria_label=tone,
+            title=", ".join(one.rule for one in found),
+        )
+        if tone
+        else None
+    )
     return el(
-        "figure", el("figcaption", named(metric.name), el("span", unit, class_="unit") if unit else None, sign), chart(metric, span, Marks(found[:3], onset), buckets=buckets), el("p", ends, reach, class_="ends"),
-        class_="mini", data_find=f"{metric.name} {metric.tag}".lower(),
-    )  # fmt: skip
+        "figure",
+        el("figcaption", named(metric.name), el("span", unit, class_="unit") if unit else None, sign),
+        chart(metric, span, Marks(found[:3], onset), buckets=buckets),
+        el("p", ends, reach, class_="ends"),
+        class_="mini",
+        data_find=f"{metric.name} {metric.tag}".lower(),
+    )
 
 
 def _rules(run: RunVerdict) -> Html:
@@ -185,7 +272,20 @@ def _rules(run: RunVerdict) -> Html:
         el("p", *(join(el("code", one), " ") for one in run.quiet)),
     )
     ignored = el(
-        "details", el("summary", f"{words.plural(len(run.ignored), 'finding')} ignored"),
-        el("ul", *(el("li", el("code", one.finding.rule), f" {one.finding.message} (ignored: {one.reason})") for one in run.ignored)),
-    )  # fmt: skip
-    return el("div", skipped if run.skipped else None, ignored if run.ignored else None, quiet if run.quiet else None, class_="rules")
+        "details",
+        el("summary", f"{words.plural(len(run.ignored), 'finding')} ignored"),
+        el(
+            "ul",
+            *(
+                el("li", el("code", one.finding.rule), f" {one.finding.message} (ignored: {one.reason})")
+                for one in run.ignored
+            ),
+        ),
+    )
+    return el(
+        "div",
+        skipped if run.skipped else None,
+        ignored if run.ignored else None,
+        quiet if run.quiet else None,
+        class_="rules",
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rlhealth.errors import RlhealthError
-from rlhealth.findings import RunVerdict, Verdict
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, chart
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import badge
 from rlhealth.reports.stories import shared, telling, worst
+from rlhealth.verdict.findings import RunVerdict, Verdict
 
 _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
 _COLUMNS = (
@@ -29,9 +29,22 @@ def table(verdict: Verdict, runs: list[RunVerdict], keys: dict[int, str]) -> Htm
     heads = [_head(name or vital, kind) for name, kind in _COLUMNS]
     sick = [run for run in runs if run.verdict != "healthy"]
     healthy = [run for run in runs if run.verdict == "healthy"]
-    rows = [*(_row(run, keys[id(run)]) for run in sick), *map(_unreadable, verdict.errors), *(_row(run, keys[id(run)]) for run in healthy)]
+    rows = [
+        *(_row(run, keys[id(run)]) for run in sick),
+        *map(_unreadable, verdict.errors),
+        *(_row(run, keys[id(run)]) for run in healthy),
+    ]
     common = shared(verdict)
-    said = el("p", "Shared by several runs: ", *(join(el("code", rule), f" ×{count}  ") for rule, count in common[:8]), class_="shared") if common else None
+    said = (
+        el(
+            "p",
+            "Shared by several runs: ",
+            *(join(el("code", rule), f" ×{count}  ") for rule, count in common[:8]),
+            class_="shared",
+        )
+        if common
+        else None
+    )
     return join(
         el(
             "div",
@@ -47,11 +60,17 @@ def table(verdict: Verdict, runs: list[RunVerdict], keys: dict[int, str]) -> Htm
 
 def _unreadable(error: RlhealthError) -> Html:
     said = el("td", error.message, " ", el("span", error.hint, class_="hint"), colspan=6)
-    return el("tr", el("th", error.location or "?", scope="row"), el("td", badge("unknown", "unreadable"), data_sort=2), said)
+    return el(
+        "tr", el("th", error.location or "?", scope="row"), el("td", badge("unknown", "unreadable"), data_sort=2), said
+    )
 
 
 def _head(name: str, kind: str) -> Html:
-    return el("th", el("button", name, type="button", data_kind=kind), scope="col") if kind else el("th", name, scope="col")
+    return (
+        el("th", el("button", name, type="button", data_kind=kind), scope="col")
+        if kind
+        else el("th", name, scope="col")
+    )
 
 
 def _row(run: RunVerdict, key: str) -> Html:
@@ -65,7 +84,12 @@ def _row(run: RunVerdict, key: str) -> Html:
         el("th", el("a", run.name, href=f"#{key}"), scope="row"),
         el("td", badge(run.verdict, words.tally(run).split(",")[0]), data_sort=_RANK[run.verdict]),
         el("td", el("code", found.rule) if found else None),
-        el("td", words.grouped(found.first_step) if found else "", data_sort=found.first_step if found else -1, class_="number"),
+        el(
+            "td",
+            words.grouped(found.first_step) if found else "",
+            data_sort=found.first_step if found else -1,
+            class_="number",
+        ),
         el("td", curve, class_="curve"),
         el("td", words.number(last, metric.unit) if metric else "–", data_sort=repr(last), class_="number"),
         el("td", words.grouped(span[1]) if span else "–", data_sort=span[1] if span else -1, class_="number"),

@@ -1,0 +1,1 @@
+"""What whoever writes rules needs: cases, their runs, lint and generated documents. May import engine and below."""

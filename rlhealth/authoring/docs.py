@@ -1,0 +1,142 @@
+"""Documentation that is written from the rules themselves, and a check that it is up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rlhealth.authoring.lint import guidance
+from rlhealth.errors import RlhealthError
+from rlhealth.rules.loading import load_rules, shipped_rules
+from rlhealth.rules.model import FAMILIES, Rule
+from rlhealth.rules.words import in_words, scope, severities
+
+_WRITTEN = "<!-- written by `rlhealth rules docs --write` from the rule files; a test fails where it is stale -->\n"
+
+_ABOUT = {
+    "ratio": "How much likelier the updated policy makes the tokens that the old one sampled; 1 is no change.",
+    "approx-kl": "KL between the policy before and after an update; not the KL to the reference.",
+    "clip-fraction": "How many tokens the clipped loss ignores.",
+    "kl-high": "Distance of the policy from the reference model.",
+    "kl-negative": "An estimate of the KL to the reference that cannot be right.",
+    "kl-coef": "The coefficient that an adaptive controller sets.",
+    "entropy": "How random the policy is.",
+    "value-loss": "How wrong the critic is.",
+    "reward-trend": "What training maximises: whether it rises, and whether it lasts.",
+    "reward-signal": "Whether rewards differ, so that there is something to learn from.",
+    "reward-hacking": "Reward that is earned without doing the task.",
+    "truncation": "Completions that do not end by themselves.",
+    "length": "How long completions are.",
+    "grad-norm": "The size of the gradient.",
+    "loss": "The loss itself, which has no natural scale and seldom says much.",
+    "numerics": "Numbers that are not finite, and metrics that vanish because of it.",
+    "dead": "Training that changes nothing.",
+    "stalled": "Runs that died, fell silent or ended before their plan.",
+    "mismatch": "Disagreement between the sampler's and the trainer's probabilities.",
+    "throughput": "How long steps take.",
+    "diagnosis": "Root causes: what began first among the findings, and what followed from it.",
+}
+
+
+def documents(rules: Sequence[Rule] | None = None) -> dict[str, str]:
+    """Every generated document by its path from the root of the repository."""
+    known = load_rules() if rules is None else rules
+    return {"rules/README.md": rules_page(known), "docs/trl-guidance.md": guidance_page(known)}
+
+
+def stale(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
+    """The documents below `root` that are not what the rules say now."""
+    return [
+        name
+        for name, text in documents(rules).items()
+        if not (root / name).is_file() or (root / name).read_text(encoding="utf-8") != text
+    ]
+
+
+def write(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
+    """Writes the documents that are stale below `root`; answers with their names."""
+    texts = documents(rules)
+    changed = stale(root, rules)
+    for name in changed:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(texts[name], encoding="utf-8")
+    return changed
+
+
+def repository() -> Path:
+    """The checkout that the rules belong to.
+
+    Raises:
+        RlhealthError: where rlhealth is installed without one.
+    """
+    folder = shipped_rules()
+    if not isinstance(folder, Path) or folder.name != "rules":
+        raise RlhealthError(
+            "there is no repository around these rules", hint="run it from a checkout: git clone, then pip install -e ."
+        )
+    return folder.parent
+
+
+def rules_page(rules: Sequence[Rule]) -> str:
+    """rules/README.md: every rule by family, when it fires and where its limits come from."""
+    lines = [
+        "# Rules",
+        "",
+        _WRITTEN,
+        f"{len(rules)} rules in {len({rule.family for rule in rules})} families. `rlhealth explain ID` says why a rule matters and what to try; `rlhealth rules test` runs",
+        "the cases beside each rule; `rlhealth rules new ID` prints a rule to start from. `--select` and `--ignore` take ids and families.",
+        "",
+        "Every measure looks backwards only, so that a live run is judged as it will be in the end.",
+        "",
+    ]
+    for family in FAMILIES:
+        mine = [rule for rule in rules if rule.family == family]
+        if mine:
+            lines += [
+                f"## {family}",
+                "",
+                _ABOUT.get(family, ""),
+                "",
+                "| rule | severity | fires where | limits from |",
+                "|---|---|---|---|",
+            ]
+            lines += [_row(rule) for rule in mine] + [""]
+    return "\n".join(lines)
+
+
+def guidance_page(rules: Sequence[Rule]) -> str:
+    """docs/trl-guidance.md: each sentence of TRL's own guidance, and the rules that encode it."""
+    said = guidance()
+    lines = [
+        "# TRL's guidance, and the rules that encode it",
+        "",
+        _WRITTEN,
+        "TRL's Logging page says, in three versions, which values are crucial. Each of its sentences, paraphrased, and the rules that judge it:",
+    ]
+    for letter, page in said["pages"].items():
+        lines += [
+            "",
+            f"## {page['title']}",
+            "",
+            f"From {page['page']}.",
+            "",
+            "| | TRL says | rules | note |",
+            "|---|---|---|---|",
+        ]
+        lines += [_sentence(row, one, rules) for row, one in said["sentences"].items() if row.startswith(letter)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(rule: Rule) -> str:
+    link = f"[{rule.id}]({rule.family}/{rule.id}.yaml)"
+    said = "<br>".join((*in_words(rule), *(f"*{one}*" for one in scope(rule))))
+    return f"| {link}<br>{_cell(rule.title)} | {severities(rule)} | {_cell(said)} | {_cell(rule.cites)} |"
+
+
+def _sentence(row: str, one: Mapping[str, str], rules: Sequence[Rule]) -> str:
+    links = ", ".join(f"[{rule.id}](../rules/{rule.family}/{rule.id}.yaml)" for rule in rules if row in rule.covers)
+    return f"| {row} | {_cell(one['says'])} | {links or 'none'} | {_cell(one.get('note', one.get('not_shown', '')))} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,177 @@
+"""Commands and flags; the only module that prints errors and exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from rlhealth import __version__
+from rlhealth.cli import compare as compare_cli
+from rlhealth.cli import flags, printing
+from rlhealth.cli import inventory as inventory_cli
+from rlhealth.cli import report as report_cli
+from rlhealth.cli import rules as rules_cli
+from rlhealth.cli import watch as watch_cli
+from rlhealth.errors import RlhealthError
+from rlhealth.system import process
+
+app = typer.Typer(
+    name="rlhealth",
+    help="Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
+    _open_streams()
+    try:
+        with process.settled():
+            app(prog_name="rlhealth")
+    except RlhealthError as error:
+        fail(error)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing stdout stays silent
+        raise SystemExit(2) from None
+    except Exception as error:
+        if os.environ.get("RLHEALTH_DEBUG"):
+            raise SystemExit(_traceback(error)) from None
+        sys.stderr.write(
+            f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
+        )
+        raise SystemExit(2) from None
+
+
+def _open_streams() -> None:
+    """What a stream cannot encode is escaped, and a stream that was closed before the start is one into the void."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (it stays open)
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 (it stays open)
+
+
+def fail(error: RlhealthError) -> NoReturn:
+    """Prints what went wrong and what to try, and leaves with 2."""
+    printing.print_error(error)
+    raise SystemExit(2)
+
+
+def _traceback(error: BaseException) -> int:
+    import traceback
+
+    traceback.print_exception(error)
+    return 2
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"rlhealth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
+
+
+@app.command()
+def check(
+    where: flags.Places = None,
+    wandb: flags.Online = None,
+    last: flags.Last = None,
+    state: flags.State = None,
+    fail_on: flags.FailOnFlag = None,
+    exit_zero: flags.ExitZero = False,
+    format: flags.Formats = None,
+    output: flags.Outputs = None,
+    source: flags.SourceFlag = None,
+    reader: Annotated[
+        flags.Readers,
+        typer.Option("--reader", help="How event files are read; tbparse knows unusual plugins, and is slow."),
+    ] = flags.Readers.fast,
+    rules: flags.RulesDir = None,
+    select: flags.Select = None,
+    ignore: flags.IgnoreFlag = None,
+    alias: flags.Alias = None,
+    require: flags.Require = None,
+    min_steps: flags.MinSteps = None,
+    baseline: flags.BaselineFlag = None,
+    write_baseline: flags.WriteBaseline = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
+    width: flags.Width = None,
+    jobs: flags.Jobs = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray",
+            help="Check each run on this Ray cluster: auto, HOST:PORT, or local.",
+            metavar="ADDRESS",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: flags.Quiet = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
+) -> None:
+    """Judge runs that were written: 0 healthy, 1 at or above the gate, 2 no answer."""
+    from rlhealth.check import check as check_runs
+    from rlhealth.parallel.jobs import cores
+    from rlhealth.rules.loading import check_names, choose, load_rules
+    from rlhealth.settings.project import apply
+    from rlhealth.sources.places import Choice
+    from rlhealth.system.progress import Progress
+    from rlhealth.verdict import baseline as known
+
+    settings = flags.settings_of(config)
+    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps)
+    check_names(judged_by, gate.require, "--require")
+    check_names(judged_by, ignore or (), "--ignore")
+    accepted = known.read_baseline(baseline) if baseline else known.Baseline()
+    with Progress("reading and judging") as progress:
+        verdict = check_runs(
+            flags.places_of("check", where, wandb),
+            choice=Choice(source, reader.value, last, state),
+            rules=choose(judged_by, select or settings.select),
+            gate=gate,
+            aliases={**settings.aliases, **flags.aliases_of(alias)},
+            ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+            baseline=accepted,
+            jobs=jobs or cores(),
+            ray=ray,
+            tick=progress.tick,
+        )
+    if write_baseline:
+        known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
+    printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
+    raise SystemExit(verdict.exit_code)
+
+
+app.command()(watch_cli.watch)
+app.command()(rules_cli.explain)
+app.add_typer(rules_cli.rules_app, name="rules")
+app.command()(inventory_cli.metrics)
+app.command()(report_cli.report)
+app.command()(compare_cli.compare)
+
+if __name__ == "__main__":
+    main()

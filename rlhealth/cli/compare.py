@@ -1,0 +1,71 @@
+"""The `compare` command: runs against known-good runs of the same task. `cli` registers it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rlhealth.cli import flags, printing
+from rlhealth.errors import RlhealthError
+
+KnownGood = Annotated[
+    list[str],
+    typer.Option(
+        "--baseline",
+        help="A known-good run of the same task, or a folder of them; may be given several times.",
+        show_default=False,
+    ),
+]
+IgnoreMetric = Annotated[
+    list[str] | None, typer.Option("--ignore", help="A metric not to compare.", show_default=False)
+]
+Hold = Annotated[int, typer.Option("--for", min=1, help="For how many points in a row a metric has to be outside.")]
+
+
+def compare(
+    where: flags.Where,
+    baseline: KnownGood,
+    hold: Hold = 5,
+    ignore: IgnoreMetric = None,
+    fail_on: Annotated[
+        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit 1).")
+    ] = flags.FailOn.warning,
+    exit_zero: flags.ExitZero = False,
+    min_steps: flags.MinSteps = None,
+    format: flags.Formats = None,
+    output: flags.Outputs = None,
+    source: flags.SourceFlag = None,
+    alias: flags.Alias = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
+    width: flags.Width = None,
+    jobs: flags.Jobs = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show runs that stayed inside, too, and every note.")] = False,
+) -> None:
+    """Tell where a run left the envelope of known-good runs.
+
+    Every metric is compared with two or more known-good runs of the same task, step by step. Leaves with 0 where all stayed inside, 1 where one left,
+    2 where nothing could be compared.
+    """
+    from rlhealth.comparison.compare import compare as compare_runs
+    from rlhealth.metrics import meaning
+    from rlhealth.parallel.jobs import cores
+
+    for name in ignore or ():
+        if meaning(name) is None:
+            raise RlhealthError(f"--ignore {name}: no such metric", hint="`rlhealth metrics WHERE` lists the names")
+    settings = flags.settings_of(config)
+    verdict = compare_runs(
+        where,
+        baseline,
+        source=source,
+        gate=flags.gate_of(fail_on, exit_zero, (), flags.first_said(min_steps, settings.min_steps)),
+        aliases={**settings.aliases, **flags.aliases_of(alias)},
+        ignore=dict.fromkeys(ignore or (), "--ignore"),
+        hold=hold,
+        jobs=jobs or cores(),
+    )
+    printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
+    raise SystemExit(verdict.exit_code)

@@ -1,0 +1,250 @@
+"""Flags that several commands share, and what they mean together with the settings and the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from rlhealth.reports import Look
+    from rlhealth.settings.project import Settings
+    from rlhealth.verdict.findings import Gate
+
+
+class FailOn(StrEnum):
+    """The least severity that makes a check fail."""
+
+    critical = "critical"
+    warning = "warning"
+    info = "info"
+    never = "never"
+
+
+class Readers(StrEnum):
+    """How event files are read."""
+
+    fast = "fast"
+    tbparse = "tbparse"
+
+
+class Color(StrEnum):
+    """When to colour."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+_RUNS = typer.Argument(
+    help="A run, or a folder of runs; wandb://entity/project/run, trackio://project/run, or - for standard input.",
+    show_default=False,
+)
+Where = Annotated[list[str], _RUNS]
+Places = Annotated[list[str] | None, _RUNS]
+FailOnFlag = Annotated[
+    FailOn | None,
+    typer.Option(
+        "--fail-on",
+        help="The least severity that makes the check fail (exit 1); critical where not given.",
+        show_default=False,
+    ),
+]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: leave with 0 whatever was found.")]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-f",
+        "--format",
+        help="terminal, json, … ; may be given several times, each followed by its own -o.",
+        show_default=False,
+    ),
+]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o", "--output", help="The file for the format given before it; - is standard output.", show_default=False
+    ),
+]
+SourceFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        help="Read this tracker where a run was written by several: tensorboard, wandb, trackio, trainer_state.",
+        show_default=False,
+    ),
+]
+RulesDir = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--rules", help="A folder of rules to add; a rule with a shipped id takes its place.", show_default=False
+    ),
+]
+Select = Annotated[
+    list[str] | None, typer.Option("--select", help="Judge by these rules or families only.", show_default=False)
+]
+IgnoreFlag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False
+    ),
+]
+Alias = Annotated[
+    list[str] | None,
+    typer.Option("--alias", help="Your own name for a metric: my/kl=kl, or a YAML file of them.", show_default=False),
+]
+Online = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wandb",
+        help="A run on a wandb server, entity/project/run, or all runs of entity/project.",
+        show_default=False,
+    ),
+]
+Last = Annotated[
+    int | None,
+    typer.Option("--last", min=1, help="Of a wandb project, only so many of its newest runs.", show_default=False),
+]
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state", help="Of a wandb project, only the runs in this state: running, finished, …", show_default=False
+    ),
+]
+ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
+Require = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require", help="Fail where these rules or families could not look; several with commas.", show_default=False
+    ),
+]
+MinSteps = Annotated[
+    int | None,
+    typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False),
+]
+BaselineFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline", help="Accept the findings in this file: only what is new or worse fails.", show_default=False
+    ),
+]
+WriteBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-baseline", help="Accept everything found now, and write it to this file.", show_default=False
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="The settings file; else rlhealth.toml or pyproject.toml, from here upwards.",
+        show_default=False,
+    ),
+]
+Width = Annotated[
+    int | None,
+    typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j",
+        "--jobs",
+        min=1,
+        help="Processes to use for many runs; as many as there are cores where not given.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")]
+
+
+def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:
+    """Everything that was named to a command as a place of runs. Raises RlhealthError where nothing was."""
+    places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
+    if not places:
+        raise RlhealthError(
+            f"{command}: no run is named",
+            hint=f"rlhealth {command} ./runs/exp1, or rlhealth {command} --wandb entity/project/run",
+        )
+    return places
+
+
+def settings_of(config: Path | None) -> Settings:
+    """The project's settings; what the user should know of them is noted on stderr."""
+    from rlhealth.settings.project import load_settings
+
+    settings = load_settings(file=config)
+    for note in settings.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return settings
+
+
+def first_said(given: int | None, said: int | None) -> int:
+    """A flag if it was given, else the setting, else 0."""
+    return given if given is not None else said or 0
+
+
+def gate_of(fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0) -> Gate:
+    """The gate that the flags ask for."""
+    from rlhealth.verdict.findings import Gate, Severity
+
+    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps)
+
+
+def gate_with(
+    settings: Settings, fail_on: FailOn | None, exit_zero: bool, require: list[str] | None, min_steps: int | None
+) -> Gate:
+    """The gate of a check or a watch: what the flags say, and else the settings."""
+    level = fail_on or FailOn(settings.fail_on or "critical")
+    return gate_of(level, exit_zero, listed(require) or settings.require, first_said(min_steps, settings.min_steps))
+
+
+def listed(said: list[str] | None) -> tuple[str, ...]:
+    """Names given one a flag or several with commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))
+
+
+def aliases_of(pairs: list[str] | None) -> dict[str, str]:
+    """Raw tag to canonical name, from `tag=metric` pairs and files of them. Raises RlhealthError for one that is neither."""
+    found: dict[str, str] = {}
+    for pair in pairs or ():
+        tag, sign, name = pair.rpartition("=")
+        if not sign and Path(pair).suffix in (".yaml", ".yml"):
+            from rlhealth.metrics import read_aliases
+
+            found |= read_aliases(Path(pair))
+            continue
+        if not sign or not tag or not name:
+            hint = "such as --alias my/kl=kl, or a YAML file of such lines; `rlhealth metrics WHERE` lists the names"
+            raise RlhealthError(f"--alias {pair}: not of the form tag=metric", hint=hint)
+        found[tag] = name
+    return found
+
+
+def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Look:
+    """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
+    from rlhealth.reports import Look
+
+    terminal = sys.stdout.isatty()
+    colored = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    if color is not Color.auto:
+        colored = color is Color.always
+    elif os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR"):
+        colored = True
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    columns = width or (os.get_terminal_size(sys.stdout.fileno()).columns if terminal else 80) or 80
+    return Look(
+        max(columns, 40),
+        colored,
+        not encoding.startswith("utf"),
+        not terminal and width is None and color is not Color.always,
+        show_all,
+        quiet,
+    )

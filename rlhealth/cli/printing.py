@@ -1,0 +1,78 @@
+"""Printing: each report where it is to go, errors on stderr; stdout is the answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from rlhealth.reports import Look
+    from rlhealth.verdict.findings import Verdict
+
+
+def print_error(error: RlhealthError) -> None:
+    """One line for what went wrong, one for what to try, on stderr; nothing from a log can control the terminal."""
+    from rlhealth.reports.words import clean
+
+    sys.stderr.write(f"error: {clean(error.message)}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {clean(error.hint)}\n")
+
+
+def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple[str, str]]:
+    """Each format with its file, `-` for stdout: in the order in which they were said, an output belongs to the format before it."""
+    found = [[name, "-"] for name in formats]
+    rest = iter(outputs)
+    at = -1
+    for word in said:
+        if word == "--format" or word.startswith(("-f", "--format=")):
+            at += 1
+        elif word == "--output" or word.startswith(("-o", "--output=")):
+            found[max(at, 0)][1] = next(rest, "-")
+    for file in rest:  # not said on this command line: by their order
+        next(one for one in found if one[1] == "-")[1] = file
+    return [(name, file) for name, file in found]
+
+
+def write_file(file: str, text: str, *, append: bool = False) -> None:
+    """Writes a report to a file. Raises RlhealthError where it cannot be written."""
+    try:
+        with Path(file).open("a" if append else "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        raise RlhealthError(
+            f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file
+        ) from None
+
+
+def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: Look) -> None:
+    """Writes each format where it is to go: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
+
+    In GitHub Actions the terminal report is followed by annotations, and the job summary is written too.
+    """
+    from rlhealth.reports import write
+
+    wanted = formats or ["terminal"]
+    if len(outputs or ()) > len(wanted):
+        raise RlhealthError(
+            "there are more -o than -f", hint="give each -f its own -o: -f junit -o health.xml -f terminal"
+        )
+    for name, file in pairs(wanted, outputs or [], sys.argv[1:]):
+        text = write(verdict, name, look)
+        if file == "-":
+            sys.stdout.write(text)
+        else:
+            write_file(file, text)
+        if name == "terminal" and file == "-" and os.environ.get("GITHUB_ACTIONS") == "true":
+            sys.stdout.write(write(verdict, "github", look))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        from rlhealth.reports import github
+
+        write_file(summary, github.summary(verdict, look), append=True)
+    if formats and "terminal" not in formats:
+        for unread in verdict.errors:
+            print_error(unread)

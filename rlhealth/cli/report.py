@@ -1,0 +1,75 @@
+"""The `report` command: the page for people, as one file. `cli` registers it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlhealth.cli import flags, printing
+from rlhealth.errors import RlhealthError
+
+
+def report(
+    where: flags.Where,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = Path(
+        "health.html"
+    ),
+    open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    fail_on: flags.FailOnFlag = None,
+    source: flags.SourceFlag = None,
+    rules: flags.RulesDir = None,
+    select: flags.Select = None,
+    ignore: flags.IgnoreFlag = None,
+    alias: flags.Alias = None,
+    baseline: flags.BaselineFlag = None,
+    config: flags.Config = None,
+) -> None:
+    """Write the answer as one web page, for people.
+
+    Verdict, causes and every chart in one file that opens from a mail, without a network. Leaves with 0 when the page was written and there was an answer, whatever the answer; with 1 only where --fail-on is given.
+    """
+    from rlhealth.check import check
+    from rlhealth.reports import words, write
+    from rlhealth.rules.loading import check_names, choose, load_rules
+    from rlhealth.settings.project import apply
+    from rlhealth.verdict.baseline import read_baseline
+
+    settings = flags.settings_of(config)
+    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    check_names(judged_by, ignore or (), "--ignore")
+    verdict = check(
+        where,
+        source=source,
+        rules=choose(judged_by, select or settings.select),
+        gate=flags.gate_of(fail_on or flags.FailOn.never, False),
+        aliases={**settings.aliases, **flags.aliases_of(alias)},
+        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        baseline=read_baseline(baseline) if baseline else None,
+    )
+    text = write(verdict, "html", flags.look_of(flags.Color.never, None, False, True))
+    to_stdout = str(output) == "-"
+    try:
+        sys.stdout.write(text) if to_stdout else output.write_text(text, encoding="utf-8")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RlhealthError(
+            f"{output}: {error.strerror}", hint="-o takes a file in a folder that exists", location=str(output)
+        ) from None
+    for unread in verdict.errors:
+        printing.print_error(unread)
+    if not to_stdout:
+        sys.stdout.write(f"{output}: {words.closing(verdict)}\n")
+    if open_it and not to_stdout:
+        _open(output)
+    raise SystemExit(verdict.exit_code)
+
+
+def _open(page: Path) -> None:
+    import webbrowser  # late: it looks for browsers when imported
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        sys.stderr.write(f"hint: no browser was found; open {page} yourself\n")

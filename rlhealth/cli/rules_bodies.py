@@ -1,0 +1,254 @@
+"""Bodies of `rlhealth rules …` and `rlhealth explain`: each takes rules and answers with text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from rlhealth.authoring.case_runs import Outcome, find_cases, fires, run_case
+from rlhealth.authoring.cases import Case, TestFile
+from rlhealth.authoring.lint import guidance, lint
+from rlhealth.comparison import known_good
+from rlhealth.errors import RlhealthError
+from rlhealth.parsing.checked import meant
+from rlhealth.reports.words import plural
+from rlhealth.rules.loading import rule_files, text_of
+from rlhealth.rules.model import FAMILIES, Condition, Rule
+from rlhealth.rules.words import advice, in_words, scope, severities
+
+
+def list_text(rules: Sequence[Rule], piped: bool) -> str:
+    """A table of the rules: id, family, severity, title; tab-separated where nobody is looking."""
+    rows = [
+        ("rule", "family", "severity", "title"),
+        *((rule.id, rule.family, severities(rule), rule.title) for rule in rules),
+    ]
+    if piped:
+        return "".join("\t".join(row) + "\n" for row in rows)
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    columns = max(shutil.get_terminal_size().columns, 40)
+    lines = [
+        "  ".join((*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3])) for row in rows
+    ]
+    lines = [line if len(line) <= columns else line[: columns - 1] + "…" for line in lines]
+    return (
+        "\n".join([lines[0], "─" * min(columns, max(map(len, lines))), *lines[1:]])
+        + f"\n{len(rules)} rules; `rlhealth explain ID` tells one\n"
+    )
+
+
+def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[Path]) -> str:
+    """All that there is to know of the rules of those ids and families.
+
+    Raises:
+        RlhealthError: for a name that is neither, with what may have been meant.
+    """
+    known = {*(rule.id for rule in rules), *FAMILIES, known_good.RULE}
+    for name in names:
+        if name not in known:
+            raise RlhealthError(
+                f"there is no rule or family `{name}`{meant(name, known)}", hint="`rlhealth rules list` shows them"
+            )
+    tests: dict[str, tuple[str, TestFile]] = {
+        file.rule: (location, file) for location, file in find_cases(folders, rules)
+    }
+    chosen = [rule for rule in rules if rule.id in names or rule.family in names]
+    envelope = [_explained_envelope()] if {known_good.RULE, known_good.FAMILY} & set(names) else []
+    return "\n".join([*(_explained(rule, tests.get(rule.id)) for rule in chosen), *envelope])
+
+
+def _explained_envelope() -> str:
+    """The one finding that no rule file makes."""
+    lines = [
+        known_good.RULE,
+        known_good.TITLE,
+        "",
+        f"family {known_good.FAMILY} · warning",
+        "",
+        *_section("fires where", known_good.FIRES),
+    ]
+    lines += [
+        *_section("why", [known_good.WHY]),
+        *_section("try", known_good.TRY),
+        *_section("limits from", known_good.LIMITS),
+    ]
+    return "\n".join(lines)
+
+
+def _explained(rule: Rule, test: tuple[str, TestFile] | None) -> str:
+    lines = [
+        rule.id,
+        rule.title,
+        "",
+        f"family {rule.family} · {severities(rule)}" + "".join(f" · {one}" for one in scope(rule)),
+        "",
+    ]
+    lines += [
+        *_section("fires where", in_words(rule)),
+        *_section("why", [" ".join(rule.because.split())]),
+        *_section("try", advice(rule)),
+    ]
+    lines += _section("limits from", [f"{one.text} ({one.url})" if one.url else one.text for one in rule.source])
+    if rule.covers:
+        lines += _section(
+            "encodes of TRL's guidance",
+            [f"{row}: {guidance()['sentences'][row]['says']}" for row in rule.covers if row in guidance()["sentences"]],
+        )
+    if test is not None:
+        lines += _section(f"cases in {test[0]}", [f"{_wanted(case)}: {case.name}" for case in test[1].cases])
+    return "\n".join(lines)
+
+
+def _section(title: str, items: Sequence[str]) -> list[str]:
+    width = min(max(shutil.get_terminal_size().columns, 40), 100)
+    mark = "· " if len(items) > 1 else ""
+    wrapped = [
+        textwrap.wrap(
+            one, width, initial_indent=f"  {mark}", subsequent_indent="  " + " " * len(mark), break_on_hyphens=False
+        )
+        for one in items
+    ]
+    return [title, *(line for one in wrapped for line in one), ""]
+
+
+def _wanted(case: Case) -> str:
+    if isinstance(case.expect, str):
+        return case.expect
+    return case.expect.severity or "fires"
+
+
+def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool]:
+    """Lints the rule files of those places and runs their cases: what was expected and what was found, and whether all was well.
+
+    Raises:
+        RlhealthError: for a file that cannot be used.
+    """
+    problems: list[str] = []
+    linted = [
+        file
+        for folder in folders
+        for file in ([folder] if folder.is_file() else rule_files(folder))
+        if ".test." not in file.name
+    ]
+    for file in linted:
+        problems += lint(text_of(file), str(file), rules)
+    by_id = {rule.id: rule for rule in rules}
+    found = find_cases(folders, rules)
+    outcomes = [run_case(case, by_id[file.rule], rules, location) for location, file in found for case in file.cases]
+    problems += _untested([file.name.rpartition(".")[0] for file in linted], [file for _, file in found])
+    failed = [one for one in outcomes if not one.passed]
+    lines = [*problems, *(line for one in failed for line in _failure(one))]
+    last = f"{plural(len(linted), 'rule')}, {plural(len(outcomes), 'case')}: " + (
+        f"{len(failed)} failed, {plural(len(problems), 'problem')}" if lines else "all as expected"
+    )
+    return "\n".join([*lines, last]) + "\n", not lines
+
+
+test_text.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, whatever its name
+
+
+def _failure(one: Outcome) -> list[str]:
+    return [
+        f"{one.location}: {one.rule}: {one.case}",
+        *(f"    exp: {line}" for line in one.exp),
+        *(f"    got: {line}" for line in one.got),
+    ]
+
+
+def _untested(names: Sequence[str], files: Sequence[TestFile]) -> list[str]:
+    cases = {name: [case for file in files if file.rule == name for case in file.cases] for name in names}
+    lines = [
+        f"{name}: no case in which it fires" for name, its in cases.items() if not any(fires(case) for case in its)
+    ]
+    return lines + [
+        f"{name}: no case in which it is quiet"
+        for name, its in cases.items()
+        if not any(case.expect == "quiet" for case in its)
+    ]
+
+
+def schema_text(kind: str = "rule") -> str:
+    """The JSON Schema of a rule, a `test` file or the `settings`, for editors to complete and check."""
+    return json.dumps(schema_of(kind), indent=2) + "\n"
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a `rule`, a `test` file or the `settings`."""
+    from rlhealth.settings.schema import SettingsFile
+
+    models: dict[str, type[BaseModel]] = {"rule": Rule, "test": TestFile, "settings": SettingsFile}
+    schema = models[kind].model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    if kind == "rule":
+        schema["properties"]["family"]["enum"] = list(FAMILIES)
+        whole = schema["$defs"]["When"]
+        single = Condition.model_json_schema()
+        one = {"type": "object", "additionalProperties": False, "required": ["metric"], "title": "a single condition"}
+        one["properties"] = single["properties"] | {key: whole["properties"][key] for key in ("for", "clear")}
+        schema["properties"]["when"] = {"anyOf": [{"$ref": "#/$defs/When"}, one, {"type": "null"}], "default": None}
+    return schema
+
+
+RULE = """\
+# {id}.yaml: one rule. Put it into a folder of its family, the test beside it, and run `rlhealth rules test FOLDER`.
+id: {id}                 # the name of this file; it names the sickness, not the cure
+family: {family}                 # `rlhealth rules schema` lists the families
+title: KL to the reference is high   # one line, no numbers
+severity: warning                # a careful researcher would look at it; critical: would stop the run
+# applies_to: [trl-grpo, verl]   # trainers; all of them where left out. * matches anything
+# unless: {{beta: 0}}              # a setting that switches the rule off
+needs: 3                         # fewer points than this are no answer: the rule is skipped
+when:
+  metric: kl                     # a canonical name; `a|b` takes the first that is logged. `rlhealth metrics RUN` lists a run's
+  over: 5                        # the last 5 points: what was known at that step, never later ones
+  least: 3                       # begin with 3 of them
+  measure: median                # value, median, mean, min, max, std, range, rise, nonfinite, share, from_best, gain, peak
+  above: 1.5                     # or below, or equals; in the unit of the metric
+  for: 2                         # points in a row: one stray point is no finding
+critical: {{above: 2.5}}           # the same sickness, worse
+message: "KL is {{value:.3g}} nats per token around step {{worst_step}} (limit {{limit:.3g}})"
+because: |
+  Why it matters, in two or three sentences.
+try:
+  - Raise {{option.kl_coef}}[[ (now {{config.kl_coef}})]].   # the trainer's own name; [[...]] goes where the run does not tell it
+source:
+  - {{text: "where the limit comes from: published guidance, or so many healthy runs"}}
+covers: []
+"""
+
+TEST = """\
+# {id}.test.yaml: at least one case that fires and one that is quiet.
+rule: {id}
+cases:
+  - name: two nats a token
+    series: {{kl: "0.1x20 2x20"}}  # 0.1 twenty times, then 2. Also: 0..1x50 (ramp), 1~0.1x50 (noise), _x5 (nothing), nan, (1 _)x9
+    expect: {{severity: warning, first_step: 23, raised_step: 24}}
+  - name: one stray point
+    series: {{kl: "0.1x20 2 0.1x20"}}
+    expect: quiet
+  - name: not logged
+    series: {{reward: "0..1x40"}}
+    expect: skipped
+"""
+
+
+def new_texts(name: str, family: str) -> dict[str, str]:
+    """A rule to start from and its test, by file name.
+
+    Raises:
+        RlhealthError: for a name that no rule can have, or a family that there is not.
+    """
+    if not name.replace("-", "").isalnum() or name != name.lower() or not name.isascii():
+        raise RlhealthError(f"a rule cannot be called {name!r}", hint="small letters, digits and hyphens: kl-too-high")
+    if family not in FAMILIES or family == "diagnosis":
+        raise RlhealthError(
+            f"there is no family `{family}` for a rule with a limit{meant(family, FAMILIES)}",
+            hint=f"the families are {', '.join(FAMILIES[:-1])}",
+        )
+    return {f"{name}.yaml": RULE.format(id=name, family=family), f"{name}.test.yaml": TEST.format(id=name)}

@@ -1,0 +1,290 @@
+"""The `watch` command: its flags, and what is built from them. `cli` registers it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rlhealth.cli import flags, printing
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rlhealth.reports import Look
+    from rlhealth.settings.project import Settings
+    from rlhealth.verdict.findings import Gate, Verdict
+    from rlhealth.watch.actions import Action, Actions
+    from rlhealth.watch.loop import Limits, Watch
+    from rlhealth.watch.stopping import Stopping
+
+
+class StopOn(StrEnum):
+    """The least severity at which a run is stopped."""
+
+    critical = "critical"
+    warning = "warning"
+
+
+class AlertTo(StrEnum):
+    """The trackers that an alert can be written into."""
+
+    wandb = "wandb"
+    trackio = "trackio"
+
+
+Where = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="A run, or a folder of runs, which need not exist yet; wandb://entity/project/run, trackio://project/run.",
+        show_default=False,
+    ),
+]
+Online = Annotated[
+    list[str] | None, typer.Option("--wandb", help="A run on a wandb server: entity/project/run.", show_default=False)
+]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--interval",
+        min=0.1,
+        help="Seconds between two looks; 15 for files and 60 for servers where not given.",
+        show_default=False,
+    ),
+]
+UntilStep = Annotated[
+    int | None,
+    typer.Option("--until-step", min=0, help="Leave when every run has reached this step.", show_default=False),
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", min=0, help="Leave after this many seconds.", show_default=False)
+]
+OnChange = Annotated[
+    str | None,
+    typer.Option(
+        "--on-change",
+        help="A command to run at each change, with the finding as JSON on its standard input; no shell.",
+        show_default=False,
+    ),
+]
+Notify = Annotated[
+    list[str] | None,
+    typer.Option("--notify", help="An apprise address to tell: slack://…, discord://…, mailto://…", show_default=False),
+]
+AlertFlag = Annotated[
+    AlertTo | None,
+    typer.Option("--alert-to", help="Write an alert into the tracker at each finding.", show_default=False),
+]
+StopOnFlag = Annotated[
+    StopOn | None,
+    typer.Option(
+        "--stop-on", help="Stop the run at the first finding of this severity, and leave with 1.", show_default=False
+    ),
+]
+StopPid = Annotated[
+    int | None, typer.Option("--stop-pid", help="How to stop: the number of the training process.", show_default=False)
+]
+StopCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--stop-command",
+        help="How to stop: a command, with the finding as JSON on its standard input.",
+        show_default=False,
+    ),
+]
+Grace = Annotated[
+    float, typer.Option("--grace", min=0, help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.")
+]
+
+
+def watch(
+    where: Where = None,
+    wandb: Online = None,
+    interval: Interval = None,
+    until_step: UntilStep = None,
+    timeout: Timeout = None,
+    on_change: OnChange = None,
+    notify: Notify = None,
+    alert_to: AlertFlag = None,
+    stop_on: StopOnFlag = None,
+    stop_pid: StopPid = None,
+    stop_command: StopCommand = None,
+    grace: Grace = 30.0,
+    fail_on: flags.FailOnFlag = None,
+    exit_zero: flags.ExitZero = False,
+    format: flags.Formats = None,
+    output: flags.Outputs = None,
+    source: flags.SourceFlag = None,
+    rules: flags.RulesDir = None,
+    select: flags.Select = None,
+    ignore: flags.IgnoreFlag = None,
+    alias: flags.Alias = None,
+    require: flags.Require = None,
+    min_steps: flags.MinSteps = None,
+    baseline: flags.BaselineFlag = None,
+    config: flags.Config = None,
+    color: flags.ColorFlag = flags.Color.auto,
+) -> None:
+    """Follow runs while they are written: tell each finding once, and stop a lost run if asked to.
+
+    Leaves when the run is over, or with q or Ctrl-C, with the report and exit code that `check` would give.
+    """
+    places = flags.places_of("watch", where, wandb)
+    if "-" in places:
+        raise RlhealthError(
+            "watch: standard input cannot be looked at twice",
+            hint="name the log file itself, or pipe it into rlhealth check -",
+        )
+    settings = flags.settings_of(config)
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps)
+    subject = _subject(places, settings, gate, source, interval, rules, select, ignore, alias, baseline)
+    look = flags.look_of(color, None, False, False)
+    live = (
+        sys.stdout.isatty()
+        and not look.piped
+        and os.environ.get("TERM") != "dumb"
+        and not _writes_to_stdout(format, output)
+    )
+    from rlhealth.watch.loop import Limits
+
+    stopping = _stopping(stop_on, stop_pid, stop_command, grace, places)
+    actions = _actions(subject, on_change, notify, alert_to, live)
+    if stopping is not None:
+        sys.stderr.write(f"{stopping}\n")
+    verdict = _run(
+        subject,
+        Limits(until_step, timeout),
+        look,
+        live,
+        actions,
+        stopping,
+        quiet_stdout=_writes_to_stdout(format, output),
+    )
+    printing.report(verdict, format, output, flags.look_of(color, None, False, False))
+    raise SystemExit(1 if stopping is not None and stopping.done else verdict.exit_code)
+
+
+def _subject(
+    places: Sequence[str],
+    settings: Settings,
+    gate: Gate,
+    source: str | None,
+    interval: float | None,
+    rules: Sequence[Path] | None,
+    select: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+    alias: list[str] | None,
+    baseline: Path | None,
+) -> Watch:
+    from rlhealth.rules.loading import check_names, choose, load_rules
+    from rlhealth.settings.project import apply
+    from rlhealth.verdict.baseline import read_baseline
+    from rlhealth.watch.loop import Watch
+
+    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    check_names(judged_by, gate.require, "--require")
+    check_names(judged_by, ignore or (), "--ignore")
+    return Watch(
+        places,
+        choose(judged_by, select or settings.select),
+        source=source,
+        gate=gate,
+        aliases={**settings.aliases, **flags.aliases_of(alias)},
+        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        baseline=read_baseline(baseline) if baseline else None,
+        interval=interval,
+    )
+
+
+def _run(
+    subject: Watch,
+    limits: Limits,
+    look: Look,
+    live: bool,
+    actions: Actions | None,
+    stopping: Stopping | None,
+    *,
+    quiet_stdout: bool,
+) -> Verdict:
+    from rlhealth.watch import loop as main
+    from rlhealth.watch.lines import Lines, sentence
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(
+            signal.SIGTERM, signal.default_int_handler
+        )  # a watch that is told to end reports, as after Ctrl-C
+    if live:
+        from rlhealth.watch.screen import Screen
+
+        screen = Screen(look)
+        with screen.shown():
+            verdict = main.watch(subject, limits, screen, actions, stopping)
+        for moment, event in screen.told:
+            if event.kind in ("stopping", "stopped", "trouble"):  # what was done must not vanish with the screen
+                Lines(sys.stderr, ascii=look.ascii).say(moment, f"{event.run}: {sentence(event)}")
+        return verdict
+    return main.watch(
+        subject, limits, Lines(sys.stderr if quiet_stdout else sys.stdout, ascii=look.ascii), actions, stopping
+    )
+
+
+def _writes_to_stdout(formats: Sequence[str] | None, outputs: Sequence[str] | None) -> bool:
+    """Whether a report for a program goes to stdout, which must then hold nothing else."""
+    files = [*(outputs or ()), *["-"] * max(0, len(formats or ()) - len(outputs or ()))]
+    return any(file == "-" and name != "terminal" for name, file in zip(formats or (), files, strict=False))
+
+
+def _actions(
+    subject: Watch, on_change: str | None, notify: Sequence[str] | None, alert_to: AlertTo | None, live: bool
+) -> Actions | None:
+    from rlhealth.watch.actions import Actions, apprise_to, argv, run_command, told
+    from rlhealth.watch.alerts import alert_in
+
+    wanted: list[Action] = []
+    if on_change is not None:
+        command = argv(on_change, "--on-change")
+        wanted.append(lambda change, run: run_command(command, told(change, run, subject.clock.wall()), shown=not live))
+    if notify:
+        wanted.append(apprise_to(notify))
+    if alert_to is not None:
+        wanted.append(alert_in(alert_to.value))
+    return Actions(wanted) if wanted else None
+
+
+def _stopping(
+    stop_on: StopOn | None, pid: int | None, command: str | None, grace: float, places: Sequence[str]
+) -> Stopping | None:
+    from rlhealth.verdict.findings import Severity
+    from rlhealth.watch.discovery import is_online
+    from rlhealth.watch.stopping import Command, Hosted, Process, Stopping
+
+    if stop_on is None:
+        if pid is not None or command is not None:
+            raise RlhealthError(
+                "--stop-pid and --stop-command say how to stop, not when", hint="add --stop-on critical"
+            )
+        return None
+    if pid is not None and command is not None:
+        raise RlhealthError("--stop-pid and --stop-command: one of them", hint="a command can stop the process too")
+    how: Process | Command | Hosted
+    if pid is not None:
+        how = Process(pid, grace)
+    elif command is not None:
+        how = Command(command, grace)
+    elif all(map(is_online, places)):
+        from rlhealth.sources.wandb.api import stop_run
+
+        how = Hosted(stop_run)
+    else:
+        raise RlhealthError(
+            "--stop-on: how is the run to be stopped?",
+            hint="--stop-pid PID, or --stop-command 'COMMAND'; only runs on a wandb server need neither",
+        )
+    return Stopping(Severity.of(stop_on.value), how)

@@ -1,0 +1,252 @@
+"""Compares runs with known-good runs of the same task: which metric left their envelope, since which step, and what was set otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from rlhealth.comparison.envelope import WINDOW, Curve, Envelope, Scale, curve
+from rlhealth.comparison.known_good import (
+    FAMILY,
+    RULE,
+    TITLE,
+    WHY,
+    KnownGood,
+    Usual,
+    comparable,
+    differences,
+    known_good_of,
+    missing_in,
+    notes_on,
+)
+from rlhealth.engine.ending import ending_of
+from rlhealth.engine.episodes import Episodes
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import Metric, meaning, translate
+from rlhealth.parallel.jobs import examined, read_and
+from rlhealth.run import Floats, Run
+from rlhealth.sources.places import Choice, find_all
+from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict
+
+HOLD = 5
+
+
+def compare(
+    where: str | Path | Sequence[str | Path],
+    known_good: str | Path | Sequence[str | Path],
+    *,
+    source: str | None = None,
+    gate: Gate | None = None,
+    aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
+    hold: int = HOLD,
+    jobs: int = 1,
+) -> Verdict:
+    """Reads runs, and known-good runs of the same task, and tells where each of the former left what is usual among the latter.
+
+    Args:
+        where, source, aliases: as in `check`.
+        known_good: two runs or more, each a path or address, or folders that hold them. A run that is compared is never among them.
+        gate: what makes it fail; warnings where not given.
+        ignore: canonical metrics not to compare, each with the reason.
+        hold: for how many points in a row a metric has to be outside.
+        jobs: how many processes to read and compare in, where there is enough to do.
+
+    Raises:
+        RlhealthError: where there are fewer than two known-good runs, or one of them cannot be read.
+    """
+    begun = time.perf_counter()
+    verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
+    readers = find_all(_places(where), Choice(source))
+    mine = {reader.run.place for reader in readers}
+    good: list[Run] = []
+    for reader in find_all(_places(known_good), Choice(source)):
+        if reader.run.place not in mine:
+            reader.poll()
+            good.append(reader.run)
+    compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
+    for found in examined(readers, partial(read_and, compared), jobs):
+        if isinstance(found, RlhealthError):
+            verdict.errors.append(found)
+            continue
+        found.too_short = verdict.gate.too_short(found.run.last_step)
+        verdict.runs.append(found)
+    verdict.seconds = time.perf_counter() - begun
+    return verdict
+
+
+def compare_run(
+    run: Run,
+    known: KnownGood,
+    aliases: Mapping[str, str] | None = None,
+    ignore: Mapping[str, str] | None = None,
+    hold: int = HOLD,
+) -> RunVerdict:
+    """Compares one run. Its findings are ordered by when they began; the first carries the explanation, the others follow it."""
+    begun = time.perf_counter()
+    translation = translate(run, aliases)
+    findings: list[Finding] = []
+    compared: list[str] = []
+    apart: list[str] = []
+    for name, metric in sorted(translation.metrics.items()):
+        if not len(metric) or not comparable(name) or name in (ignore or {}):
+            continue
+        good = known.metrics(name)
+        if len(good) < 2:
+            apart.append(name)
+            continue
+        compared.append(name)
+        findings += _left(metric, good, known.usual(name, hold), hold)
+    missing = missing_in(translation, known)
+    notes = [*run.notes, *notes_on(run, known, apart, missing, ignore or {})]
+    differing = differences(translation, known)
+    findings = _told(findings, differing, len(known.runs))
+    skipped = [] if compared else [Skipped(RULE, FAMILY, "no metric of this run is in two of the known-good runs")]
+    quiet = [RULE] if compared and not findings else []
+    return RunVerdict(
+        replace(run, notes=notes),
+        translation,
+        ending_of(run, translation).state,
+        findings,
+        skipped,
+        quiet,
+        families={RULE: FAMILY},
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _left(metric: Metric, good: Sequence[Metric], usual: Usual, hold: int) -> list[Finding]:
+    mine = curve(metric, usual.scale)
+    broken = _broken(metric, good)
+    if usual.band is None or mine is None:
+        return [broken] if broken else []
+    found = _outside(metric, mine, usual.band, usual.scale, hold, len(good))
+    both = [one for one in (found, broken) if one is not None]
+    return [min(both, key=lambda one: one.first_step)] if both else []
+
+
+def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: int, runs: int) -> Finding | None:
+    low, high = band.band(mine.steps)
+    excess = np.fmax(low - mine.smooth, mine.smooth - high)
+    known = ~np.isnan(low)  # where too few known-good runs came, nothing is inside or outside
+    episodes = Episodes(hold, None, "above")
+    episodes.extend(mine.steps[known], excess[known], excess[known] > 1e-9 * np.abs(mine.smooth[known]))
+    if not episodes.told:
+        return None
+    told = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.told]
+    worst = int(np.searchsorted(mine.steps, episodes.worst[0]))
+    up = bool(mine.smooth[worst] > high[worst])
+    least, most = _possible(metric.name, scale.back(float(low[worst])), scale.back(float(high[worst])))
+    value, limit = scale.back(float(mine.smooth[worst])), most if up else least
+    meant = meaning(metric.name)
+    severity = Severity.INFO if meant is not None and meant.better == ("up" if up else "down") else Severity.WARNING
+    where = f"{least:.3g} to {most:.3g}"
+    return _finding(
+        metric,
+        severity,
+        told,
+        (mine.steps[worst], value),
+        limit,
+        "above" if up else "below",
+        f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the {where} of {runs} known-good runs (median of {WINDOW} points)",
+    )
+
+
+def _possible(name: str, low: float, high: float) -> tuple[float, float]:
+    """The ends of a band, no further than the metric's values can go."""
+    meant = meaning(name)
+    least, most = (meant.low, meant.high) if meant is not None else (None, None)
+    return low if least is None else max(low, least), high if most is None else min(high, most)
+
+
+def _onset(step: int, mine: Curve, low: Floats, high: Floats) -> int:
+    """The first of the points in the median's window from which on every one is outside: the median itself comes late."""
+    place = int(np.searchsorted(mine.steps, step))
+    back = place
+    while back > max(0, place - WINDOW + 1) and not low[back - 1] <= mine.values[back - 1] <= high[back - 1]:
+        back -= 1
+    return int(mine.steps[back])
+
+
+def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
+    """A value that is no number, where no known-good run ever had one."""
+    lost = ~np.isfinite(metric.values)
+    if not lost.any() or any(not np.isfinite(one.values).all() for one in good):
+        return None
+    place = int(np.argmax(lost))
+    step, last = int(metric.steps[place]), int(metric.steps[np.flatnonzero(lost)[-1]])
+    value = float(metric.values[place])
+    said = f"{metric.name} is {'NaN' if value != value else 'infinite'} at step {step}; none of {len(good)} known-good runs ever was"
+    return _finding(
+        metric,
+        Severity.WARNING,
+        [Episode(step, step, last, bool(lost[-1]), not lost[-1])],
+        (step, value),
+        None,
+        "above",
+        said,
+    )
+
+
+def _finding(
+    metric: Metric,
+    severity: Severity,
+    episodes: Sequence[Episode],
+    worst: tuple[int, float],
+    limit: float | None,
+    side: str,
+    message: str,
+) -> Finding:
+    first = episodes[0]
+    return Finding(
+        RULE,
+        FAMILY,
+        severity,
+        TITLE,
+        metric.name,
+        metric.tag,
+        first.first_step,
+        first.raised_step,
+        episodes[-1].last_step,
+        episodes[-1].active,
+        int(worst[0]),
+        worst[1],
+        limit,
+        message,
+        "",
+        (),
+        "",
+        metric.unit,
+        episodes=tuple(episodes),
+        side=side,
+    )
+
+
+def _told(findings: Sequence[Finding], differing: str, runs: int) -> list[Finding]:
+    """The findings in the order in which they began; what is left after the first is folded under it, and only the first explains."""
+    ordered = sorted(
+        (replace(one, source=f"envelope of {runs} known-good runs") for one in findings),
+        key=lambda one: (-one.severity, one.first_step, one.raised_step),
+    )
+    if not ordered:
+        return []
+    first, *others = ordered
+    later = f"; {len(others)} more metric{'s' if len(others) > 1 else ''} left the envelope" if others else ""
+    advice = (
+        differing
+        or "No setting that the logs tell differs from the known-good runs: look at the data, the code, the model and the seed.",
+        f"Look at what happened at step {first.first_step}: the batch, the checkpoint before it, the learning rate.",
+    )
+    return [
+        replace(first, message=first.message + later, why=WHY, advice=advice),
+        *(replace(one, explained_by=RULE) for one in others),
+    ]
+
+
+def _places(where: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [where] if isinstance(where, str | Path) else list(where)

@@ -1,0 +1,297 @@
+"""The engine: rules over one run, in one causal pass that can go on where it stopped."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rlhealth.engine.causes import explain
+from rlhealth.engine.ending import Ending, ending_of
+from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.operands import (
+    Bound,
+    Held,
+    Operand,
+    Shared,
+    Taker,
+    Unable,
+    bound_of,
+    level_of,
+    pick,
+    pick_all,
+    unit_of,
+    worse_of,
+)
+from rlhealth.engine.vanished import Vanishing
+from rlhealth.engine.wording import describe, ending_finding, words
+from rlhealth.metrics import Metric, Translation, translate
+from rlhealth.rules.model import Condition, Rule, Test
+from rlhealth.run import Run
+from rlhealth.verdict.findings import Finding, Ignored, RunVerdict, Severity, Skipped
+
+NEVER = int(np.iinfo(np.int64).max)
+Shape = tuple[Any, ...]
+quietly = np.errstate(
+    all="ignore"
+)  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
+
+
+class Watched:
+    """One rule on one run: its operands, its bounds and the episodes in which it held."""
+
+    def __init__(
+        self, rule: Rule, metric: Metric, translation: Translation, measured: dict[Shape, Shared] | None = None
+    ) -> None:
+        assert rule.when is not None
+        self.rule = rule
+        self.metric = metric
+        self.translation = translation
+        self.measured = {} if measured is None else measured  # by other rules, from the first step on
+        conditions = rule.when.conditions
+        extra = rule.critical.and_ if rule.critical else ()
+        made = [
+            self._operand(one, metric if index == 0 else None, translation)
+            for index, one in enumerate((*conditions, *extra))
+        ]
+        self.anchor = made[0]
+        self.others = [Held(one) for one in made[1:]]
+        self.bounds = [bound_of(one, translation.config) for one in (*conditions, *extra)]
+        self.base = len(conditions)
+        self.levels = {Severity.of(rule.severity): Episodes(rule.when.for_, rule.when.clear, self.bounds[0].sign)}
+        self.worse: Bound | None = None
+        if rule.critical is not None:
+            self.worse = worse_of(rule.critical, self.bounds[0], translation.config)
+            self.levels[Severity.CRITICAL] = Episodes(
+                rule.critical.for_ or rule.when.for_, rule.when.clear, self.bounds[0].sign
+            )
+        self.points = 0
+        self.latest = float("nan")
+
+    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Taker:
+        metric = metric or pick(condition.metric, translation, self.metric)
+        per, scale = None, 1.0
+        if condition.per is not None:
+            scale = float(condition.per.times)
+            if condition.per.metric is not None:
+                per = pick(condition.per.metric, translation)
+            if condition.per.config is not None:
+                said = translation.config.get(str(condition.per.config), condition.per.default)
+                if not isinstance(said, int | float) or not said:
+                    raise Unable(f"the run does not tell {condition.per.config}")
+                scale *= float(said)
+        key = (_looks(condition), metric.name, metric.tag, per and per.name, scale)
+        shared = self.measured.get(key)
+        if shared is None:
+            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale))
+        return Taker(shared)
+
+    @property
+    def late(self) -> bool:
+        """Whether one of its metrics got a point at a step that was judged without it."""
+        return self.anchor.late or any(one.late for one in self.others)
+
+    def advance(self, until: int) -> None:
+        """Judges the points up to and including step `until`."""
+        assert self.rule.when is not None
+        steps, values = self.anchor.advance(until)
+        if not len(steps):
+            return
+        self.points += len(steps)
+        self.latest = float(values[-1])
+        held = [self.bounds[0].holds(values)]
+        held += [bound.holds(other.at(steps)) for bound, other in zip(self.bounds[1:], self.others, strict=True)]
+        join = np.logical_or if self.rule.when.any else np.logical_and
+        base = join.reduce(held[: self.base])
+        self.levels[min(self.levels)].extend(steps, values, base)
+        if self.rule.critical is not None:
+            first = held[0] if self.worse is None else self.worse.holds(values)
+            self.levels[Severity.CRITICAL].extend(steps, values, np.logical_and.reduce([first, *held[1:]]))
+
+    def finding(self, ending: Ending) -> Finding | None:
+        """What the rule found so far, or None."""
+        raised = {severity: one for severity, one in self.levels.items() if one.told}
+        if not raised:
+            return None
+        severity = max(raised)
+        worst_step, worst_value = raised[severity].worst
+        episodes = raised[min(raised)].told
+        first = min((one.told[0] for one in raised.values()), key=lambda one: one.raised_step)
+        limit = (self.worse or self.bounds[0]).limit if severity > min(self.levels) else self.bounds[0].limit
+        said = words(self.translation, self.metric, first) | {
+            "value": worst_value,
+            "limit": limit,
+            "worst_step": worst_step,
+            "over": self.anchor.condition.over,
+            "step": ending.step,
+        }
+        told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
+        condition = self.anchor.condition
+        return replace(
+            told, side=self.bounds[0].sign, measured=unit_of(condition), level=level_of(condition, limit, self.metric)
+        )
+
+
+class Judge:
+    """All rules on one run. `check` advances it once to the end; `watch` again and again: the findings are the same."""
+
+    def __init__(
+        self,
+        run: Run,
+        rules: Sequence[Rule],
+        aliases: Mapping[str, str] | None = None,
+        translation: Translation | None = None,
+    ) -> None:
+        self.run = run
+        self.fixed = translation  # of a run that is written in canonical names already
+        self.rules = [rule for rule in rules if rule.cause is None]
+        self.diagnoses = [rule for rule in rules if rule.cause is not None]
+        self.families = {rule.id: rule.family for rule in rules}
+        self.aliases = aliases or {}
+        self.restart()
+
+    @quietly
+    def restart(self) -> None:
+        """Begins again from the first step: the names changed, or the run was rewound."""
+        self.translation = self.fixed or translate(self.run, self.aliases)
+        self.watched: list[Watched] = []
+        self.measured: dict[Shape, Shared] = {}
+        self.skipped: list[Skipped] = []
+        self.others: list[Rule] = []
+        self.vanishing: list[Vanishing] = []
+        self.judged_to = -1
+        self.shape = self._shape()
+        for rule in self.rules:
+            try:
+                self._enlist(rule)
+            except Unable as reason:
+                self.skipped.append(Skipped(rule.id, rule.family, str(reason)))
+
+    def _enlist(self, rule: Rule) -> None:
+        may_look(rule, self.translation)
+        if rule.when is None or not rule.when.conditions:
+            self.others.append(rule)
+            if rule.when is not None and rule.when.vanished:
+                self.vanishing.append(Vanishing(rule, self.translation))
+            return
+        name = rule.when.conditions[0].metric
+        metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
+        self.watched += [Watched(rule, metric, self.translation, self.measured) for metric in metrics]
+
+    @quietly
+    def advance(self, until: int = NEVER) -> None:
+        """Judges every point up to and including step `until` that was not judged yet."""
+        if self.shape != self._shape():
+            self.restart()
+        for index, one in enumerate(self.watched):
+            if one.late:
+                self.watched[index] = Watched(one.rule, one.metric, self.translation)
+            self.watched[index].advance(until)
+        for gone in self.vanishing:
+            gone.advance(until)
+        self.judged_to = until
+
+    def _shape(self) -> Shape:
+        logged = tuple(len(one) > 0 for one in self.translation.metrics.values())
+        return shape_of(self.run), logged
+
+    @quietly
+    def verdict(self, now: float | None = None, ignore: Mapping[str, str] | None = None) -> RunVerdict:
+        """What is known of the run so far, at `now` (seconds since 1970).
+
+        Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are sought.
+        """
+        ending = ending_of(self.run, self.translation, now)
+        found: list[Finding] = []
+        skipped = list(self.skipped)
+        quiet: set[str] = set()
+        short: dict[str, Skipped] = {}
+        for one in self.watched:
+            finding = one.finding(ending)
+            if finding is not None:
+                found.append(finding)
+            elif one.points < one.rule.points:
+                reason = f"{one.metric.name} has {one.points} of the {one.rule.points} points it takes to judge"
+                short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
+            else:
+                quiet.add(one.rule.id)
+        looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
+        for rule in self.others:
+            assert rule.when is not None
+            if rule.when.ending:
+                told = ending_finding(rule, ending, self.translation)
+                found += [told] if told else []
+            quiet.add(rule.id)
+        for gone in self.vanishing:
+            found += gone.findings()
+        fired = {one.rule for one in found}
+        waiting = [one for one in short.values() if one.rule not in fired | quiet]
+        skipped += waiting
+        unwanted = ignore or {}
+        ignored = [
+            Ignored(one, given) for one in found if (given := unwanted.get(one.rule) or unwanted.get(one.family))
+        ]
+        found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
+        found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
+        quiet |= told_not
+        blind = not self.watched and len(self.others) < len(self.rules)  # no rule that reads metrics found one to read
+        if self.translation.is_rl is False or blind:
+            quiet, found, diagnosed = set(), [], []
+        everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
+        skipped.sort(key=lambda one: one.rule)
+        answer = RunVerdict(
+            self.run, self.translation, ending.state, everything, skipped, sorted(quiet - fired), ignored, self.families
+        )
+        if len(waiting) > len(looked - fired) and not everything:
+            answer.too_short = (
+                f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"
+            )
+        return answer
+
+
+@cache
+def _looks(condition: Condition) -> Condition:
+    """What a condition looks at, whatever limit it is compared with."""
+    return condition.model_copy(update={"above": None, "below": None, "equals": None})
+
+
+def shape_of(run: Run) -> Shape:
+    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, and the settings."""
+    series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
+    histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
+    return series, histograms, dict(run.config), dict(run.versions), run.planned_steps
+
+
+def may_look(rule: Rule, translation: Translation) -> None:
+    """Raises Unable where a rule is not meant for this run: another framework, or a setting that switches it off."""
+    if rule.applies_to and not any(fnmatch.fnmatchcase(translation.framework, one) for one in rule.applies_to):
+        raise Unable(f"it is about {', '.join(rule.applies_to)}, and this is {translation.framework}")
+    for name, test in rule.unless.items():
+        setting = translation.config.get(name)
+        if setting is not None and passes(setting, test):
+            raise Unable(f"{name} is {setting}")
+    for name in rule.unless_logged:
+        if len(translation.metrics.get(name, ())):
+            raise Unable(f"{name} was logged")
+    for name, test in rule.only_if.items():
+        setting = translation.config.get(name)
+        if setting is None or not passes(setting, test):
+            raise Unable(f"{name} is {'not told' if setting is None else setting}")
+
+
+def passes(setting: Any, test: Any) -> bool:
+    """Whether a setting is what a rule's test asks for."""
+    if not isinstance(test, Test):
+        return bool(setting == test)
+    if test.among is not None and setting not in test.among:
+        return False
+    number = isinstance(setting, int | float)
+    if test.above is not None and not (number and setting > test.above):
+        return False
+    if test.below is not None and not (number and setting < test.below):
+        return False
+    return "is_" not in test.model_fields_set or setting == test.is_

@@ -1,0 +1,230 @@
+"""The words that a rule may use: causal measures over one series, in pure numpy.
+
+Each measure is fed the points of a series in order, in as many pieces as one likes, and answers with one number a
+point that depends on that point and the ones before it only. So a watcher that feeds a run point by point sees what
+a check sees that feeds it whole. Non-finite points count as missing, except to the measures that look for them.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from rlhealth.engine.windows import ROLLING, HighestMedian, Rolling, mean, median, plain_median
+from rlhealth.run import Floats
+
+
+class Measure(Protocol):
+    """A causal measure: fed values of shape (n,), it answers with shape (n,); NaN where it cannot say yet."""
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        ...
+
+
+class NonFinite:
+    """The share of the last `window` logged points that are NaN or infinite."""
+
+    def __init__(self, window: int) -> None:
+        self.rolling = Rolling(mean, window, 1)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        return self.rolling.extend((~np.isfinite(values)).astype(np.float64))
+
+
+class Share:
+    """The share of the last `window` finite points that lie above, below or exactly at a level."""
+
+    def __init__(self, window: int, least: int, above: float | None, below: float | None, equals: float | None) -> None:
+        self.rolling = Rolling(mean, window, least)
+        self.above, self.below, self.equals = above, below, equals
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        hit = np.ones(len(values), bool)
+        with np.errstate(invalid="ignore"):
+            if self.above is not None:
+                hit &= values > self.above
+            if self.below is not None:
+                hit &= values < self.below
+            if self.equals is not None:
+                hit &= values == self.equals
+        return self.rolling.extend(np.where(np.isfinite(values), hit.astype(np.float64), np.nan))
+
+
+class SinceStart:
+    """Another measure set against the median of the run's first `count` finite points: a ratio, or a difference.
+
+    Says nothing while the start is still being written. As a ratio, it says nothing where the start is not above 0.
+    """
+
+    def __init__(self, inner: Measure, count: int, difference: bool) -> None:
+        self.inner = inner
+        self.count = count
+        self.difference = difference
+        self.first: Floats = np.empty(0)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        measured = self.inner.extend(values)
+        finite = np.isfinite(values)
+        missing = self.count - len(self.first)
+        quiet = 0
+        if missing > 0:
+            self.first = np.concatenate([self.first, values[finite][:missing]])
+            if len(self.first) < self.count:
+                return np.full(len(values), np.nan)
+            quiet = int(np.searchsorted(np.cumsum(finite), missing)) + 1
+        start = plain_median(self.first)
+        compared = measured - start if self.difference else measured / (start if start > 0 else np.nan)
+        compared[:quiet] = np.nan
+        return compared
+
+
+class AgainstPast:
+    """Another measure set against the median of the `count` points before its own window: a ratio, or a difference.
+
+    A spike is a value far above the points just before it; the window itself is left out, so that it cannot hide there.
+    """
+
+    def __init__(self, inner: Measure, window: int, count: int, difference: bool) -> None:
+        self.inner = inner
+        self.before = Rolling(median, count, max(3, count // 2))
+        self.difference = difference
+        self.delay: Floats = np.full(window, np.nan)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        measured = self.inner.extend(values)
+        joined = np.concatenate([self.delay, values])
+        self.delay = joined[len(values) :].copy()
+        past = self.before.extend(joined[: len(values)])
+        if self.difference:
+            return np.asarray(measured - past, np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
+
+
+class Noise:
+    """The noise of one point so far, the unit of `from_best` and `gain`: the median absolute first difference, as a standard deviation.
+
+    It comes from first differences, which do not see a trend, and is the largest level seen so far, so that a run that
+    dies and goes flat is not measured by its own silence. Where every point is the same, it is a thousandth of the
+    largest value.
+    """
+
+    def __init__(self) -> None:
+        self.change = HighestMedian(50, 5)
+        self.last = np.nan
+        self.largest = 0.0
+
+    def extend(self, values: Floats) -> Floats:
+        """The unit at each of the next points; NaN while it is not known."""
+        if not len(values):
+            return np.empty(0)
+        known = np.isfinite(values)
+        change = np.full(len(values), np.nan)
+        change[known] = np.diff(values[known], prepend=self.last)  # across a gap too, wherever the points were cut
+        change[~np.isfinite(change)] = np.nan
+        loudest = self.change.extend(np.abs(change)) / (0.6745 * np.sqrt(2.0))
+        if known.any():
+            self.last = float(values[known][-1])
+        largest = highest(np.where(known, np.abs(values), 0.0), self.largest)
+        self.largest = float(largest[-1])
+        unit = np.fmax(loudest, largest * 1e-3)
+        return np.where(unit > 0, unit, np.nan)
+
+
+def highest(values: Floats, before: float) -> Floats:
+    """The largest of the values so far (none is NaN) and of what came before them."""
+    return np.maximum(np.maximum.accumulate(values), before)
+
+
+def in_noise(difference: Floats, unit: Floats) -> Floats:
+    """A difference in units of noise; no difference is 0, also where no noise was ever seen."""
+    return np.where(difference == 0, 0.0, difference / unit)
+
+
+class FromBest:
+    """How far the median of the last `window` points lies below the best such median so far, in units of noise."""
+
+    def __init__(self, window: int, least: int) -> None:
+        self.level = Rolling(median, window, least)
+        self.noise = Noise()
+        self.best = -np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        finite = np.where(np.isfinite(values), values, np.nan)
+        level = self.level.extend(finite)
+        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
+        self.best = float(best[-1])
+        with np.errstate(invalid="ignore"):
+            return in_noise(best - level, self.noise.extend(finite))
+
+
+class GivenBack:
+    """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the first.
+
+    A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
+    """
+
+    def __init__(self, window: int, least: int) -> None:
+        self.level = Rolling(median, window, least)
+        self.first = np.nan
+        self.best = -np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        level = self.level.extend(values)
+        known = level[~np.isnan(level)]
+        if np.isnan(self.first) and len(known):
+            self.first = float(known[0])
+        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
+        self.best = float(best[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(level < best, (best - level) / (best - self.first), np.where(np.isnan(level), np.nan, 0.0))
+
+
+class Gain:
+    """How far the median of the last `window` points lies above that of the run's first `window` points, in units of noise."""
+
+    def __init__(self, window: int) -> None:
+        self.level = Rolling(median, window, window)
+        self.noise = Noise()
+        self.start = np.nan
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        finite = np.where(np.isfinite(values), values, np.nan)
+        level = self.level.extend(finite)
+        known = level[~np.isnan(level)]
+        if np.isnan(self.start) and len(known):
+            self.start = float(known[0])
+        return in_noise(level - self.start, self.noise.extend(finite))
+
+
+class Peak:
+    """The largest finite value so far."""
+
+    def __init__(self) -> None:
+        self.largest = -np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
+        self.largest = float(peak[-1])
+        return np.where(np.isfinite(peak), peak, np.nan)
+
+
+MEASURES = (*ROLLING, "nonfinite", "share", "from_best", "given_back", "gain", "peak")

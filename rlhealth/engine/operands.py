@@ -1,0 +1,319 @@
+"""Operands: what a rule's condition looks at, measured as it says, and the limits that it is compared with."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+from weakref import ReferenceType, ref
+
+import numpy as np
+
+from rlhealth.engine import measures
+from rlhealth.engine.windows import ROLLING, Rolling, plain_median
+from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.metric import Derived
+from rlhealth.rules.model import Condition, Limit, Worse
+from rlhealth.run import Floats, Ints
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Unable(Exception):
+    """A rule cannot look at this run; the message says why."""
+
+
+class Operand:
+    """One side of a rule: a metric, measured as its condition says, as far as the run has been read."""
+
+    def __init__(self, condition: Condition, metric: Metric, per: Metric | None, scale: float) -> None:
+        self.condition = condition
+        self.metric = metric
+        self.per = Held(per) if per is not None else None
+        self.scale = scale
+        self.measure = build(condition)
+        self.seen = 0
+        self.peak = float("nan")
+
+    @property
+    def late(self) -> bool:
+        """Whether what it is divided by was answered too early."""
+        return self.per is not None and self.per.late
+
+    def advance(self, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
+        steps = self.metric.steps
+        end = int(np.searchsorted(steps, until, side="right"))
+        new_steps = steps[self.seen : end]
+        values = self.metric.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+        self.seen = max(end, self.seen)
+        if self.condition.absolute:
+            values = np.abs(values)
+        if self.per is not None:
+            assert self.condition.per is not None
+            below = self.per.at(new_steps)
+            if self.condition.per.peak and len(below):
+                below = np.fmax(np.fmax.accumulate(np.abs(below)), self.peak)
+                self.peak = float(below[-1])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = values / (
+                    self.scale
+                    * (below if self.condition.per.signed else np.abs(below) ** float(self.condition.per.power))
+                )
+        elif self.scale != 1:
+            values = values / self.scale
+        with np.errstate(
+            all="ignore"
+        ):  # what overflows is infinite, and what has no value is NaN: both are judged as such
+            return new_steps, self.measure.extend(values)
+
+
+class Shared:
+    """An operand that several rules look at, each as far as it has come: measured once, kept until all have taken it."""
+
+    def __init__(self, operand: Operand) -> None:
+        self.operand = operand
+        self.takers: list[ReferenceType[Taker]] = []  # weak: one that is followed anew is no longer waited for
+        self.steps: Ints = np.empty(0, np.int64)
+        self.values: Floats = np.empty(0)
+        self.dropped = 0
+
+    def between(self, start: int, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of its points from number `start` on, up to and including step `until`."""
+        steps, values = self.operand.advance(until)
+        if not len(self.steps):
+            self.steps, self.values = steps, values
+        elif len(steps):
+            self.steps = np.concatenate([self.steps, steps])
+            self.values = np.concatenate([self.values, values])
+        part = slice(start - self.dropped, int(np.searchsorted(self.steps, until, side="right")))
+        return self.steps[part], self.values[part]
+
+    def forget(self) -> None:
+        """Drops what all have taken."""
+        done = min(taker.seen for one in self.takers if (taker := one()) is not None) - self.dropped
+        if done:
+            self.steps, self.values = self.steps[done:].copy(), self.values[done:].copy()
+            self.dropped += done
+
+
+class Taker:
+    """One rule's own place in an operand that it may share."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.condition, self.metric = shared.operand.condition, shared.operand.metric
+        self.seen = 0
+        shared.takers.append(ref(self))
+
+    @property
+    def late(self) -> bool:
+        """Whether what it is divided by was answered too early."""
+        return self.shared.operand.late
+
+    def advance(self, until: int) -> tuple[Ints, Floats]:
+        """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
+        steps, values = self.shared.between(self.seen, until)
+        self.seen += len(steps)
+        self.shared.forget()
+        return steps, values
+
+
+class Held:
+    """A metric looked up at other steps: its last finite point at or before each of them."""
+
+    def __init__(self, source: Metric | Taker) -> None:
+        self.source = source
+        self.steps: Ints = np.empty(0, np.int64)
+        self.values: Floats = np.empty(0)
+        self.seen = 0
+        self.asked = -1
+
+    @property
+    def late(self) -> bool:
+        """Whether a point has come since, at a step that was looked up before: what was answered there no longer holds."""
+        if isinstance(self.source, Taker):
+            return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
+        return _unread_before(self.source, self.seen, self.asked)
+
+    def at(self, steps: Ints) -> Floats:
+        """The values held at those steps (shape (n,), not falling); NaN before the first point."""
+        if not len(steps):
+            return np.empty(0)
+        until = self.asked = int(steps[-1])
+        if isinstance(self.source, Taker):
+            new_steps, new_values = self.source.advance(until)
+        else:
+            end = int(np.searchsorted(self.source.steps, until, side="right"))
+            new_steps = self.source.steps[self.seen : end]
+            new_values = self.source.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+            self.seen = max(end, self.seen)
+        known = ~np.isnan(new_values)
+        held = len(self.steps)
+        self.steps = np.concatenate([self.steps, new_steps[known]])
+        self.values = np.concatenate([self.values, new_values[known]])
+        if not len(self.steps):
+            return np.full(len(steps), np.nan)
+        same = np.array_equal(
+            new_steps, steps
+        )  # as a trainer logs: then counting finds the place sooner than searching
+        place = held + np.cumsum(known) - 1 if same else np.searchsorted(self.steps, steps, side="right") - 1
+        found = np.where(place >= 0, self.values[np.maximum(place, 0)], np.nan)
+        keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
+        self.steps, self.values = self.steps[keep:].copy(), self.values[keep:].copy()
+        return found
+
+
+def _unread_before(metric: Metric, seen: int, step: int) -> bool:
+    return len(metric) > seen and int(metric.steps[seen]) <= step
+
+
+def build(condition: Condition) -> measures.Measure:
+    """The measure that a condition names, over its window."""
+    window = condition.over
+    least = condition.least or window
+    inner: measures.Measure
+    if condition.measure == "nonfinite":
+        inner = measures.NonFinite(window)
+    elif condition.measure == "share" and condition.where is not None:
+        where = condition.where
+        inner = measures.Share(window, least, where.above, where.below, where.equals)
+    elif condition.measure == "from_best":
+        inner = measures.FromBest(window, least)
+    elif condition.measure == "given_back":
+        inner = measures.GivenBack(window, least)
+    elif condition.measure == "gain":
+        inner = measures.Gain(window)
+    elif condition.measure == "peak":
+        inner = measures.Peak()
+    else:
+        inner = Rolling(ROLLING[condition.measure], window, least)
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return inner
+    if against.first is not None:
+        return measures.SinceStart(inner, against.first, condition.minus is not None)
+    return measures.AgainstPast(inner, window, against.before or 1, condition.minus is not None)
+
+
+def unit_of(condition: Condition) -> str:
+    """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
+    if condition.measure in ("from_best", "gain"):
+        return "noise"
+    if condition.measure in ("share", "nonfinite"):
+        return "share"
+    return "ratio" if condition.ratio_to or condition.per or condition.measure == "given_back" else "value"
+
+
+_LEVELS = ("value", "mean", "median", "min", "max", "peak")
+
+
+def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
+    """The limit of a condition as a level of the metric's own values; None where it measures something else (noise, a rise, a share)."""
+    if not np.isfinite(limit) or condition.measure not in _LEVELS or condition.per is not None:
+        return None
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return limit
+    if against.first is None:
+        return None
+    start = metric.values[: against.first + 100]
+    start = start[np.isfinite(start)][: against.first]
+    if not len(start):
+        return None
+    return float(limit * plain_median(start)) if condition.ratio_to else float(limit + plain_median(start))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit in numbers, and which side of it is sick."""
+
+    sign: str
+    limit: float
+
+    def holds(self, values: Floats) -> Flags:
+        """Where the values are on the sick side; NaN never is."""
+        with np.errstate(invalid="ignore"):
+            if self.sign == "above":
+                return np.asarray(values > self.limit)
+            return np.asarray(values < self.limit) if self.sign == "below" else np.asarray(values == self.limit)
+
+
+def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
+    """The limit of a condition in numbers; raises Unable where it follows a setting that the run does not tell."""
+    sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
+    return Bound(sign, limit_of(getattr(condition, sign), config))
+
+
+def worse_of(worse: Worse, base: Bound, config: Mapping[str, Any]) -> Bound:
+    """The critical limit: the one given, or the base's own."""
+    said = worse.above if worse.above is not None else worse.below
+    return base if said is None else Bound("above" if worse.above is not None else "below", limit_of(said, config))
+
+
+def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
+    """A limit in numbers; raises Unable where it follows a setting that the run does not tell."""
+    if not isinstance(said, Limit):
+        return float(said)
+    setting = config.get(said.config)
+    if isinstance(setting, bool) or not isinstance(setting, int | float):
+        if said.default is None:
+            raise Unable(f"the run does not tell {said.config}")
+        return float(said.default)
+    return float(setting) * float(said.times) + float(said.plus)
+
+
+def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
+    """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none.
+
+    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often; `same` is the anchor.
+    """
+    if name == "same" and anchor is not None:
+        return anchor
+    for one in name.split("|"):
+        metric = clock_of(anchor, translation) if one == "step" else translation.metrics.get(one)
+        if metric is not None and len(metric):
+            return metric
+    raise Unable(f"{name.replace('|', ' or ')} was not logged")
+
+
+def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
+    """The step itself as a metric."""
+    longest = anchor or max(translation.metrics.values(), key=len, default=None)
+    return (
+        None
+        if longest is None
+        else replace(longest, name="step", tag="", unit="steps", transform="", source=_Clock(longest))
+    )
+
+
+class _Clock(Derived):
+    """The steps of another metric, as values."""
+
+    def __init__(self, of: Metric) -> None:
+        super().__init__(of.tag)
+        self._of = of
+
+    def _raw(self) -> tuple[int, int]:
+        return self._of.revision, len(self._of)
+
+    def _make(self, start: int) -> None:
+        steps = self._of.steps[start:]
+        self._made.extend(steps, steps.astype(np.float64), self._of.times[start:])
+
+
+def pick_all(names: str, translation: Translation) -> list[Metric]:
+    """Every logged metric that `one|pattern/*` names; raises Unable where there is none."""
+    pattern = _pattern(names)
+    found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
+    if not found:
+        raise Unable(f"{names.replace('|', ' or ')} was not logged")
+    return found
+
+
+@cache
+def _pattern(names: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

@@ -1,0 +1,81 @@
+"""Many runs at once, over processes of this machine; the answers come in order, as if one after the other."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Run
+from rlhealth.sources.reader import Reader
+from rlhealth.verdict.findings import RunVerdict
+
+Answer = RunVerdict | RlhealthError
+Examine = Callable[[Reader], Answer]
+
+PATIENCE = (
+    0.2  # seconds of work, after which there may be enough to do for more processes: each takes as long to begin …
+)
+PLENTY = 2.0  # … and of work to come, by the latest run, with which there is for certain
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def read_and(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
+    """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the others."""
+    try:
+        reader.poll()
+        return judge(reader.run)
+    except RlhealthError as error:
+        return error
+    except (OSError, MemoryError) as error:
+        place = reader.run.place.location
+        return RlhealthError(
+            f"{place}: {error or type(error).__name__}",
+            hint="check that it still exists and is readable",
+            location=place,
+        )
+
+
+def examined(readers: Sequence[Reader], examine: Examine, jobs: int = 1) -> Iterator[Answer]:
+    """What `examine` says of each reader, in order; over `jobs` processes where one of them would take long."""
+    begun = latest = time.perf_counter()
+    for place, reader in enumerate(readers):
+        now, left = time.perf_counter(), len(readers) - place
+        if jobs > 1 and left > 1 and (now - begun > PATIENCE or (now - latest) * left > PLENTY):
+            yield from _over_processes(readers[place:], examine, jobs)
+            return
+        latest = now
+        yield examine(reader)
+
+
+def _over_processes(readers: Sequence[Reader], examine: Examine, jobs: int) -> Iterator[Answer]:
+    """This process goes through the readers in order, the others come to meet it from the last; what they could not do it does itself."""
+    from rlhealth.parallel.workers import Line, Worker, packed  # late: most checks are of one run
+
+    try:
+        told, movable = packed(examine, readers)
+    except (TypeError, AttributeError, pickle.PicklingError):
+        yield from map(examine, readers)
+        return
+    count = min(jobs, len(readers)) - 1
+    line, workers = Line(movable, count), list[Worker]()
+    try:
+        with suppress(OSError):  # a process less
+            workers += (Worker(told, line) for _ in range(count))
+        for place, reader in enumerate(readers):
+            found = None if line.claim(place) else line.answer(place)
+            yield examine(reader) if found is None else found
+    except BaseException:
+        for worker in workers:
+            worker.kill()
+        raise
+    finally:
+        for worker in workers:
+            worker.join()

@@ -1,0 +1,63 @@
+"""Plain values checked against a model: errors name file, line and column, and what may have been meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rlhealth.errors import RlhealthError
+
+Model = TypeVar("Model", bound=BaseModel)
+Marks = Mapping[tuple[Any, ...], tuple[int, int]]
+
+_PLAINER = {"missing": "is missing", "extra_forbidden": "unknown key"}
+
+
+def checked(model: type[Model], raw: Any, marks: Marks, location: str, hint: str) -> Model:
+    """The values as that model.
+
+    Args:
+        raw: plain values, as read from a file.
+        marks: line and column of key paths in that file.
+
+    Raises:
+        RlhealthError: naming `location:line:column`, the key, what is wrong with it and, for an unknown key, what may have been meant.
+    """
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise RlhealthError(
+            f"{place(location, marks, first['loc'])}: {_said(model, first)}", hint=hint, location=location
+        ) from None
+
+
+def place(location: str, marks: Marks, path: Iterable[Any]) -> str:
+    """`location:line:column` of a key path; of the nearest key around it where that one has no place of its own."""
+    keys = tuple(path)
+    line, column = next((marks[keys[:end]] for end in range(len(keys), -1, -1) if keys[:end] in marks), (1, 1))
+    return f"{location}:{line}:{column}"
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The words "; did you mean `x`?" where a known word is near, else nothing."""
+    near = difflib.get_close_matches(word, sorted(set(known)), 1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def _said(model: type[BaseModel], error: Any) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    message = _PLAINER.get(error["type"], error["msg"].removeprefix("Value error, "))
+    if error["type"] == "extra_forbidden":
+        message += meant(str(error["loc"][-1]), _keys(model))
+    return f"{name}: {message}" if name else message
+
+
+@lru_cache(maxsize=16)
+def _keys(model: type[BaseModel]) -> frozenset[str]:
+    schema = model.model_json_schema()
+    return frozenset(key for one in (schema, *schema.get("$defs", {}).values()) for key in one.get("properties", {}))

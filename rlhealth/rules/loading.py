@@ -1,0 +1,107 @@
+"""Rules are found, read from YAML and chosen; errors name file, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+from rlhealth.parsing.checked import checked, meant
+from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.rules.model import FAMILIES, Rule
+
+LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
+
+
+def shipped_rules() -> Path:
+    """The rules that come with rlhealth: a copy inside the wheel, the folder itself in a checkout."""
+    packaged = Path(__file__).parents[1] / "_rules"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "rules"
+
+
+def rule_files(folder: Path) -> Iterator[Path]:
+    """Every rule file of a folder and its families, in order of name; tests (`*.test.yaml`) are left out."""
+    for one in sorted(folder.iterdir(), key=lambda one: one.name):
+        if one.is_dir():
+            yield from rule_files(one)
+        elif one.name.endswith((".yaml", ".yml")) and not one.name.endswith((".test.yaml", ".test.yml")):
+            yield one
+
+
+def load_rules(*folders: Path) -> list[Rule]:
+    """The shipped rules, with those of `folders` added; a rule with an id that is there already takes its place.
+
+    Raises:
+        RlhealthError: at the first rule that cannot be used, with file, line and column.
+    """
+    found: dict[str, Rule] = {}
+    for folder in (shipped_rules(), *folders):
+        if not folder.is_dir() and not folder.is_file():
+            raise RlhealthError(f"no rules at {folder}", hint="--rules takes a folder of rule files, or one rule file")
+        for file in [folder] if folder.is_file() else rule_files(folder):
+            rule = read_rule(text_of(file), str(file))
+            found[rule.id] = rule
+    return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
+
+
+def text_of(file: Path) -> str:
+    """The text of a file of rules or of their tests.
+
+    Raises:
+        RlhealthError: where it cannot be read, is larger than any such file, or is no text in UTF-8.
+    """
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise RlhealthError(
+                f"{file}: larger than {LARGEST_FILE >> 20} MiB", hint="a rule file holds one rule", location=str(file)
+            )
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise RlhealthError(
+            f"{file}: cannot be read: {error.strerror}", hint="check the permissions", location=str(file)
+        ) from None
+    except UnicodeDecodeError as error:
+        raise RlhealthError(
+            f"{file}: not a text in UTF-8, from byte {error.start} on", hint="save it as UTF-8", location=str(file)
+        ) from None
+
+
+def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
+    """The rules of those ids and families; all of them where none is named.
+
+    Raises:
+        RlhealthError: for a name that is neither, with what may have been meant.
+    """
+    wanted = list(select)
+    check_names(rules, wanted, "--select")
+    return [rule for rule in rules if rule.id in wanted or rule.family in wanted] if wanted else rules
+
+
+def check_names(rules: Iterable[Rule], names: Iterable[str], said_in: str) -> None:
+    """Raises RlhealthError for a name that is neither a rule's id nor a family."""
+    known = {rule.id for rule in rules} | set(FAMILIES)
+    for name in names:
+        if name not in known:
+            raise RlhealthError(
+                f"{said_in} {name}: no such rule or family{meant(name, known)}", hint="`rlhealth rules list` shows them"
+            )
+
+
+def read_rule(text: str, location: str) -> Rule:
+    """One rule from its YAML text.
+
+    Raises:
+        RlhealthError: naming `location:line:column`, what is wrong and, for a misspelt key, what may have been meant.
+    """
+    raw, marks = read_yaml(text, location)
+    if not isinstance(raw, dict):
+        raise RlhealthError(f"{location}:1:1: a rule file holds one mapping", hint="see `rlhealth rules new`")
+    if isinstance(raw.get("when"), dict) and "metric" in raw["when"]:
+        single = {key: value for key, value in raw["when"].items() if key not in ("for", "clear")}
+        marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
+        raw = raw | {
+            "when": {"all": [single]} | {key: raw["when"][key] for key in ("for", "clear") if key in raw["when"]}
+        }
+    return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints what a rule may hold")

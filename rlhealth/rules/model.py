@@ -1,0 +1,250 @@
+"""What a rule may hold: the models that a rule's YAML is checked against."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+
+from rlhealth.engine.measures import MEASURES
+from rlhealth.parsing.checked import meant
+
+Number = StrictInt | StrictFloat
+Text = Annotated[str, Field(max_length=4000)]
+Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
+
+FAMILIES = (
+    "ratio",
+    "approx-kl",
+    "clip-fraction",
+    "kl-high",
+    "kl-negative",
+    "kl-coef",
+    "entropy",
+    "value-loss",
+    "reward-trend",
+    "reward-signal",
+    "reward-hacking",
+    "truncation",
+    "length",
+    "grad-norm",
+    "loss",
+    "numerics",
+    "dead",
+    "stalled",
+    "mismatch",
+    "throughput",
+    "baseline",
+    "diagnosis",
+)
+
+
+class Strict(BaseModel):
+    """A model that refuses unknown keys and numbers written as text."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, defer_build=True
+    )  # built when first used: most are only parts of others
+
+
+class Limit(Strict):
+    """A limit that follows one of the run's own settings: `times` x the setting, or `default` where the run does not tell it."""
+
+    config: str
+    times: Number = 1
+    plus: Number = 0
+    default: Number | None = None
+
+
+class Per(Strict):
+    """What a metric is divided by: another metric (at its last point so far) to a power, or a setting, times a factor."""
+
+    metric: str | None = None
+    power: Number = 1
+    signed: StrictBool = False
+    peak: StrictBool = False
+    config: str | None = None
+    default: Number | None = None
+    times: Number = 1
+
+
+class Against(Strict):
+    """What a measure is set against: the run's `first` points, or the points `before` its window."""
+
+    first: Annotated[StrictInt, Field(ge=1)] | None = None
+    before: Annotated[StrictInt, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Against:
+        if (self.first is None) == (self.before is None):
+            raise ValueError("needs either `first: N` or `before: N`")
+        return self
+
+
+class Where(Strict):
+    """The level that `measure: share` counts at."""
+
+    above: Number | None = None
+    below: Number | None = None
+    equals: Number | None = None
+
+
+class Condition(Strict):
+    """One measure of one metric, compared with a limit."""
+
+    metric: str
+    over: Annotated[StrictInt, Field(ge=1)] = 1
+    least: Annotated[StrictInt, Field(ge=1)] | None = None
+    measure: str = "value"
+    where: Where | None = None
+    absolute: StrictBool = False
+    per: Per | None = None
+    ratio_to: Against | None = None
+    minus: Against | None = None
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+    equals: Number | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Condition:
+        if self.measure not in MEASURES:
+            raise ValueError(
+                f"no measure `{self.measure}`" + (meant(self.measure, MEASURES) or f"; there are {', '.join(MEASURES)}")
+            )
+        if sum(one is not None for one in (self.above, self.below, self.equals)) != 1:
+            raise ValueError("needs exactly one of `above`, `below` and `equals`")
+        if (self.measure == "share") != (self.where is not None):
+            raise ValueError("`where` goes with `measure: share`, and only with it")
+        if self.ratio_to is not None and self.minus is not None:
+            raise ValueError("`ratio_to` and `minus` exclude each other")
+        return self
+
+    @property
+    def points(self) -> int:
+        """How many points it takes until the measure can say anything."""
+        own = 1 if self.measure in ("nonfinite", "peak") else self.least or self.over
+        against = self.ratio_to or self.minus
+        if against is None:
+            return own
+        return max(own, against.first + 1) if against.first is not None else own + max(3, (against.before or 0) // 2)
+
+
+class Test(Strict):
+    """A test on the run's settings: equals, one of a list, above or below."""
+
+    is_: Setting = Field(default=None, alias="is")
+    above: Number | None = None
+    below: Number | None = None
+    among: tuple[Setting, ...] | None = None
+
+
+class When(Strict):
+    """When a rule fires: a condition, all or any of several, or the way in which the run ended.
+
+    Conditions other than the first are looked up at the first one's steps, at their last point so far.
+    """
+
+    all: tuple[Condition, ...] = ()
+    any: tuple[Condition, ...] = ()
+    ending: tuple[str, ...] = ()
+    vanished: str | None = None
+    for_: Annotated[StrictInt, Field(ge=1)] = Field(default=1, alias="for")
+    clear: Annotated[StrictInt, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> When:
+        if sum((bool(self.all), bool(self.any), bool(self.ending), self.vanished is not None)) != 1:
+            raise ValueError("needs exactly one of `all`, `any`, `ending` and `vanished` (or a single condition)")
+        return self
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, the first of which gives the steps at which the rule is judged."""
+        return self.all or self.any
+
+
+class Worse(Strict):
+    """When the same sickness is critical: other limits for the first condition, or more conditions on top."""
+
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+    and_: tuple[Condition, ...] = Field(default=(), alias="and")
+    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
+
+
+class Cause(Strict):
+    """What a diagnosis reads: which findings (rule ids or families) begin first, and which follow from them.
+
+    `none` are findings that rule it out; the first that follows begins `within` so many points of the cause's metric.
+    """
+
+    first: tuple[str, ...]
+    then: tuple[str, ...]
+    none: tuple[str, ...] = ()
+    within: Annotated[StrictInt, Field(ge=1)] | None = None
+
+
+class Source(Strict):
+    """Where a limit comes from: published guidance, or a distribution over labelled runs."""
+
+    text: str
+    url: str | None = None
+
+
+class Rule(Strict):
+    """One rule, as its YAML file says it."""
+
+    id: str
+    family: str
+    title: Annotated[str, Field(max_length=200)]
+    severity: Literal["info", "warning", "critical"]
+    applies_to: tuple[str, ...] = ()
+    unless: dict[str, Setting | Test] = {}
+    only_if: dict[str, Setting | Test] = {}
+    unless_logged: tuple[str, ...] = ()
+    needs: Annotated[StrictInt, Field(ge=1)] = 1
+    each: StrictBool = False
+    when: When | None = None
+    critical: Worse | None = None
+    cause: Cause | None = None
+    message: Text
+    because: Text
+    try_: tuple[Text, ...] = Field(alias="try", min_length=1)
+    source: tuple[Source, ...] = Field(min_length=1)
+    covers: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Rule:
+        for text in (self.message, *self.try_):
+            try:
+                for piece in re.split(r"\[\[|\]\]", text):
+                    fields = [
+                        (name, format or "")
+                        for _, name, format, _ in string.Formatter().parse(piece)
+                        if name is not None
+                    ]
+                    if any(not name or name[0].isdigit() or "{" in format for name, format in fields):
+                        raise ValueError("a field has a name, and no other field in it,")
+            except ValueError as error:
+                raise ValueError(
+                    f"{str(error).lower()} in `{text[:60]}`; write {{{{ and }}}} for braces that are meant as such"
+                ) from None
+        if self.family not in FAMILIES:
+            raise ValueError(f"no family `{self.family}`" + meant(self.family, FAMILIES))
+        if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
+            raise ValueError("a diagnosis has `cause`, every other rule has `when`")
+        return self
+
+    @property
+    def points(self) -> int:
+        """How many points it takes until the rule could have told anything; with fewer, it has not looked."""
+        conditions = self.when.conditions if self.when else ()
+        held = self.when.for_ - 1 if self.when else 0
+        return max([self.needs, *(one.points + held for one in conditions)])
+
+    @property
+    def cites(self) -> str:
+        """The sources in one line."""
+        return "; ".join(f"{one.text} ({one.url})" if one.url else one.text for one in self.source)

@@ -1,0 +1,194 @@
+"""A rule in words: what it looks at and when it fires, as `explain` and the documentation say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlhealth.engine.wording import fill
+from rlhealth.metrics import meaning
+from rlhealth.rules.model import Against, Condition, Limit, Per, Rule, Test, Worse
+
+_MEASURES = {
+    "value": "the mean of {window} of {metric}",
+    "mean": "the mean of {window} of {metric}",
+    "median": "the median of {window} of {metric}",
+    "std": "the standard deviation of {window} of {metric}",
+    "min": "the smallest of {window} of {metric}",
+    "max": "the largest of {window} of {metric}",
+    "range": "the span of {window} of {metric}",
+    "rise": "how much the newer half of {window} of {metric} lies above the older half",
+    "nonfinite": "the share of {window} of {metric} that are NaN or infinite",
+    "share": "the share of {window} of {metric} {where}",
+    "from_best": "the fall of {metric} from its best so far (by the median of {window})",
+    "given_back": "the part of its gain that {metric} has lost (by the median of {window})",
+    "gain": "the gain of {metric} (the median of {window} less that of the first {over})",
+    "peak": "the largest value of {metric} so far",
+}
+_ENDINGS = {
+    "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
+    "early": "training ended in good order before its planned steps",
+    "silent": "nothing was written for long, before the planned steps, and no end was recorded",
+}
+_SCALED = ("value", "mean", "median", "std", "min", "max", "range", "rise", "peak")
+
+
+def in_words(rule: Rule) -> list[str]:
+    """When the rule fires, one line a thought; then when it is critical."""
+    if rule.cause is not None:
+        lines = [
+            f"first: a finding of {_listed(rule.cause.first, 'or')}",
+            f"then, no earlier{_within(rule.cause.within)}: a finding of {_listed(rule.cause.then, 'or')}",
+        ]
+        return [*lines, f"and none of {_listed(rule.cause.none, 'or')}"] if rule.cause.none else lines
+    when = rule.when
+    assert when is not None
+    if when.ending:
+        return [_ENDINGS.get(one, one) for one in when.ending]
+    if when.vanished is not None:
+        return [
+            f"{_metrics(when.vanished, 'or')} is missing for five of its own usual intervals while other metrics go on"
+        ]
+    joint = "or " if when.any else "and "
+    lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
+    if when.for_ > 1:
+        lines[-1] += f", for {when.for_} points in a row"
+    return lines + ([_worse(rule.critical, when.conditions[0], when.for_)] if rule.critical is not None else [])
+
+
+def condition_in_words(one: Condition) -> str:
+    """One condition as a sentence's part: `the median of the last 5 points of kl is above 1.5 nats/token`."""
+    metric = (
+        ("the size of " if one.absolute else "")
+        + _metrics(one.metric, "else")
+        + (_per(one.per) if one.per is not None else "")
+    )
+    if one.over == 1 and one.measure in ("value", "mean", "median", "min", "max"):
+        said = metric
+    elif one.over == 1 and one.measure == "nonfinite":
+        return f"{metric} is NaN or infinite" if one.above == 0 else f"{metric} is finite"
+    else:
+        window = (
+            f"the last {one.over} points"
+            if one.least is None or one.least >= one.over
+            else f"the last {one.least} to {one.over} points"
+        )
+        said = _MEASURES.get(one.measure, f"the {one.measure} of {{window}} of {{metric}}").format(
+            window=window, metric=metric, over=one.over, where=_where(one)
+        )
+    if one.ratio_to is not None:
+        said += f", as a multiple of {_against(one.ratio_to)},"
+    if one.minus is not None:
+        said += f", less {_against(one.minus)},"
+    sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
+    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}"
+
+
+def scope(rule: Rule) -> list[str]:
+    """For which runs the rule is meant, one line a thought; nothing where for all."""
+    lines = [f"about {_listed(rule.applies_to, 'and')}"] if rule.applies_to else []
+    lines += [f"not where {_setting(name, test)}" for name, test in rule.unless.items()]
+    lines += [f"only where {_setting(name, test)}" for name, test in rule.only_if.items()]
+    lines += [f"only where {name} is not logged" for name in rule.unless_logged]
+    lines += [f"from {rule.needs} points on"] if rule.needs > 1 else []
+    return lines + (["each metric by itself"] if rule.each else [])
+
+
+def advice(rule: Rule) -> list[str]:
+    """What to try, where no run tells the names of its settings."""
+    return [fill(one, {"first_step": "N"}) for one in rule.try_]
+
+
+def severities(rule: Rule) -> str:
+    """`warning`, or `warning, critical` where the same sickness can be worse."""
+    return f"{rule.severity}, critical" if rule.critical is not None and rule.severity != "critical" else rule.severity
+
+
+def _worse(worse: Worse, first: Condition, hold: int) -> str:
+    parts = [f"{sign} {_limit(limit)}" for sign in ("above", "below") if (limit := getattr(worse, sign)) is not None]
+    said = "critical where it is " + " or ".join(parts) if parts else "critical where"
+    joint = "and " if parts else ""
+    said += "".join(
+        f"{' ' if index == 0 and not parts else ', '}{joint if index == 0 else 'and '}{condition_in_words(one)}"
+        for index, one in enumerate(worse.and_)
+    )
+    if not parts and not worse.and_:
+        said = "critical where it holds"
+    if worse.for_ is None or worse.for_ == hold:
+        return said
+    return said + (f", for {worse.for_} points in a row" if worse.for_ > 1 else ", at the first point")
+
+
+def _metrics(names: str, last: str) -> str:
+    parts = [
+        f"`{name}`" if name not in ("same", "step") else {"same": "the same metric", "step": "the step"}[name]
+        for name in names.split("|")
+    ]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {'or' if last == 'or' else 'or else'} {parts[-1]}"
+
+
+def _per(per: Per) -> str:
+    parts = [f"`{per.metric}`"] if per.metric is not None else []
+    if per.peak and parts:
+        parts = [f"the largest {parts[0]} so far"]
+    if per.power != 1 and parts:
+        parts = [f"{parts[0]} to the power of {per.power:g}"]
+    parts += [f"the setting {per.config}"] if per.config is not None else []
+    parts += [f"{per.times:g}"] if per.times != 1 else []
+    return f" over {' times '.join(parts)}"
+
+
+def _where(one: Condition) -> str:
+    if one.where is None:
+        return ""
+    return "that are " + " and ".join(
+        f"{sign} {_limit(limit)}"
+        for sign in ("above", "below", "equals")
+        if (limit := getattr(one.where, sign)) is not None
+    )
+
+
+def _against(one: Against) -> str:
+    if one.first is not None:
+        return "the run's first point" if one.first == 1 else f"the median of the run's first {one.first} points"
+    return f"the median of the {one.before} points before"
+
+
+def _limit(limit: float | Limit) -> str:
+    if not isinstance(limit, Limit):
+        return f"{limit:,g}"
+    parts = [f"{limit.plus:g}"] if limit.plus else []
+    sign = " − " if limit.times < 0 and parts else " + " if parts else "−" if limit.times < 0 else ""
+    scaled = f"{abs(limit.times):g} times " if abs(limit.times) != 1 else ""
+    told = f" ({limit.default:g} where that is not told)" if limit.default is not None else ""
+    return "".join(parts) + sign + scaled + f"the setting {limit.config}" + told
+
+
+def _unit(one: Condition) -> str:
+    if one.measure in ("from_best", "gain"):
+        return " times its own noise"
+    if one.measure not in _SCALED or one.per is not None or one.ratio_to is not None:
+        return ""
+    known = meaning(one.metric.split("|")[0])
+    return (
+        f" {known.unit}"
+        if known is not None and known.unit not in ("1", "fraction", "loss", "reward", "count", "")
+        else ""
+    )
+
+
+def _setting(name: str, test: object) -> str:
+    if not isinstance(test, Test):
+        return f"{name} is {test}"
+    parts = [f"above {test.above:g}"] if test.above is not None else []
+    parts += [f"below {test.below:g}"] if test.below is not None else []
+    parts += [f"one of {', '.join(map(str, test.among))}"] if test.among is not None else []
+    parts += [str(test.is_)] if "is_" in test.model_fields_set else []
+    return f"{name} is {' and '.join(parts)}"
+
+
+def _within(points: int | None) -> str:
+    return f" and within {points} points" if points is not None else ""
+
+
+def _listed(names: Sequence[str], joint: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"

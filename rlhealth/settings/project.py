@@ -1,0 +1,258 @@
+"""Settings of a project: `rlhealth.toml`, or `[tool.rlhealth]` in pyproject.toml, from the folder of the call upwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.parsing.checked import Marks, meant, place
+from rlhealth.rules.model import FAMILIES, Condition, Rule, Source, Worse
+
+if TYPE_CHECKING:
+    from rlhealth.settings.schema import Parameters, SettingsFile
+
+OWN = "rlhealth.toml"
+SHARED = "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A project's settings, ready for use.
+
+    Attributes:
+        location: the file; empty where there is none.
+        ignore: rule or family to the reason, of those that have not expired.
+        notes: what the user should know, one sentence each: an `ignore` that has expired.
+    """
+
+    location: str = ""
+    fail_on: str | None = None
+    select: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    min_steps: int | None = None
+    rule_folders: tuple[Path, ...] = ()
+    ignore: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Parameters] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    _said: SettingsFile | None = field(default=None, repr=False)
+    _marks: Marks = field(default_factory=dict, repr=False)
+
+
+def load_settings(start: Path | None = None, file: Path | None = None, today: date | None = None) -> Settings:
+    """The settings of the nearest file from `start` (the working folder, where not given) upwards, or of `file`.
+
+    Raises:
+        RlhealthError: naming `file:line:column` and, for a misspelt key, what may have been meant.
+    """
+    if file is not None:
+        return _read(file, today or date.today())
+    folder = (start or Path.cwd()).absolute()
+    for one in (folder, *folder.parents):
+        for name in (OWN, SHARED):
+            if (one / name).is_file():
+                found = _read(one / name, today or date.today(), only_own_table=name == SHARED)
+                if found.location:
+                    return found
+    return Settings()
+
+
+def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
+    location = _near(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RlhealthError(
+            f"{location}: cannot be read: {error}", hint="--config takes a TOML file", location=location
+        ) from None
+    if only_own_table and "rlhealth" not in text:
+        return Settings()  # somebody else's file
+    raw = _toml(text, location)
+    under: tuple[str, ...] = ()
+    if only_own_table or path.name == SHARED:
+        tool = raw.get("tool")
+        if not isinstance(tool, dict) or not isinstance(tool.get("rlhealth"), dict):
+            return Settings()
+        raw, under = tool["rlhealth"], ("tool", "rlhealth")
+    from rlhealth.parsing.toml_places import toml_places
+    from rlhealth.settings.schema import checked_settings  # late: most projects set nothing
+
+    marks = {keys[len(under) :]: mark for keys, mark in toml_places(text).items() if keys[: len(under)] == under}
+    said = checked_settings(raw, marks, location, path.parent)
+    expired = [one for one in said.ignore if one.until is not None and one.until < today]
+    return Settings(
+        location,
+        said.fail_on,
+        said.select,
+        said.require,
+        said.min_steps,
+        tuple(path.parent / one for one in said.rule_folders),
+        {one.rule: one.reason for one in said.ignore if one not in expired},
+        said.aliases,
+        said.rules,
+        tuple(
+            f"{location}: ignoring {one.rule} ({one.reason}) ended on {one.until}: it counts again" for one in expired
+        ),
+        said,
+        marks,
+    )
+
+
+def _toml(text: str, location: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = f"{location}:{_place_in(str(error), text)}"
+        raise RlhealthError(
+            f"{place}: {_without_place(str(error))}", hint="the file must be TOML", location=location
+        ) from None
+    except (ValueError, RecursionError):
+        raise RlhealthError(
+            f"{location}: a number of thousands of digits, or nested too deep",
+            hint="the file must be TOML",
+            location=location,
+        ) from None
+
+
+def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules with the settings' parameters; each changed rule names the file among its sources.
+
+    Raises:
+        RlhealthError: for a name that is no rule or family, or a limit that the rule does not have, with `file:line:column`.
+    """
+    if settings._said is None:
+        return list(rules)
+    known = {rule.id for rule in rules}
+    both = known | set(FAMILIES)
+    named: list[tuple[tuple[Any, ...], str, set[str]]] = [
+        (("ignore", index, "rule"), one.rule, both) for index, one in enumerate(settings._said.ignore)
+    ]
+    named += [
+        ((part, index), one, both)
+        for part in ("select", "require")
+        for index, one in enumerate(getattr(settings._said, part))
+    ]
+    named += [(("rules", name), name, known) for name in settings.parameters]
+    for path, name, allowed in named:
+        if name not in allowed:
+            word = "rule" if allowed is known else "rule or family"
+            raise _wrong(
+                settings, path, f"there is no {word} `{name}`{meant(name, allowed)}", "`rlhealth rules list` shows them"
+            )
+    return [
+        _changed(rule, settings.parameters[rule.id], settings) if rule.id in settings.parameters else rule
+        for rule in rules
+    ]
+
+
+def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
+    new = rule.model_dump(include={"severity", "needs"}) | {
+        name: value for name in ("severity", "needs") if (value := getattr(said, name)) is not None
+    }
+    when, critical = rule.when, rule.critical
+    if said.limit is not None or said.above is not None or said.below is not None:
+        sign, limit = _side(rule, said, settings)
+        assert when is not None
+        part = "all" if when.all else "any"
+        conditions = list(when.conditions)
+        index = next(index for index, one in enumerate(conditions) if getattr(one, sign) is not None)
+        conditions[index] = conditions[index].model_copy(update={sign: limit})
+        when = when.model_copy(update={part: tuple(conditions)})
+    if when is not None and (said.for_ is not None or said.clear is not None):
+        when = when.model_copy(update={"for_": said.for_ or when.for_, "clear": said.clear or when.clear})
+    if said.critical is not None:
+        critical = (critical or Worse()).model_copy(update=said.critical.model_dump(exclude_none=True))
+    _ordered(rule, when.conditions[0] if when and when.conditions else None, critical, settings)
+    source = (Source(text=f"changed in {settings.location}"), *rule.source)
+    return rule.model_copy(update=new | {"when": when, "critical": critical, "source": source})
+
+
+def _side(rule: Rule, said: Parameters, settings: Settings) -> tuple[str, float]:
+    """Which limit of the rule is meant, and its new value."""
+    given = [name for name in ("limit", "above", "below") if getattr(said, name) is not None]
+    path = ("rules", rule.id, given[-1])
+    if len(given) > 1:
+        raise _wrong(settings, path, f"`{given[0]}` and `{given[1]}` exclude each other", "set one of them")
+    conditions = rule.when.conditions if rule.when is not None else ()
+    own = [
+        sign
+        for one in (conditions if rule.when and rule.when.any else conditions[:1])
+        for sign in ("above", "below")
+        if getattr(one, sign) is not None
+    ]
+    if not own:
+        raise _wrong(
+            settings,
+            path,
+            f"{rule.id} has no limit that could be set",
+            f"`rlhealth explain {rule.id}` shows what it looks at",
+        )
+    if given[0] != "limit" and given[0] not in own:
+        raise _wrong(
+            settings,
+            path,
+            f"{rule.id} has no limit `{given[0]}`; it has `{own[0]}`",
+            f"`rlhealth explain {rule.id}` shows what it looks at",
+        )
+    if given[0] == "limit" and len(own) > 1:
+        raise _wrong(
+            settings,
+            path,
+            f"{rule.id} has two limits; say `above` or `below`",
+            f"`rlhealth explain {rule.id}` shows what it looks at",
+        )
+    return (own[0] if given[0] == "limit" else given[0]), float(getattr(said, given[0]))
+
+
+def _ordered(rule: Rule, first: Condition | None, critical: Worse | None, settings: Settings) -> None:
+    for sign, direction in (("above", 1), ("below", -1)):
+        worse = getattr(critical, sign, None)
+        base = getattr(first, sign, None)
+        if worse is not None and base is None:
+            raise _wrong(
+                settings,
+                ("rules", rule.id, "critical", sign),
+                f"{rule.id} has no limit `{sign}`",
+                f"`rlhealth explain {rule.id}` shows what it looks at",
+            )
+        if isinstance(worse, int | float) and isinstance(base, int | float) and (worse - base) * direction < 0:
+            hint = f"set critical.{sign} under [rules.{rule.id}] too"
+            raise _wrong(
+                settings,
+                ("rules", rule.id),
+                f"{rule.id} would be critical at {worse:g}, before the warning at {base:g}",
+                hint,
+            )
+
+
+def _wrong(settings: Settings, path: tuple[Any, ...], said: str, hint: str) -> RlhealthError:
+    return RlhealthError(
+        f"{place(settings.location, settings._marks, path)}: {said}", hint=hint, location=settings.location
+    )
+
+
+def _near(path: Path) -> str:
+    """The path as short as it can be said from here."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _place_in(said: str, text: str) -> str:
+    found = re.search(r"at line (\d+), column (\d+)", said)
+    if found:
+        return f"{found[1]}:{found[2]}"
+    lines = text.split("\n")  # what is not said to be at a place is at the end
+    return f"{len(lines)}:{len(lines[-1]) + 1}"
+
+
+def _without_place(said: str) -> str:
+    return re.sub(r" \(at (?:line \d+, column \d+|end of document)\)", "", said)

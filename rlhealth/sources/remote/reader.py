@@ -1,0 +1,65 @@
+"""Runs in an object store (s3://, gs://, hf:// and a few more that fsspec knows): what is new of each log is mirrored, and read in the mirror."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Place, Run
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.remote.mirror import Copy, Mirror
+
+_mirrors: dict[str, Mirror] = {}
+
+
+def find(where: str, **options: Any) -> list[Reader]:
+    """A reader for every run below an address of an object store; `options` are those of `find_readers`.
+
+    Raises:
+        RlhealthError: where the packages for that kind of store are not installed, or no run is found.
+        Blind: where the store cannot be asked now.
+    """
+    from rlhealth.sources import find_readers
+
+    mirror = _mirrors.get(where) or Mirror(where)
+    mirror.renew()
+    _mirrors[where] = mirror
+    if not mirror.kept:
+        hint = "check the spelling; a folder there needs logs in it or below: event files, *.wandb, trainer_state.json, *.jsonl, *.csv"
+        raise RlhealthError(f"{where}: no logs found in it or below", hint=hint, location=where)
+    try:
+        return [Remote(one, mirror) for one in find_readers(str(mirror.local), **options)]
+    except RlhealthError as error:
+        raise mirror.translated(error) from None
+
+
+class Remote:
+    """A run in an object store: each poll first fetches what is new. Another process of this machine reads what was fetched."""
+
+    def __init__(self, reader: Reader, mirror: Copy) -> None:
+        self.reader = reader
+        self.mirror = mirror
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("reader", "mirror"):
+            raise AttributeError(name)
+        return getattr(self.reader, name)
+
+    @property
+    def run(self) -> Run:
+        """The run, at its address in the store."""
+        run = self.reader.run
+        run.place = Place(run.place.kind, self.mirror.address(run.place.location))
+        return run
+
+    @run.setter
+    def run(self, run: Run) -> None:
+        self.reader.run = run
+
+    def poll(self) -> bool:
+        """Reads what is new; True where anything was. Raises as `Mirror.renew` and the reader of the files do."""
+        self.mirror.renew()
+        try:
+            return self.reader.poll()
+        except RlhealthError as error:
+            raise self.mirror.translated(error) from None

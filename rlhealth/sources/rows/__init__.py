@@ -1,0 +1,1 @@
+"""Text logs, one row at a time: JSON, CSV, console output and trainer_state.json."""

@@ -1,0 +1,267 @@
+"""CSV logs through pandas: SB3's progress.csv, exports of the wandb and TensorBoard pages, long tables, whatever has a header."""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.rows.csv_cells import Cells, Table
+from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.textlog import TextLog
+from rlhealth.sources.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+#: TensorBoard's page exports one tag a file, under these columns.
+BOARD = ["Wall time", "Step", "Value"]
+_BOARD_NAME = re.compile(r"^(?:run-)?(?P<run>.*?)-?tag-(?P<tag>.+)$")
+#: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
+_BOUND = re.compile(r"__(MIN|MAX)$")
+#: wandb's table of runs has one row a run: no history.
+RUN_TABLE = {"Name", "State", "Created"}
+LONG = ("tag", "metric", "variable", "key")
+LONGEST_CELL = 1 << 20
+STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
+
+
+class CsvLog(TextLog):
+    """A table with a header, in which each row is a step, or (long) each row is a point.
+
+    Args:
+        names: the columns' names, for a file without a header.
+    """
+
+    kind = "csv"
+    longest = 4 << 20  # bytes of a line: 100,000 numbers of 20 digits have half of it
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> None:
+        super().__init__(path, file)
+        self._given = list(names)
+        self._names: list[str] = list(names)
+        self._comma = ","
+        self._columns = 0
+        self._open = b""
+        self._torn = self._first_torn = 0
+        self._several: dict[str, Rows] = {}
+        self._exports: list[CsvLog] = []
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs in the file: one after the other, or side by side in a page's export."""
+        return [run for rows in self._several.values() for run in rows.runs] or self.rows.runs
+
+    def add_export(self, path: Path) -> None:
+        """Takes in another tag of the same run, which TensorBoard's page exported to a file of its own."""
+        other = CsvLog(path)
+        other.rows = self.rows
+        self._exports.append(other)
+
+    def start_again(self) -> None:
+        """The file was rewritten: SB3 does it when a metric comes anew, for the header's sake."""
+        super().start_again()
+        self._names, self._open = list(self._given), b""
+        self._torn = self._first_torn = 0
+        for run in self.runs:
+            self._empty(run)
+        self._several = {name: Rows(lambda _, run=rows.runs[0]: run) for name, rows in self._several.items()}  # type: ignore[misc]
+
+    def read(self) -> bool:
+        """Takes the new rows; the last line too, if it has all its cells and the file is not being written."""
+        before = self.text.offset
+        for block in self.text.blocks():
+            block = self._open + block
+            self._open = b""
+            if block.count(b'"') % 2 and len(block) < LONGEST_CELL:  # a quoted cell goes on in the next block
+                cut = block.rfind(b"\n", 0, block.rfind(b'"')) + 1
+                block, self._open = block[:cut], block[cut:]
+            if block:
+                self._take(block)
+        if self._open and not time.time() - self.text.modified < STILL_WRITTEN:  # nobody closes it any more
+            block, self._open = self._open, b""
+            self._take(block)
+        if self._is_whole(self.text.rest):
+            self._take(self.text.take_rest() + b"\n")
+        for rows in self._several.values():
+            rows.flush()
+        more = [export.read() for export in self._exports]
+        return self.text.offset > before or any(more)
+
+    def problems(self) -> list[str]:
+        """What was lost in reading, as sentences."""
+        waiting = f"{self.path.name}: a quote behind line {self.text.line} is not closed; what follows it is waited for"
+        wide = f"{self.path.name}: it has {self._columns:,} columns, of which the first {MOST_TAGS:,} were read"
+        lines = "1 line" if self._torn == 1 else f"{self._torn:,} lines"
+        torn = (
+            f"{self.path.name}: {lines} read without a quote that is never closed, the first is line {self._first_torn}"
+        )
+        return super().problems() + [
+            one for one, so in ((waiting, self._open), (torn, self._torn), (wide, self._columns > MOST_TAGS)) if so
+        ]
+
+    def _is_whole(self, rest: bytes) -> bool:
+        """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""
+        if time.time() - self.text.modified < STILL_WRITTEN:
+            return False
+        cells = rest.count(self._comma.encode()) + 1
+        return bool(rest.strip()) and bool(self._names) and cells == len(self._names) and rest.rstrip()[-1:].isdigit()
+
+    def _take(self, block: bytes) -> None:
+        if not self._names:
+            block = self._read_header(block)
+        if not block:
+            return
+        cells = Table(self._names, max(self._columns, len(self._names)), self._comma).read(block)
+        self._count(cells)
+        if cells.frame is not None and len(cells.frame):
+            self._take_rows(cells.frame)
+
+    def _take_rows(self, frame: pd.DataFrame) -> None:
+        if self._names == BOARD:
+            self._take_points(frame.assign(tag=board_tag(self.path)), "tag", "Step", "Value", "Wall time")
+        elif (tag := next((name for name in LONG if name in self._names), None)) and {"step", "value"} <= set(
+            self._names
+        ):
+            self._take_points(
+                frame, tag, "step", "value", next((name for name in ("time", "wall_time") if name in self._names), None)
+            )
+        elif self._several:
+            self._take_side_by_side(frame)
+        else:
+            self.rows.take_columns(columns(frame))
+
+    def _count(self, cells: Cells) -> None:
+        """Takes note of what was lost in reading some lines."""
+        if cells.lost:
+            self.bad += cells.lost
+            self.first_bad = self.first_bad or self.text.line + cells.first_lost
+        if cells.torn:
+            self._torn += cells.torn
+            self._first_torn = self._first_torn or self.text.line + cells.first_torn
+        self.text.line += cells.lines
+
+    def _read_header(self, block: bytes) -> bytes:
+        """Takes the header off the first block and plans what its columns are.
+
+        Raises:
+            RlhealthError: where there is no header, or the table is not a history.
+        """
+        if self.text.too_long:
+            hint = "name a table whose first line names its columns, such as step,reward,kl"
+            raise RlhealthError(
+                f"{self.path}: the first line is longer than {self.longest >> 20} MiB",
+                hint=hint,
+                location=str(self.path),
+            )
+        while block.startswith((b"#", b"\n", b"\r")):  # gymnasium's monitor.csv begins with a comment
+            block = block.partition(b"\n")[2]
+        line, _, rest = block.partition(b"\n")
+        text = line.decode("utf-8", "replace").strip("\r")
+        self._comma = max(",\t;|", key=text.count)
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]
+        except csv.Error:  # a bare carriage return, or a cell of more than 128 KiB
+            cells = [cell.strip(' "') for cell in text.split(self._comma)]
+        if not cells:
+            return b""
+        if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
+            hint = f"add a first line that names its {len(cells)} columns, such as step,reward,kl"
+            raise RlhealthError(f"{self.path}: the table has no header line", hint=hint, location=str(self.path))
+        if set(cells) >= RUN_TABLE:
+            hint = "export the history of a run: open a chart's menu, Export, CSV"
+            raise RlhealthError(
+                f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
+            )
+        self._names, self._columns = _unique(cells[:MOST_TAGS]), len(cells)
+        side_by_side = [name for name in cells if " - " in name]
+        if side_by_side and len(side_by_side) >= len(cells) - 2:
+            for name in dict.fromkeys(name.rpartition(" - ")[0] for name in side_by_side):
+                self._several.setdefault(name, Rows(lambda _, name=name: self._named(name)))  # type: ignore[misc]
+        self.text.line += 1
+        return rest
+
+    def _named(self, name: str) -> Run:
+        run = self.make(0)
+        run.name = name
+        return run
+
+    def _take_side_by_side(self, frame: pd.DataFrame) -> None:
+        shared = columns(frame[[name for name in self._names if " - " not in name]])
+        for run, rows in self._several.items():
+            own = {
+                name: name.rpartition(" - ")[2]
+                for name in self._names
+                if name.rpartition(" - ")[0] == run and not _BOUND.search(name)
+            }
+            rows.take_columns(shared | columns(frame[list(own)].rename(columns=own)))
+
+    def _take_points(self, frame: pd.DataFrame, tag: str, step: str, value: str, clock: str | None) -> None:
+        table = columns(frame.drop(columns=[tag]))
+        steps, values = table.get(step), table.get(value)
+        if steps is None or values is None:
+            return
+        times = table[clock] if clock and clock in table else np.full(len(frame), np.nan)
+        known = np.isfinite(steps) & (np.abs(steps) < 2**62)
+        runs = _texts(frame["run"]) if "run" in self._names else np.full(len(frame), "")
+        tags = _texts(frame[tag])
+        named = tags != ""
+        if not named.all():
+            self.bad += int((~named).sum())
+            self.first_bad = self.first_bad or self.text.line - len(frame) + int(np.argmin(named)) + 1
+        for run, name in dict.fromkeys(zip(runs[named].tolist(), tags[named].tolist(), strict=True)):
+            here = known & (runs == run) & (tags == name)
+            rows = self.rows if not run else self._several.setdefault(run, Rows(lambda _, run=run: self._named(run)))  # type: ignore[misc]
+            rows.run.add(name, steps[here].astype(np.int64), values[here], times[here])
+
+
+def columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that was logged is not."""
+    import pandas as pd  # late: half a second
+
+    found: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            values = column.to_numpy(np.float64)
+            found[name] = np.ma.masked_array(
+                values, np.isnan(values)
+            )  # pandas leaves "nan" as text here: what is NaN is an empty cell
+            if name in CLOCKS:
+                found[name] = np.ma.masked_array([clock(one) for one in values.tolist()])
+            continue
+        read = clock if name in CLOCKS else whole if name in AXES else number
+        spelt = [read(cell) if isinstance(cell, str) else None for cell in column]
+        if any(one is not None for one in spelt):
+            found[name] = np.ma.masked_array(
+                [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
+            )
+    return found
+
+
+def _texts(column: pd.Series[Any]) -> NDArray[Any]:
+    """The cells as texts, those that are empty as "", shape (rows,)."""
+    return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
+
+
+def board_tag(path: Path) -> str:
+    """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`."""
+    found = _BOARD_NAME.match(path.stem)
+    return found["tag"] if found else path.stem
+
+
+def _unique(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[index] = f"{name} ({seen[name]})"
+    return names

@@ -1,0 +1,157 @@
+"""JSONL logs, one row a line, and JSON files that hold rows or columns under whatever name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.growing import NoHoles, open_regular
+from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.printed import dict_in
+from rlhealth.sources.rows.repeating import Repeating, Stretch
+from rlhealth.sources.rows.textlog import TextLog
+from rlhealth.sources.spelling import number
+
+#: A list of objects: bare, or the first one under a name.
+OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
+LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
+
+
+class JsonLines(TextLog):
+    """One JSON object a line: trainers' log rows, verl's file logger, wandb-history.jsonl; a printed Python dict will do."""
+
+    kind = "jsonl"
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        super().__init__(path, file)
+        self._repeating = Repeating(lines=True)
+
+    def read(self) -> bool:
+        """Takes the new lines; the last one too, if it is a whole object."""
+        before = self.text.offset
+        for block in self.text.blocks():
+            self._take_block(block)
+        if self.text.rest.rstrip().endswith(b"}"):
+            row = self._row(self.text.rest)
+            if row is not None:
+                self.text.take_rest()
+                self.rows.take((row,))
+        return self.text.offset > before
+
+    def _take_block(self, block: bytes) -> None:
+        text = block.decode("latin-1")  # a character a byte: what is read in stretches is ASCII
+        at = 0
+        while at < len(block):
+            stretch = self._repeating.read(text, at)
+            if stretch is not None:
+                self.rows.take_columns(stretch.table)
+                self.text.line += stretch.rows
+                at = stretch.end
+                continue
+            end = block.index(b"\n", at)
+            line = block[at:end].rstrip()
+            self.text.line += 1
+            if self._take(line):
+                self._repeating.learn(text, at, at + len(line))
+            at = end + 1
+
+    def _take(self, line: bytes) -> bool:
+        row = self._row(line) if line else None
+        if row is not None:
+            self.rows.take((row,))
+        elif line:
+            self.is_bad(self.text.line)
+        return row is not None
+
+    def _row(self, text: bytes) -> dict[str, Any] | None:
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            row = dict_in(text.decode("utf-8", "replace"))  # a printed Python dict
+        return row if isinstance(row, dict) else None
+
+
+class JsonDocument(TextLog):
+    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole whenever it changes."""
+
+    kind = "json"
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        super().__init__(path, file)
+        self._file = file
+        self._stamp: object = None
+        self._lost = 0
+        self._cut = False
+
+    def poll(self) -> bool:
+        """Reads the file if it was written since."""
+        if self._file is not None:
+            if self._stamp is not None:
+                return False
+            self._stamp = True
+            return self._poll(self._file)
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            if stamp == self._stamp:
+                return False
+            if self._stamp is not None:
+                self.start_again()
+            self._stamp, self.text.modified = stamp, here.st_mtime
+            return self._poll(file)
+
+    def _poll(self, file: IO[bytes]) -> bool:
+        self._document = file
+        return super().poll()
+
+    def read(self) -> bool:
+        """Takes every row."""
+        rows = JsonRows(NoHoles(self._document), OPENING)
+        for piece in rows.pieces():
+            if isinstance(piece, Stretch):
+                self.rows.take_columns(piece.table)
+            else:
+                self.rows.take((piece,))
+        self._lost, self._cut = rows.lost, rows.cut
+        if not rows.found:
+            self._document.seek(0)
+            self.rows.take(self._columns())
+        self.text.offset = self._document.tell()
+        return True
+
+    def problems(self) -> list[str]:
+        """What was lost in reading, as sentences."""
+        found = [f"{self.path.name}: {self._lost} damaged rows passed over"] if self._lost else []
+        return [*found, f"{self.path.name}: the file ends inside its list of rows"] if self._cut else found
+
+    def _columns(self) -> Iterator[dict[str, Any]]:
+        text = self._document.read(LARGEST_DOCUMENT + 1)
+        if len(text) > LARGEST_DOCUMENT:
+            raise RlhealthError(
+                f"{self.path}: a JSON file of more than 64 MiB without a list of rows",
+                hint="write rows, one a line",
+                location=str(self.path),
+            )
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            hint = "is it whole? jsonl is read line by line and may end anywhere"
+            raise RlhealthError(
+                f"{self.path}: not JSON: {str(error)[:100]}", hint=hint, location=str(self.path)
+            ) from error
+        columns = {key: value for key, value in found.items() if _is_column(value)} if isinstance(found, dict) else {}
+        for index in range(max((len(value) for value in columns.values()), default=0)):
+            yield {key: value[index] for key, value in columns.items() if index < len(value)}
+
+
+def _is_column(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and sum(number(one) is not None for one in value[:100]) * 2 > min(len(value), 100)
+    )

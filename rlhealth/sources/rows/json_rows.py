@@ -1,0 +1,175 @@
+"""Rows out of JSON text of any size, one object after the other: what is cut or damaged is counted and passed over, what is intact is kept."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+from rlhealth.sources.rows.repeating import Repeating, Stretch
+
+BLOCK = 8 << 20  # bytes read at a time
+NEAR_THE_END = 64 << 10  # characters
+LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
+LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
+TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
+_NESTING = re.compile(r"[\[{]")
+_BETWEEN = re.compile(r"[\s,\x00]*")
+_NEXT_ROW = re.compile(r"\{(?=\s*+[\"}])")
+_decode = json.JSONDecoder().raw_decode
+
+
+class Readable(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, none at the end."""
+        ...
+
+
+class JsonRows:
+    """Reads the objects of a JSON list (`[{…}, {…}]`) from a binary file that stands anywhere before them.
+
+    Attributes:
+        found: whether there is such a list.
+        head: the text before the list's bracket, once the iteration has begun.
+        tail: the text after the list, once it has ended (at most one block).
+        lost: how many stretches of damage were passed over.
+        cut: whether the text ended inside the list.
+    """
+
+    def __init__(self, file: Readable, opening: re.Pattern[str]) -> None:
+        self._file = file
+        self._opening = opening
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self.found = False
+        self.head = ""
+        self.tail = ""
+        self.lost = 0
+        self.cut = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, one by one. Nothing is yielded where the list's opening is not within the first block."""
+        if not self._open():
+            return
+        while self._find_row():
+            row = self._row()
+            if row is not None:
+                yield row
+
+    def pieces(self) -> Iterator[dict[str, Any] | Stretch]:
+        """The same rows; those that repeat the keys of one before come many at once."""
+        if not self._open():
+            return
+        repeating = Repeating()
+        while self._find_row():
+            if len(self._text) - self._at < NEAR_THE_END:  # a row that is cut there would be tried in vain
+                self._more()
+            stretch = repeating.read(self._text, self._at)
+            if stretch is not None:
+                self._at = stretch.end
+                yield stretch
+                continue
+            text, at = self._text, self._at
+            row = self._row()
+            if row is not None:
+                if text is self._text:
+                    repeating.learn(text, at, self._at)
+                yield row
+
+    def _open(self) -> bool:
+        self._more()
+        opening = self._opening.search(self._text)
+        if opening is None:
+            self.head = self._text
+            return False
+        self.found = True
+        self.head, self._at = self._text[: opening.end()], opening.end()
+        return True
+
+    def _more(self) -> bool:
+        """Reads on; drops what was used. False at the end of the file."""
+        block = self._file.read(BLOCK) if not self._ended else b""
+        self._ended = not block
+        text = self._decoder.decode(block, final=not block)
+        self._text = self._text[self._at :] + text
+        self._at = 0
+        return bool(text)
+
+    def _find_row(self) -> bool:
+        """Goes to the next row; False at the end of the list or of the text."""
+        while True:
+            between = _BETWEEN.match(self._text, self._at)
+            self._at = between.end() if between else self._at
+            if self._at < len(self._text):
+                break
+            if not self._more():
+                self.cut = True
+                return False
+        if self._text[self._at] == "{":
+            return True
+        if self._text[self._at] == "]":
+            self._more()
+            self.tail = self._text[self._at + 1 :]
+            return False
+        self.lost += 1
+        return self._resume(self._at)
+
+    def _row(self) -> dict[str, Any] | None:
+        while True:
+            try:
+                row, end = _decode(self._text, self._at)
+            except RecursionError:
+                self._damaged(self._inside())
+                return None
+            except ValueError as error:
+                if self._is_damage(error):
+                    self._damaged()
+                    return None
+                if not self._more():
+                    self._ended_inside()
+                    return None
+                continue
+            self._at = end
+            return row if isinstance(row, dict) else None
+
+    def _is_damage(self, error: ValueError) -> bool:
+        """Whether more text could not mend it: the fault lies well before the end of what was read."""
+        unread = len(self._text) - self._at
+        if not isinstance(error, json.JSONDecodeError) or unread > LONGEST_ROW:
+            return True
+        return len(self._text) - error.pos > LONGEST_WORD and not error.msg.startswith("Unterminated string")
+
+    def _ended_inside(self) -> None:
+        """The text ends and the row is not whole: it was cut there, unless rows follow, and then it is damaged."""
+        if self._resume(self._at + 1):
+            self.lost += 1
+
+    def _damaged(self, start: int | None = None) -> None:
+        self.lost += 1
+        self._resume(self._at + 1 if start is None else start)
+
+    def _inside(self) -> int:
+        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take for ever."""
+        openings = islice(_NESTING.finditer(self._text, self._at), TOO_DEEP)
+        return max(one.end() for one in openings)
+
+    def _resume(self, start: int) -> bool:
+        """Finds where the next row begins, after damage: an object at the start of a line's text, with a quoted key or nothing in it."""
+        while True:
+            found = _NEXT_ROW.search(self._text, start)
+            if found:
+                self._at = found.start()
+                return True
+            self._at = max(start, len(self._text) - LONGEST_WORD)
+            if not self._more():
+                self._at = len(self._text)
+                self.cut = True
+                return False
+            start = 0

@@ -1,0 +1,74 @@
+"""A log that is written anew as a whole: what it says now goes into the run that was read from it before, and what is as it was stays untouched."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlhealth.run import Histogram, Run, Series
+
+
+def bring_up_to_date(run: Run, found: Run) -> bool:
+    """Brings `run` to what `found`, read from the whole file, holds; True where that is more or other than it was.
+
+    A file that has only grown makes series grow. One that says something else from a step on (a trainer that was resumed from a checkpoint cuts
+    its history back) rewinds the run to that step.
+    """
+    told = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    _tell(run, found)
+    changed = told != (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    if not run.series and not run.histograms:
+        run.series.update(found.series)
+        run.histograms.update(found.histograms)
+        run.resumed_at[:] = found.resumed_at
+        return changed or bool(run.series or run.histograms)
+    differing = [_differs(one, found.series.get(tag)) for tag, one in run.series.items()]
+    differing += [_differs(one, found.histograms.get(tag)) for tag, one in run.histograms.items()]
+    step = min((one for one in differing if one is not None), default=None)
+    if step is not None:
+        run.rewind(step)
+        changed = True
+    for tag, series in found.series.items():
+        known = len(run.series.get(tag, ()))
+        changed = changed or len(series) > known
+        run.add(tag, series.steps[known:], series.values[known:], series.times[known:])
+    for tag, histogram in found.histograms.items():
+        into = run.histogram(tag)
+        for index in range(len(into), len(histogram)):
+            changed = True
+            into.add(histogram.steps[index], histogram.edges[index], histogram.counts[index], histogram.times[index])
+    return changed
+
+
+def _tell(run: Run, found: Run) -> None:
+    run.step_axis = found.step_axis
+    run.planned_steps = found.planned_steps or run.planned_steps
+    run.refused = found.refused
+    run.problems[:] = found.problems
+    run.notes += [note for note in found.notes if note not in run.notes]
+
+
+def _differs(known: Series | Histogram, found: Series | Histogram | None) -> int | None:
+    """The first step that was read before and is not there as it was, or None."""
+    if not len(known):
+        return None
+    if found is None:
+        return int(known.steps[0])
+    shared = min(len(known), len(found))
+    same = np.asarray(known.steps[:shared]) == np.asarray(found.steps[:shared])
+    if isinstance(known, Series) and isinstance(found, Series):
+        same &= (known.values[:shared] == found.values[:shared]) | (
+            np.isnan(known.values[:shared]) & np.isnan(found.values[:shared])
+        )
+    elif isinstance(known, Histogram) and isinstance(found, Histogram):
+        same &= [_equal(known, found, index) for index in range(shared)]
+    first = int(np.argmin(same)) if not same.all() else shared
+    if first < shared:
+        return min(int(known.steps[first]), int(found.steps[first]))
+    return int(known.steps[shared]) if len(known) > shared else None
+
+
+def _equal(known: Histogram, found: Histogram, index: int) -> bool:
+    return bool(
+        np.array_equal(known.edges[index], found.edges[index])
+        and np.array_equal(known.counts[index], found.counts[index])
+    )

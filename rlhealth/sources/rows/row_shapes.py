@@ -1,0 +1,60 @@
+"""Shapes of rows: nested ones are made flat, columns are made rows, and rows of a log are told from other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlhealth.sources.spelling import AXES, number
+
+DEEPEST = 8  # levels of nested rows that are looked into
+Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
+
+
+def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a histogram stays whole."""
+    if not any(type(value) is dict for value in row.values()):
+        return row
+    return dict(_flattened(row, "", 0))
+
+
+def _flattened(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if type(value) is dict and "_type" not in value:
+            if depth < DEEPEST:
+                yield from _flattened(
+                    value, prefix if key in ("data", "metrics") and not depth else f"{prefix}{key}/", depth + 1
+                )
+        else:
+            yield f"{prefix}{key}", value
+
+
+def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[str, float]]:
+    """The rows from `start` up to `stop` of a table of columns, each without what was not logged."""
+    found: list[dict[str, float]] = [
+        {} for _ in range(start, min(stop, max((len(cells) for cells in table.values()), default=0)))
+    ]
+    for tag, cells in table.items():
+        for row, value, absent in zip(
+            found,
+            np.ma.getdata(cells)[start:stop].tolist(),
+            np.ma.getmaskarray(cells)[start:stop].tolist(),
+            strict=True,
+        ):
+            if not absent:
+                row[tag] = value
+    return found
+
+
+def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else, and no long text."""
+    fits = 0
+    for row in rows:
+        flat = flatten(row)
+        numbers = sum(number(value) is not None for value in flat.values())
+        texts = sum(isinstance(value, str) and number(value) is None for value in flat.values())
+        long = any(isinstance(value, str) and len(value) > 200 for value in flat.values())
+        fits += not long and numbers >= 2 and (numbers >= 3 or not texts or any(name in flat for name in AXES))
+    return bool(rows) and 2 * fits > len(rows)

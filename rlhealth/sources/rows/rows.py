@@ -1,0 +1,269 @@
+"""Rows of a log (one mapping each) become runs: which step a row belongs to, where one run ends and the next begins, what is a metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Set
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rlhealth.run import Floats, Ints, Run
+from rlhealth.sources.points import Points
+from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
+from rlhealth.sources.spelling import (
+    BOOKKEEPING,
+    CLOCKS,
+    EARLIEST,
+    FURTHEST,
+    LATEST,
+    axis,
+    clock,
+    number,
+    planned,
+    whole,
+)
+
+NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
+FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
+FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
+#: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
+AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
+_NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
+
+
+class Rows:
+    """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new one.
+
+    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it. Where there is no
+    such column, the rows are numbered: a row that says again what the one before said is the next step, one that adds to it (an evaluation)
+    is not. Steps that fall back to where the run began are a new run; steps that fall back less, and say again what was said, are a resume,
+    and what was logged from there on is dropped.
+
+    Args:
+        make: makes an empty run, given its number (0, 1, …).
+    """
+
+    def __init__(self, make: Callable[[int], Run], *, steps: str | None = None) -> None:
+        self._make = make
+        self.runs: list[Run] = [make(0)]
+        self.axis = steps
+        self.chosen = steps is not None
+        self.repeated = 0
+        self._waiting: list[Mapping[str, Any]] = []
+        self._begin()
+
+    @property
+    def run(self) -> Run:
+        """The run that the next row goes to."""
+        return self.runs[-1]
+
+    def _begin(self) -> None:
+        self._step: int | None = None
+        self._first: int | None = None
+        self._row = 0
+        self._said: Set[str] = set()
+        self._epoch = -math.inf
+        self._points = Points(self.run)
+        self._unflushed = 0
+
+    def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Takes rows; call `flush` when those of a poll are in."""
+        coming = iter(rows)
+        if not self.chosen:
+            self._waiting += islice(coming, max(0, FIRST_LOOK - len(self._waiting)))
+            if len(self._waiting) < FIRST_LOOK:
+                return
+            self._choose()
+        for row in coming:
+            self._take(row)
+
+    def take_columns(self, table: Mapping[str, Cells]) -> None:
+        """Takes rows that come as columns: masked arrays, each of shape (rows,), what was not logged masked."""
+        count = max((len(cells) for cells in table.values()), default=0)
+        if self._waiting:
+            first = min(count, FIRST_LOOK - len(self._waiting))
+            self.take(dicts(table, first))
+            table, count = {tag: cells[first:] for tag, cells in table.items()}, count - first
+        elif not self.chosen:
+            self._waiting += dicts(table, min(count, FIRST_LOOK))
+            self._choose(take=False)
+        if count:
+            self._take_columns(table, count)
+
+    def _take_columns(self, table: Mapping[str, Cells], count: int) -> None:
+        steps = self._steps_of(table, count)
+        if steps is None:
+            for start in range(0, count, FIRST_LOOK):
+                self.take(dicts(table, start + FIRST_LOOK, start))
+            return
+        self._move()
+        times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
+        for tag, cells in table.items():
+            there = ~np.ma.getmaskarray(cells)
+            if self._is_metric(tag) and there.any() and self._points.is_room_for(tag):
+                self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
+
+    def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
+        """The steps of a table whose steps only rise, shape (rows,); None where every row must be looked at."""
+        if self.axis is None:
+            return self._row_numbers(table.get("epoch"), count)
+        cells = table.get(self.axis)
+        if cells is None or not count or not _rises(cells):
+            return None
+        steps = np.ma.getdata(cells).astype(np.int64)
+        if np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
+            return None
+        self._first = int(steps[0]) if self._first is None else self._first
+        self._step = int(steps[-1])
+        (last,) = dicts(table, count, count - 1)
+        self._said = last.keys()
+        self._plan(last)
+        return steps
+
+    def _row_numbers(self, epochs: Cells | None, count: int) -> Ints | None:
+        if self._waiting or self._said:
+            return None
+        if epochs is not None and count:
+            if not _rises(epochs) or float(epochs[0]) < self._epoch:
+                return None
+            self._epoch = float(epochs[-1])
+        self._row += count
+        return np.arange(self._row - count + 1, self._row + 1)
+
+    def flush(self) -> bool:
+        """Moves what was taken into the runs; True where there was anything."""
+        if not self.chosen and self._waiting:
+            self._choose()
+        return self._move()
+
+    def _choose(self, take: bool = True) -> None:
+        waiting, self._waiting = [flatten(row) for row in self._waiting], []
+        telling = [row for row in waiting if self._tags(row)]
+        if not telling:
+            return
+        self.chosen = True
+        self.axis = axis(telling)
+        self._name_axis()
+        for row in waiting if take else ():
+            self._take(row)
+
+    def _name_axis(self) -> None:
+        self.run.step_axis = {"global_step/max_steps": "global_step", None: "row"}.get(self.axis, self.axis or "row")
+        if self.axis is None and NUMBERED not in self.run.notes:
+            self.run.notes.append(NUMBERED)
+
+    def _take(self, nested: Mapping[str, Any]) -> None:
+        row = flatten(nested)
+        step = self._step_of(row)
+        if step is None:
+            return
+        time = next((clock(row[name]) for name in CLOCKS if name in row), math.nan)
+        self._plan(row)
+        columns = self._points.columns
+        for tag, value in row.items():
+            column = columns.get(tag)
+            if column is None or value.__class__ is not float:
+                if self._is_metric(tag):
+                    self._points.put(tag, value, step, time)
+            else:  # nearly always; this loop is where the time goes
+                column[0].append(step)
+                column[1].append(value)
+                column[2].append(time)
+        self._unflushed += 1
+        if self._unflushed >= FLUSHED:
+            self._move()
+
+    def _plan(self, row: Mapping[str, Any]) -> None:
+        total = planned(row)
+        if total and total > 0:
+            self.run.planned_steps = total
+
+    def _step_of(self, row: Mapping[str, Any]) -> int | None:
+        if self.axis is None:
+            return self._row_number(row)
+        step = whole(row.get(self.axis))
+        last = self._step
+        if step is None:
+            step = last or 0
+        if last is None or step > last:
+            self._said = row.keys()
+            self._first = step if self._first is None else self._first
+            self._step = step
+        elif step == last:
+            self.repeated += bool(self._said & self._tags(row))
+            self._said = self._said | row.keys()
+        else:
+            self._fell_back(step, self._tags(row))
+        return step
+
+    def _row_number(self, row: Mapping[str, Any]) -> int | None:
+        tags = self._tags(row)
+        if not tags:
+            return None
+        again = bool(self._said & tags)
+        epoch = number(row.get("epoch", row.get("train/epoch")))
+        if epoch is not None:
+            if epoch < self._epoch and again:
+                self._next_run()
+            self._epoch = max(epoch, self._epoch)
+        if again or not self._row:
+            self._row += 1
+            self._said = set()
+        self._said = self._said | tags
+        return self._row
+
+    def _tags(self, row: Mapping[str, Any]) -> set[str]:
+        """The metrics of a row that would be repeated if the row were."""
+        return {
+            tag
+            for tag, value in row.items()
+            if tag not in AMBIENT and self._is_metric(tag) and number(value) is not None
+        }
+
+    def _is_metric(self, tag: str) -> bool:
+        return tag != self.axis and tag not in _NO_METRICS
+
+    def _fell_back(self, step: int, tags: set[str]) -> None:
+        """The steps go back: a new run, a resume, or a row that comes late (from another process) and changes nothing."""
+        if not any(self._points.last_step(tag) >= step for tag in tags):
+            return
+        self._move()
+        passed = [self.run.series[tag].steps for tag in tags if tag in self.run.series and len(self.run.series[tag])]
+        if self._first is not None and step <= self._first and any(steps[0] >= step for steps in passed):
+            self._next_run()
+            self._step = self._first = step
+        elif any(step in steps for steps in passed):
+            self.run.rewind(step)
+            self._step = step
+        else:
+            return
+        self._said = tags
+
+    def _next_run(self) -> None:
+        self._move()
+        self.runs.append(self._make(len(self.runs)))
+        self._begin()
+        self._name_axis()
+
+    def _move(self) -> bool:
+        self._unflushed = 0
+        return self._points.move()
+
+
+def _clocks(cells: Cells) -> Floats:
+    """`spelling.clock` of each of a column's numbers, shape (rows,)."""
+    found = np.ma.filled(cells, np.nan)
+    found = np.where(found > LATEST, found / 1000, found)
+    return np.where((found > EARLIEST) & (found < LATEST), found, np.nan)
+
+
+def _rises(cells: Cells) -> bool:
+    there = np.ma.getdata(cells)
+    whole = (
+        not np.ma.getmaskarray(cells).any()
+        and bool(np.isfinite(there).all())
+        and bool(np.all(np.abs(there) < FURTHEST))
+    )
+    return whole and bool(np.all(there[1:] >= there[:-1]))

@@ -1,0 +1,220 @@
+"""Tables of any kind: says by name and first bytes whether a file is JSONL, JSON, CSV or a console log, and opens it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any, cast
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.growing import open_regular
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.rows.console import ConsoleLog
+from rlhealth.sources.rows.csv_log import CsvLog, board_tag
+from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
+from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.printed import Printed, dict_in
+from rlhealth.sources.rows.row_shapes import looks_like_rows
+from rlhealth.sources.rows.textlog import Part, TextLog
+from rlhealth.sources.rows.trainer_plan import OPENING
+from rlhealth.sources.rows.trainer_state import TrainerState
+from rlhealth.sources.spelling import AXES, number
+from rlhealth.sources.temporary import no_room
+
+FORMATS: dict[str, Callable[..., TextLog]] = {
+    "jsonl": JsonLines,
+    "json": JsonDocument,
+    "csv": CsvLog,
+    "console": ConsoleLog,
+}
+HEAD = 64 << 10  # bytes by which a format is known
+LOG_HEAD = 256 << 10  # bytes of a console in which a row must come, where nobody named it
+IN_MEMORY = 64 << 20  # bytes of stdin; more goes to a temporary file
+_SUFFIX = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+#: JSON files of models and data sets, which are no logs and are not looked into.
+NO_LOGS = re.compile(
+    r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
+    r"|prompts?|completions?|game_log|datasets?)|\.index\.json$",
+    re.IGNORECASE,
+)
+
+
+def find(path: Path, kind: str | None = None) -> list[Reader]:
+    """A reader for every run in a file that somebody named.
+
+    Args:
+        kind: the format, where the name and the first bytes shall not decide.
+
+    Raises:
+        RlhealthError: where it cannot be read, or holds no log.
+    """
+    with open_regular(path) as file:
+        head = file.read(HEAD)
+    return _readers(path, kind or sniff(head, path.name), None, path)
+
+
+def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
+    """A reader for every run in what is piped in, up to its end.
+
+    Raises:
+        RlhealthError: where it holds no log, or more than can be kept.
+    """
+    if stream.isatty():
+        raise RlhealthError(
+            "nothing is piped in", hint="pipe a log in: tail -n +1 train.log | rlhealth check -", location="-"
+        )
+    kept = cast("IO[bytes]", tempfile.SpooledTemporaryFile(IN_MEMORY))  # noqa: SIM115 (it lives as long as its readers)
+    while block := stream.read(1 << 20):
+        try:
+            kept.write(block)
+        except OSError as error:
+            raise no_room("-", error) from None
+    kept.seek(0)
+    head = kept.read(HEAD)
+    kept.seek(0)
+    return _readers(Path("-"), kind or sniff(head, "stdin"), kept, Path("-"))
+
+
+def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
+    """Readers for those of the files, come across in a folder, that are logs; a log that cannot be read goes to `errors`."""
+    found: list[Reader] = []
+    boards: dict[tuple[Path, str], CsvLog] = {}
+    for path in files:
+        try:
+            kind = log_kind(path)
+            if kind == "csv" and (board := _board(path)):
+                key = (path.parent, board)
+                if key in boards:
+                    boards[key].add_export(path)
+                    continue
+                boards[key] = CsvLog(path)
+                found.append(Part(boards[key], boards[key].runs[0]))
+            elif kind:
+                found += _readers(path, kind, None, path)
+        except RlhealthError as error:
+            errors.append(error)
+        except OSError as error:
+            errors.append(
+                RlhealthError(f"{path}: {error.strerror or error}", hint="check the permissions", location=str(path))
+            )
+    return found
+
+
+def sniff(head: bytes, name: str) -> str:
+    """The format of a file, by its name and its first bytes: one of `FORMATS`, or "trainer_state".
+
+    Raises:
+        RlhealthError: where it is no text.
+    """
+    if b"\0" in head.rstrip(b"\0")[:1024] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise RlhealthError(
+            f"{name}: no text, and no format that is known by its name",
+            hint="name it as its tracker does, such as events.out.tfevents.…",
+            location=name,
+        )
+    suffix = _SUFFIX.get(Path(name).suffix.lower())
+    if suffix:
+        return suffix
+    text = head.decode("utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace").lstrip(
+        "\0 \t\r\n"
+    )
+    if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
+        return _json_kind(text)
+    if text.startswith("["):
+        return "json" if text[1:].lstrip()[:1] in ("{", "]") else "console"
+    return "csv" if _is_table(text) else "console"
+
+
+def log_kind(path: Path) -> str | None:
+    """The format of a file that was come across, or None where it is no log (a data set, a model's settings, prose)."""
+    if NO_LOGS.search(path.name):
+        return None
+    with open_regular(path) as file:
+        head = file.read(HEAD)
+        if not head.strip(b"\0 \r\n\t"):
+            return None
+        try:
+            kind = sniff(head, path.name)
+        except RlhealthError:
+            return None
+        if kind == "console":
+            head += file.read(LOG_HEAD - HEAD)
+    return kind if _holds_rows(kind, head) else None
+
+
+def _holds_rows(kind: str, head: bytes) -> bool:
+    text = head.decode("utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
+    if kind == "trainer_state":
+        return True
+    if kind == "json":
+        rows = JsonRows(io.BytesIO(head), OPENING)
+        return looks_like_rows([row for row, _ in zip(rows, range(20), strict=False)])
+    lines = text.splitlines()
+    if kind == "jsonl":
+        return looks_like_rows([row for line in lines[:20] if (row := _row(line)) is not None])
+    if kind == "csv":
+        header = next((line for line in lines if not line.startswith("#")), "")
+        names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
+        return len(names) > 1 and bool(names & _STEPS) and not header.lower().startswith("name")
+    printed = Printed()
+    return any(len(row) > 1 for line in [*lines, ""] for row in printed.rows(line))
+
+
+_STEPS = {*AXES, "epoch", "Wall time", "value"}
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = dict_in(line)
+    return row if isinstance(row, dict) else None
+
+
+def _json_kind(text: str) -> str:
+    line, _, rest = text.partition("\n")
+    row = _row(line)
+    if row is not None:
+        lists = any(isinstance(value, list) and len(value) > 1 for value in row.values())
+        return "trainer_state" if '"log_history"' in line else "json" if lists and not rest.strip() else "jsonl"
+    if '"log_history"' in text:
+        return "trainer_state"
+    return (
+        "json"
+        if OPENING.search(text) or text.lstrip("{").lstrip(" ").startswith(("\n", "\r")) or len(line) >= HEAD // 2
+        else "jsonl"
+    )
+
+
+def _is_table(text: str) -> bool:
+    """Whether the first lines have the same number of cells, and the first of them names."""
+    lines = [line for line in text.splitlines()[:6] if line and not line.startswith("#")]
+    for comma in ",\t;":
+        counts = [line.count(comma) for line in lines[:5]]
+        if len(counts) > 1 and counts[0] and len(set(counts[: max(2, len(counts) - 1)])) == 1 and "{" not in lines[0]:
+            cells = [cell.strip(' "') for cell in lines[1].split(comma)]
+            return sum(number(cell) is not None or not cell for cell in cells) * 2 >= len(cells)
+    return False
+
+
+def _readers(path: Path, kind: str, file: IO[bytes] | None, place: Path) -> list[Reader]:
+    if kind == "trainer_state":
+        if file is None:
+            return [TrainerState(path)]
+        kind = "json"
+    log = FORMATS[kind](path, file)
+    log.poll()
+    return [Part(log, run) for run in log.runs if run.series or run.histograms]
+
+
+def _board(path: Path) -> str | None:
+    """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in it."""
+    with open_regular(path) as file:
+        if not file.read(64).startswith(b"Wall time,Step,Value"):
+            return None
+    tag = board_tag(path)
+    return path.stem.removesuffix(f"tag-{tag}") if path.stem != tag else ""

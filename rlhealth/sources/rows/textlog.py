@@ -1,0 +1,205 @@
+"""What every text log has in common: one file, one run or several in it, problems told once, and a reader for each run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Place, Run
+from rlhealth.sources.growing import LONGEST_LINE, Growing
+from rlhealth.sources.rows.rows import Rows
+
+#: File names that say nothing about the run: its folder does.
+PLAIN_NAMES = frozenset(
+    {
+        "progress",
+        "history",
+        "log",
+        "logs",
+        "logging",
+        "metrics",
+        "train_metrics",
+        "training_log",
+        "training_logs",
+        "train_log",
+        "trainer_log",
+        "result",
+        "results",
+    }
+    | {
+        "trajectory",
+        "train",
+        "stdout",
+        "output",
+        "nohup",
+        "pasted",
+        "wandb-history",
+        "verl_file_logger",
+        "trainer_state",
+        "monitor",
+        "data",
+        "-",
+    }
+)
+
+
+class TextLog:
+    """A growing text file read into one or more runs. Formats differ in `read` only.
+
+    Attributes:
+        kind: the format, one of `SOURCES`.
+        longest: bytes of a line; a longer one is passed over.
+        rows: where rows become runs.
+        followed: the runs that have a reader.
+        bad: how many lines or cells could not be read, and the number of the first such line.
+    """
+
+    kind = "text"
+    longest = LONGEST_LINE
+
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        self.path = path
+        self.text = Growing(path, file, self.longest)
+        self.rows = Rows(self.make)
+        self.bad = 0
+        self.first_bad = 0
+        self.followed: list[Run] = []
+        self._told: list[str] = []
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs in the file so far; at least one, perhaps empty."""
+        return self.rows.runs
+
+    def make(self, number: int) -> Run:
+        """An empty run, the `number`-th of the file."""
+        name = self.runs[0].name if number else run_name(self.path)
+        place = str(self.path) if not number else f"{self.path}#{number + 1}"
+        run = Run(
+            name if not number else f"{name}#{number + 1}",
+            Place(self.kind, place),
+            modified=self.text.modified if hasattr(self, "text") else float("nan"),
+        )
+        if number:
+            run.notes.append(f"run {number + 1} in {self.path.name}: the steps start again there")
+        return run
+
+    def poll(self) -> bool:
+        """Reads what is new; True where it was anything.
+
+        Raises:
+            RlhealthError: where the file cannot be read, or holds no log.
+        """
+        if self.text.was_rewritten():
+            self.start_again()
+        changed = self.read()
+        changed = self.rows.flush() or changed
+        for run in self.runs:
+            run.modified = self.text.modified
+        self._tell()
+        if not any(run.series or run.histograms for run in self.runs):
+            raise self.nothing()
+        return changed
+
+    def read(self) -> bool:
+        """Takes the new lines into `rows`; True where there were any."""
+        raise NotImplementedError
+
+    def nothing(self) -> RlhealthError:
+        """What is said where the file holds no metrics."""
+        told = dict.fromkeys([*self.problems(), *(problem for run in self.runs for problem in run.problems)])
+        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in told)
+        why = "is empty" if not self.text.offset else f"no metrics found in it (read as {self.kind}){lost}"
+        return RlhealthError(
+            f"{self.path}: {why}",
+            hint="a log has rows of numbers with names: {'loss': 0.1, 'kl': 0.02, …}",
+            location=str(self.path),
+        )
+
+    def start_again(self) -> None:
+        """The file was rewritten: what it said before is dropped, the runs stay the same objects."""
+        self.text.start_again()
+        self.bad = self.first_bad = 0
+        old = self.runs
+        self.rows = Rows(lambda number: self._empty(old[number]) if number < len(old) else self.make(number))
+
+    def _empty(self, run: Run) -> Run:
+        if run.first_step is not None:
+            run.rewind(run.first_step)
+            run.resumed_at.pop()
+        return run
+
+    def is_bad(self, line: int) -> None:
+        """Counts a line that could not be read."""
+        self.bad += 1
+        self.first_bad = self.first_bad or line
+
+    def problems(self) -> list[str]:
+        """What was lost in reading, as sentences."""
+        found = []
+        if self.bad:
+            what = "1 line" if self.bad == 1 else f"{self.bad:,} lines"
+            found.append(
+                f"{self.path.name}: {what} passed over that cannot be read, the first is line {self.first_bad}"
+            )
+        if self.text.blanks:
+            stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
+            found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
+        if self.text.too_long:
+            what = "1 line" if self.text.too_long == 1 else f"{self.text.too_long:,} lines"
+            found.append(f"{self.path.name}: {what} passed over, longer than {self.longest >> 20} MiB")
+        return found
+
+    def _tell(self) -> None:
+        last = self.runs[-1]
+        for run in self.runs:
+            run.problems[:] = [problem for problem in run.problems if problem not in self._told]
+            run.notes[:] = [note for note in run.notes if note not in self._told]
+        told = self.problems()
+        last.problems += told
+        torn = bool(self.text.rest.strip())
+        notes = [f"{self.path.name}: the last line is not whole; it is waited for"] if torn else []
+        if self.rows.repeated:
+            notes.append(f"{self.rows.repeated:,} rows say a step again; of each the last was kept")
+        last.notes += notes
+        last.clean = False if torn else None
+        self._told = told + notes
+
+
+class Part:
+    """The reader of one run of a text log; several may share the file, which is read once."""
+
+    def __init__(self, log: TextLog, run: Run) -> None:
+        self.log = log
+        self.run = run
+        self._size = -1
+        log.followed.append(run)
+
+    def appeared(self) -> list[Part]:
+        """Readers for the runs that have begun in the file and that nobody reads yet."""
+        return [
+            Part(self.log, run)
+            for run in self.log.runs
+            if (run.series or run.histograms) and not any(run is one for one in self.log.followed)
+        ]
+
+    def poll(self) -> bool:
+        """Reads what is new in the file; True where this run has grown or changed since the last call."""
+        self.log.poll()
+        size = sum(len(one) + one.revision for one in self.run.series.values()) + sum(
+            len(one) for one in self.run.histograms.values()
+        )
+        changed, self._size = size != self._size, size
+        return changed
+
+
+def run_name(path: Path) -> str:
+    """What the run in a file is called: the file's name, or the folder's where the file's says nothing."""
+    if str(path) == "-":
+        return "stdin"
+    stem = path.name.rsplit(".", 1)[0] if "." in path.name.strip(".") else path.name
+    if stem.lower() in PLAIN_NAMES:
+        folder = path.absolute().parent.name
+        return folder or stem
+    return stem

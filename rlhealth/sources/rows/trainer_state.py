@@ -1,0 +1,173 @@
+"""trainer_state.json of transformers' Trainer: whole, renamed, cut, inside an output folder or its checkpoints."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Place, Run
+from rlhealth.sources.growing import NoHoles, open_regular
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.repeating import Stretch
+from rlhealth.sources.rows.rewritten import bring_up_to_date
+from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
+from rlhealth.sources.spelling import number
+from rlhealth.sources.walk import Found, walk
+
+KIND = "trainer_state"
+NAME = re.compile(r"^trainer_state.*\.json$")
+SETTINGS = ("num_train_epochs", "train_batch_size", "save_steps", "eval_steps")
+_CHECKPOINT = re.compile(r"^checkpoint-(\d+)$")
+_GLOBAL_STEP = re.compile(rb'"global_step"\s*:\s*(\d{1,18})\b')
+
+
+class TrainerState:
+    """Reads one trainer_state.json, again whenever the trainer has written it anew.
+
+    Args:
+        path: the file.
+        folder: the trainer's output folder, in which newer checkpoints are followed; None to stay with the file.
+        older: how many states of earlier checkpoints of the same run there are, which hold the beginning of its history.
+    """
+
+    def __init__(self, path: Path, folder: Path | None = None, older: int = 0) -> None:
+        self.path = path
+        self._folder = folder
+        self._looked: dict[Path, int] = {}
+        self.run = Run(run_name(path), Place(KIND, str(path)), clean=None)
+        if older:
+            self.run.notes.append(f"the newest of {older + 1} saved states was read")
+        self._seen: tuple[int, int, int] | None = None
+
+    def poll(self) -> bool:
+        """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume is followed.
+
+        Raises:
+            RlhealthError: where the file cannot be read, or is no trainer's state.
+        """
+        self._follow()
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            if stamp == self._seen:
+                return False
+            rows = JsonRows(NoHoles(file), OPENING)
+            found, entries = self._read(rows)
+        self._seen = stamp
+        changed = bring_up_to_date(self.run, found)
+        self.run.modified = here.st_mtime
+        self._finish(rows, entries)
+        return changed
+
+    def _follow(self) -> None:
+        """Goes over to the state of a newer checkpoint."""
+        if self._folder is None:
+            return
+        try:
+            states = {path: path.stat().st_mtime_ns for path in _states_in(self._folder)}
+        except OSError:  # deleted between the two looks
+            return
+        if states and states != self._looked:
+            self._looked = states
+            newest = max(states, key=_rank)
+            if newest != self.path and (_rank(newest) > _rank(self.path) or self.path not in states):
+                self.path = newest
+                self.run.place = Place(KIND, str(newest))
+
+    def _read(self, rows: JsonRows) -> tuple[Run, int]:
+        """The run that the file tells of, and how many entries it has."""
+        run, entries = Run(self.run.name, self.run.place), 0
+
+        def begin(number: int) -> Run:
+            if number and run.first_step is not None:  # another run writes where this one wrote
+                run.rewind(run.first_step)
+            return run
+
+        into = Rows(begin)
+        for piece in rows.pieces():
+            if isinstance(piece, Stretch):
+                into.take_columns(piece.table)
+                entries += piece.rows
+            elif not rows.lost or "step" in piece or "epoch" in piece:  # after damage anything may stand here
+                into.take((piece,))
+                entries += 1
+        if not rows.found:
+            raise RlhealthError(
+                f"{self.path}: no log_history in it",
+                hint="it is not a state that transformers' Trainer has saved",
+                location=str(self.path),
+            )
+        into.flush()
+        return run, entries
+
+    def _finish(self, rows: JsonRows, entries: int) -> None:
+        run = self.run
+        run.step_axis = "global_step" if run.step_axis == "step" else run.step_axis
+        run.problems[:] = [problem for problem in run.problems if not problem.startswith(str(self.path.name))]
+        if rows.lost:
+            run.problems.append(
+                f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history passed over"
+            )
+        if rows.cut:
+            run.problems.append(f"{self.path.name}: the file ends inside log_history, after {entries} entries")
+        run.clean = False if rows.cut else None
+        state = about(rows.head, rows.tail)
+        run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
+        run.planned_steps = planned_steps(state, run) or run.planned_steps
+
+
+def find(where: Path, found: Found | None = None) -> list[Reader]:
+    """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is read."""
+    if where.is_file():
+        return [TrainerState(where)]
+    groups: dict[Path, list[Path]] = {}
+    for path in (found or walk(where)).files.get(KIND, []):
+        if NAME.match(path.name):
+            groups.setdefault(output_folder(path), []).append(path)
+    return [_newest(paths) for paths in groups.values()]
+
+
+def output_folder(path: Path) -> Path:
+    """The trainer's output folder, given the path of a state in it or in one of its checkpoints."""
+    return path.parent.parent if _CHECKPOINT.match(path.parent.name) else path.parent
+
+
+def run_name(path: Path) -> str:
+    """What a run is called: its output folder; the file too, where the folder does not say it."""
+    folder = output_folder(path.absolute())
+    return folder.name or path.stem
+
+
+def _newest(paths: list[Path]) -> TrainerState:
+    """The state that goes furthest; of equals, the one outside a checkpoint folder."""
+    best = max(paths, key=_rank)
+    return TrainerState(best, output_folder(best) if best.name == "trainer_state.json" else None, older=len(paths) - 1)
+
+
+def _rank(path: Path) -> tuple[int, bool, str]:
+    return (saved_step(path), not _CHECKPOINT.match(path.parent.name), path.name)
+
+
+def _states_in(folder: Path) -> list[Path]:
+    """The states that lie where transformers puts them: in the output folder, and in its two newest checkpoints."""
+    try:
+        checkpoints = sorted((int(found[1]), one) for one in folder.iterdir() if (found := _CHECKPOINT.match(one.name)))
+        folders = [folder, *(one for _, one in checkpoints[-2:])]
+        return [path for one in folders if (path := one / "trainer_state.json").is_file()]
+    except OSError:
+        return []
+
+
+def saved_step(path: Path) -> int:
+    """The step at which a state was saved: its `global_step`, or the number of its checkpoint, or -1."""
+    try:
+        with open_regular(path) as file:
+            found = _GLOBAL_STEP.search(file.read(HEAD))
+    except (RlhealthError, OSError):
+        found = None
+    checkpoint = _CHECKPOINT.match(path.parent.name)
+    return int(found[1]) if found else int(checkpoint[1]) if checkpoint else -1

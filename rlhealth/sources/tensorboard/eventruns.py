@@ -1,0 +1,246 @@
+"""Which event files make up one run: a launch, and what it was resumed as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlhealth.sources.tensorboard.eventfile import EventFile
+from rlhealth.sources.tensorboard.eventsettings import holds_settings_only, in_text, named
+from rlhealth.sources.tensorboard.eventvalues import Settings, Text
+
+_PEEK = 256 << 10
+_CLOCK_SLACK = 60.0  # seconds by which the clocks of two machines may differ
+_PROCESS = re.compile(r"tfevents\.\d+\.(.+\.\d+)\.\d+")
+_DATED = re.compile(
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d|20\d\d-?\d\d-?\d\d[-_T ]?\d\d[-_:]?\d\d",
+    re.IGNORECASE,
+)
+_FREE_TO_DIFFER = re.compile(
+    r"(?:resume_from_checkpoint|run_name|output_dir|overwrite_output_dir|max_steps|num_train_epochs|ignore_data_skip|report_to|disable_tqdm|local_rank|project"
+    r"|restore_callback_states_from_checkpoint|(?:logging|save|eval|hub|push_to|log|dataloader|ddp|trackio)_.*|model_config\.(?:_?name_or_path|transformers_version))"
+)
+_GENERIC = {"runs", "logs", "log", "tb", "tensorboard", "tensorboard_logs", "events", "tb_logs"}
+
+
+@dataclass
+class Extent:
+    """What a launch covers, told by the first and the last stretch of its file.
+
+    Attributes:
+        every: steps between two points of the tag that is logged most often; 0 where none has two.
+        first_steps: the first step of each tag that was seen.
+        settings: the configuration that the file carries.
+    """
+
+    first_time: float = float("inf")
+    last_time: float = float("-inf")
+    last_step: int = -1
+    every: int = 0
+    first_steps: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, file: EventFile) -> None:
+        """Widens the extent to what the file still has to give."""
+        for batch in file.read(min(file.offset + _PEEK, file.path.stat().st_size)):
+            for tag, points in batch.points.items():
+                steps, _, times = points.arrays()
+                self.first_steps.setdefault(tag, int(steps[0]))
+                self.first_time = min(self.first_time, float(times.min()))
+                self.last_time = max(self.last_time, float(times.max()))
+                self.last_step = max(self.last_step, int(steps.max()))
+                apart = int(steps[1] - steps[0]) if len(steps) > 1 else 0
+                if apart > 0:
+                    self.every = min(self.every or apart, apart)
+            for _, _, item in batch.items:
+                if isinstance(item, Text):
+                    self.settings.update(in_text(item))
+                elif isinstance(item, Settings):
+                    self.settings.update(named(item.values))
+
+
+@dataclass
+class Launches:
+    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under which a person knows it.
+
+    `parts` are files of single curves in sub-folders, and what is put behind their tag.
+    """
+
+    files: list[Path]
+    extent: Extent = field(default_factory=Extent)
+    parts: list[tuple[Path, str]] = field(default_factory=list)
+    place: Path = Path()
+    name: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+def extent(path: Path) -> Extent:
+    """The extent of one file, from at most half a megabyte of it.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    found = Extent()
+    head = EventFile(path)
+    found.take(head)
+    size = path.stat().st_size
+    if size > head.offset:
+        found.take(EventFile(path, offset=max(head.offset, size - _PEEK)))
+    return found
+
+
+def process(path: Path) -> str:
+    """Host and process that wrote the file, by its name; empty where that does not tell."""
+    found = _PROCESS.search(path.name)
+    return found[1] if found else ""
+
+
+def is_dated(folder: Path) -> bool:
+    """Whether the folder is named after the time of a launch."""
+    return bool(_DATED.match(folder.name))
+
+
+def place(folder: Path) -> Path:
+    """Where a run may go on that has files in `folder`: there, or in dated folders beside it."""
+    return folder.parent if is_dated(folder) else folder
+
+
+def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are logged or saved."""
+    return all(
+        one.get(key) == other.get(key) for key in one.keys() | other.keys() if not _FREE_TO_DIFFER.fullmatch(key)
+    )
+
+
+def continues(run: Launches, path: Path, new: Extent) -> bool:
+    """Whether a later file goes on with the run: not from the beginning, and not while the run was still being written.
+
+    In another folder it must start within the run's range or right after it, under the same arguments.
+    """
+    old, last = run.extent, run.files[-1]
+    here = path.parent == last.parent
+    shared = old.first_steps.keys() & new.first_steps.keys()
+    if here and (not shared or not old.first_steps):
+        return True
+    if not shared:
+        return False
+    start, began = min(new.first_steps[tag] for tag in shared), min(old.first_steps[tag] for tag in shared)
+    if start <= max(began, new.every) or (
+        new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)
+    ):
+        return False
+    reach = old.last_step + max(2 * max(old.every, new.every, 1), (old.last_step - began) // 10)
+    return here or (start <= reach and same_settings(old.settings, new.settings))
+
+
+def join(run: Launches, path: Path, new: Extent) -> None:
+    """Adds a later file to the run."""
+    old = run.extent
+    run.files.append(path)
+    run.extent = Extent(
+        min(old.first_time, new.first_time),
+        max(old.last_time, new.last_time),
+        new.last_step if new.first_steps else old.last_step,
+        min(old.every or new.every, new.every or old.every),
+        {**new.first_steps, **old.first_steps},
+        {**old.settings, **new.settings},
+    )
+
+
+def launches(files: Iterable[Path], root: Path) -> list[Launches]:
+    """The runs that these event files are, named after their folders as seen from `root`."""
+    folders: dict[Path, list[Path]] = {}
+    for path in files:
+        folders.setdefault(path.parent, []).append(path)
+    parts = dict(_parts(folders))
+    places: dict[Path, list[Path]] = {}
+    for folder, paths in folders.items():
+        if folder not in parts and not (holds_settings_only(folder) and folder.parent in folders):
+            places.setdefault(place(folder), []).extend(paths)
+    found = [run for paths in places.values() for run in _runs_in(paths)]
+    for folder, (above, curve) in parts.items():
+        writers = {process(path) for path in folders[folder]}
+        for run in found:
+            if any(path.parent == above and process(path) in writers for path in run.files):
+                run.parts += [(path, curve) for path in folders[folder]]
+    _name(found, root)
+    return found
+
+
+def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Path, str]]]:
+    """Folders that `add_scalars` made below a run's: each holds one curve, under the main tag, from which the folder takes its name."""
+    for folder, paths in folders.items():
+        writers = {process(path) for path in paths}
+        for above in folder.parents:
+            if "" not in writers and writers <= {process(path) for path in folders.get(above, ())}:
+                below = folder.relative_to(above).as_posix()
+                tags = {tag for path in paths for tag in _extent_or_none(path).first_steps}
+                starts = [
+                    start
+                    for tag in tags
+                    for start in (tag.replace("/", "_") + "_", tag + "/")
+                    if below.startswith(start)
+                ]
+                if len(tags) == len(starts) == 1:
+                    yield folder, (above, below[len(starts[0]) :])
+                    break
+
+
+def _runs_in(paths: list[Path]) -> list[Launches]:
+    """The runs among files that lie in one folder or in dated folders beside each other."""
+    if len(paths) == 1:
+        return [Launches(paths)]  # nothing to tell apart: the file is not opened yet
+    looked = sorted(
+        ((path, _extent_or_none(path)) for path in paths),
+        key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])),
+    )
+    runs: list[Launches] = []
+    for path, new in looked:
+        beside = [run for run in runs if run.files[-1].parent == path.parent]
+        if (
+            not new.first_steps and beside
+        ):  # a launch that died before it logged anything, or has just begun: it is taken up when it does
+            beside[-1].notes.append(f"{path.name} holds no scalars and was left out")
+            continue
+        fits = [run for run in runs if continues(run, path, new)]
+        if fits:
+            join(max(fits, key=lambda run: run.extent.last_time), path, new)
+        else:
+            runs.append(Launches([path], new))
+    return runs
+
+
+def _extent_or_none(path: Path) -> Extent:
+    try:
+        return extent(path)
+    except OSError:
+        return Extent()  # its reader will say why
+
+
+def home(folder: Path) -> Path:
+    """The folder that a person would name: without the dated folder and the `runs` that transformers puts below it."""
+    if is_dated(folder) and folder.parent.name in _GENERIC:
+        folder = folder.parent
+    return folder.parent if folder.name in _GENERIC else folder
+
+
+def _name(found: list[Launches], root: Path) -> None:
+    short = [_seen_from(root, home(run.files[-1].parent), len(found)) for run in found]
+    for run, name in zip(found, short, strict=True):
+        folders = list(dict.fromkeys(path.parent for path in run.files))
+        run.place, run.name = folders[0] if len(folders) == 1 else folders[0].parent, name
+        if short.count(name) > 1:
+            run.name = _seen_from(root, folders[-1], len(found))
+            if sum(folders[-1] == path.parent for other in found for path in other.files[-1:]) > 1:
+                run.place = run.files[0]
+                run.name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
+
+
+def _seen_from(root: Path, folder: Path, count: int) -> str:
+    if root == folder or root.is_relative_to(folder) or not folder.is_relative_to(root):
+        return folder.name
+    below = folder.relative_to(root).as_posix()
+    return f"{root.name}/{below}" if count == 1 and root.name not in _GENERIC else below

@@ -1,0 +1,1 @@
+"""Trackio: projects in its SQLite database, also while they are written."""

@@ -1,0 +1,1 @@
+"""wandb: offline `.wandb` files and runs that a server keeps."""

@@ -1,0 +1,257 @@
+"""The history of one online run: which rows to ask for, in pages of what size, each taken once whatever order they come in."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from rlhealth.run import Run
+from rlhealth.sources.wandb.pages import Row, step_of
+from rlhealth.sources.wandb.rows import AXES, Rows
+from rlhealth.sources.wandb.session import Session
+from rlhealth.sources.wandb.values import is_metric
+
+#: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
+ROWS_A_PAGE = 1000
+VALUES_A_PAGE = 100_000
+#: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be complete.
+MANY_KEYS = 1000
+#: More scans than these cost more than whole rows.
+MOST_GROUPS = 12
+#: Values that wait as Python numbers to be put into arrays.
+MOST_HELD = 500_000
+#: `wandb.watch` logs a histogram for each layer; no metric is made of them.
+WATCHED = ("gradients/", "parameters/", "graph_")
+_TRAINER = "profiling/Time taken"
+
+
+def is_needed(tag: str) -> bool:
+    """Whether a tag can be a metric of training: not wandb's own, no timing, no layer's weights."""
+    return is_metric(tag) and not tag.startswith(WATCHED)
+
+
+class History:
+    """Fills a run with its history rows.
+
+    A row is known by its `_step`, wandb's own count: what comes twice (exported and live, or after a retry) is taken once, what comes late is
+    put where it belongs, and of the newest row that has grown only what is new is taken. `null` is taken as absent: wandb's exported files
+    have one for every key that a row lacks.
+
+    Attributes:
+        last_step: the highest `_step` read; -1 before the first row.
+        doubtful: the server counts more rows than came, or fewer than before: the next read makes sure.
+    """
+
+    def __init__(self, run: Run, place: str, wanted: Callable[[str], bool] = is_needed) -> None:
+        self.run = run
+        self._place = place
+        self._wanted = wanted
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows = Rows(self.run)
+        self.last_step = -1
+        self.doubtful = False
+        self._complete = False
+        self._taken: set[int] = set()
+        self._newest: Row = {}
+        self._kept: dict[str, bool] = {}
+        self._held = 0
+        self._ordered = 0
+        self._shortage = 0
+        self._summary: Mapping[str, Any] = {}
+
+    def read(self, session: Session, hosted: Any) -> bool:
+        """Reads the rows that are new; True where there were any.
+
+        Raises:
+            Blind: if the server failed; what came before is kept, and the next call goes on after it.
+        """
+        keys, last = keys_of(hosted)
+        gone_back = self._complete and 0 <= last < self.last_step
+        if gone_back and self.doubtful:  # seen twice: no answer that came late
+            self._forget(f"wandb took the run back to row {last}; it was read again from its beginning")
+            gone_back = False
+        counted = getattr(hosted, "historyLineCount", None)
+        counted = counted if isinstance(counted, int) else 0
+        size = _page_size(len(keys), last, counted)
+        new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
+        if new is None:
+            new = self._read_whole(session, hosted, size, fresh=not self._complete)
+        new = self._make_sure(session, hosted, counted, size, gone_back) or new
+        self._complete = True
+        return new
+
+    def end(self, summary: Mapping[str, Any]) -> bool:
+        """Takes what only the summary of an ended run holds; True where that is new."""
+        if summary == self._summary:
+            return False
+        self._summary = summary
+        return self._rows.end(summary)
+
+    def _make_sure(self, session: Session, hosted: Any, counted: int, size: int, gone_back: bool) -> bool:
+        """Reads everything again where the server twice counted more rows than came; True where that brought any."""
+        new = False
+        short = counted - len(self._taken)
+        suspicious = self._complete and short > self._shortage
+        if suspicious and self.doubtful:
+            new = self._read_whole(session, hosted, size if size <= ROWS_A_PAGE else ROWS_A_PAGE, fresh=True, first=0)
+            suspicious = False
+        self.doubtful = suspicious or gone_back
+        if not suspicious:
+            self._shortage = max(0, counted - len(self._taken))
+            self._tell(counted)
+        return new
+
+    def _tell(self, counted: int) -> None:
+        told = "rows in this run's history, "
+        self.run.problems = [one for one in self.run.problems if told not in one]
+        if self._shortage > 0.05 * counted:
+            self.run.problems.append(f"wandb counts {counted:,} {told}of which {len(self._taken):,} could be read")
+
+    def _read_whole(self, session: Session, hosted: Any, size: int, *, fresh: bool, first: int | None = None) -> bool:
+        new = False
+        try:
+            for page in session.pages(
+                hosted, self._place, first=max(self.last_step, 0) if first is None else first, size=size, fresh=fresh
+            ):
+                page.sort(key=step_of)
+                for row in _merged(page):
+                    new = self._take(row) or new
+        finally:
+            self._flush()
+        return new
+
+    def _read_needed(
+        self, session: Session, hosted: Any, keys: Mapping[str, int], last: int, counted: int
+    ) -> bool | None:
+        """Reads only the needed keys of a run that has thousands; None where that would not pay, or did not bring all.
+
+        A scan by keys leaves out every row that lacks one of them, so those that were logged equally often are asked for together, and as
+        many rows must come as each was logged.
+        """
+        groups = self._groups(keys)
+        if not groups:
+            return None
+        size = _page_size(sum(map(len, groups)), last, counted)
+        came = [0] * len(groups)
+
+        def rows(index: int) -> Iterator[Row]:
+            for page in session.pages(hosted, self._place, first=0, size=size, keys=groups[index]):
+                page.sort(key=step_of)
+                for row in _merged(page):
+                    came[index] += 1
+                    yield row
+
+        new = False
+        for row in _merged(heapq.merge(*(rows(index) for index in range(len(groups))), key=step_of)):
+            new = self._take(row) or new
+        self._flush()
+        if all(count >= keys[group[0]] for count, group in zip(came, groups, strict=True)):
+            return new
+        self._forget("")
+        return None
+
+    def _groups(self, keys: Mapping[str, int]) -> list[list[str]]:
+        needed = [key for key in keys if self._wanted(key) or key in AXES or key == "_timestamp"]
+        needed += [key for key in keys if key.startswith(_TRAINER)][:1]
+        if len(keys) <= MANY_KEYS or 2 * len(needed) > len(keys) or not all(keys[key] for key in needed):
+            return []
+        ordered = sorted(needed, key=lambda key: -keys[key])
+        groups = [list(group) for _, group in itertools.groupby(ordered, key=lambda key: keys[key])]
+        return groups if len(groups) <= MOST_GROUPS else []
+
+    def _take(self, row: Row) -> bool:
+        step = step_of(row)
+        if step in self._taken:
+            return step == self.last_step and self._take_more(row)
+        self._rows.take({key: value for key, value in row.items() if self._keeps(key)}, late=step < self.last_step)
+        self._taken.add(step)
+        self._held += len(row)
+        if self._held > MOST_HELD:
+            self._flush()
+        if step > self.last_step:
+            self.last_step, self._newest = step, row
+        return True
+
+    def _take_more(self, row: Row) -> bool:
+        """Takes what the newest row has gained since it was read."""
+        gained = {
+            key for key, value in row.items() if key not in self._newest or repr(self._newest[key]) != repr(value)
+        }
+        if not any(self._wanted(key) for key in gained):
+            return False
+        self._newest = {**self._newest, **row}
+        self._rows.take(
+            {
+                key: value
+                for key, value in row.items()
+                if key in AXES or key.startswith("_") or (key in gained and self._keeps(key))
+            }
+        )
+        return True
+
+    def _flush(self) -> None:
+        self._rows.flush()
+        self._held = 0
+        if len(self.run.series) != self._ordered:  # the SDK gives a row's keys in any order
+            ordered = sorted(self.run.series.items())
+            self.run.series.clear()
+            self.run.series.update(ordered)
+            self._ordered = len(ordered)
+
+    def _keeps(self, key: str) -> bool:
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self._kept[key] = key.startswith(("_", _TRAINER)) or key in AXES or self._wanted(key)
+        return kept
+
+    def _forget(self, why: str) -> None:
+        self.run.series.clear()
+        self.run.histograms.clear()
+        self.run.resumed_at.clear()
+        self._begin()
+        if why:
+            self.run.notes.append(why)
+
+
+def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
+    """How often the run logged each of its keys (0 where the server does not say), and its last `_step` (-1 where it does not say)."""
+    told = getattr(hosted, "historyKeys", None)
+    if not isinstance(told, Mapping):
+        return {}, -1
+    last, keys = told.get("lastStep"), told.get("keys")
+    return {str(key): _count(value) for key, value in keys.items()} if isinstance(
+        keys, Mapping
+    ) else {}, last if isinstance(last, int) else -1
+
+
+def _count(told: object) -> int:
+    types = told.get("typeCounts") if isinstance(told, Mapping) else None
+    counts = [one.get("count") for one in types if isinstance(one, Mapping)] if isinstance(types, list) else []
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def _page_size(keys: int, last: int, counted: int) -> int:
+    """How many steps a page spans, so that it holds about `ROWS_A_PAGE` rows even where steps are skipped, and fewer where rows are wide."""
+    rows = min(ROWS_A_PAGE, max(20, VALUES_A_PAGE // max(keys, 1)))
+    return rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
+
+
+def _merged(rows: Iterable[Row]) -> Iterator[Row]:
+    """One row for each step of rows ordered by step, without what is null."""
+    merged: Row | None = None
+    for row in rows:
+        full = {key: value for key, value in row.items() if value is not None} if None in row.values() else row
+        if merged is None:
+            merged = full
+        elif step_of(full) == step_of(merged):
+            merged = {**merged, **full}
+        else:
+            yield merged
+            merged = full
+    if merged is not None:
+        yield merged

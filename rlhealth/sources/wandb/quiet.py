@@ -1,0 +1,136 @@
+"""The wandb SDK kept quiet: it never asks for a key, waits no longer than it may, and writes to folders of its own only."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import queue
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.temporary import temporary_folder
+from rlhealth.sources.wandb.faults import LOG_IN, scrub
+
+T = TypeVar("T")
+_NOWHERE = logging.NullHandler()
+_LOCK = threading.Lock()
+_elsewhere: list[tempfile.TemporaryDirectory[str]] = []
+_inside: list[int] = []
+_before: dict[str, str | None] = {}
+
+
+def private_folder() -> str:
+    """A folder for what the SDK caches and logs, gone when this process ends."""
+    with _LOCK:
+        if not _elsewhere:
+            _elsewhere.append(temporary_folder("wandb", "rlhealth-wandb-"))
+        return _elsewhere[0].name
+
+
+def key_for(server: str) -> str | None:
+    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is none. Never asks.
+
+    Raises:
+        RlhealthError: if there is one that cannot be used.
+    """
+    import wandb
+
+    try:
+        settings = wandb.setup().settings
+        found = os.environ.get("WANDB_API_KEY") or (
+            settings.api_key if str(settings.base_url).rstrip("/") == server else None
+        )
+        if not found and os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
+            return ""
+        return found or _key_in_netrc(server)
+    except Exception as error:
+        raise RlhealthError(
+            f"{server}: the key of wandb cannot be used: {scrub(str(error))}", hint=LOG_IN, location=server
+        ) from None
+
+
+def _key_in_netrc(server: str) -> str | None:
+    try:
+        from wandb.sdk.lib.wbauth import wbnetrc
+    except ImportError:  # an older wandb
+        import wandb
+
+        return wandb.api.api_key or None
+    found: str | None = wbnetrc.read_netrc_auth(host=server)
+    return found
+
+
+@contextmanager
+def bounded(wandb: Any, patience: float) -> Iterator[None]:
+    """Bounds the SDK's own waiting for the session that is made meanwhile, and for no other one in this process.
+
+    The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to that (0 would mean 20 times).
+    """
+    settings = wandb.setup().settings
+    wanted = {
+        "x_graphql_retry_max": max(1, int(math.log2(patience / 3 + 1))),
+        "x_graphql_retry_wait_min_seconds": 1.0,
+        "x_graphql_retry_wait_max_seconds": max(1.0, patience / 6),
+        "x_graphql_timeout_seconds": max(1.0, min(20.0, patience / 2)),
+    }
+    before = {name: getattr(settings, name) for name in wanted if hasattr(settings, name)}
+    try:
+        for name in before:
+            setattr(settings, name, wanted[name])
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(settings, name, value)
+
+
+@contextmanager
+def private_folders() -> Iterator[None]:
+    """Has the SDK make its folders in the private one; the environment is as before when the last that is in here leaves."""
+    folder = private_folder()
+    logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors where no one has set up logging
+    with _LOCK:
+        if not _inside:
+            wanted = {"WANDB_DIR": folder, "WANDB_CACHE_DIR": folder, "WANDB_ERROR_REPORTING": "false"}
+            _before.update({name: os.environ.get(name) for name in wanted})
+            os.environ.update(wanted)
+        _inside.append(1)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _inside.pop()
+            if not _inside:
+                for name, value in _before.items():
+                    if value is None:
+                        os.environ.pop(name, None)
+                    else:
+                        os.environ[name] = value
+
+
+def within(seconds: float, ask: Callable[[], T]) -> T:
+    """The answer of `ask`, which runs in a thread of its own: some calls of the SDK have no time-out.
+
+    Raises:
+        TimeoutError: if there was none within so many seconds; the thread is left to itself.
+    """
+    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put((ask(), None))
+        except BaseException as error:
+            answers.put((None, error))
+
+    threading.Thread(target=work, daemon=True, name="wandb").start()
+    try:
+        answer, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {seconds:.0f} seconds") from None
+    if error is not None:
+        raise error
+    return answer  # type: ignore[return-value]

@@ -1,0 +1,256 @@
+"""Rows as wandb and Trackio keep them become a run: which step a row belongs to, and what happens where the steps go back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlhealth.run import Floats, Ints, Run
+from rlhealth.sources.wandb.values import (
+    distribution,
+    end_of_training,
+    is_metric,
+    metrics_of,
+    number,
+    training_config,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from rlhealth.sources.wandb.columns import Columns
+
+__all__ = ["Rows", "distribution", "end_of_training", "metrics_of", "number", "training_config", "whole"]
+
+#: What counts training steps, the first that is there wins; `_step` counts calls of wandb.log and serves where none is.
+AXES = ("train/global_step", "global_step", "training/global_step", "trainer/global_step")
+#: An axis that first shows itself after so many rows of metrics is a metric of its own, not the axis.
+LATE_AXIS = 100
+#: `Columns.state` of a number.
+NUMBER = 1
+#: Python lists of numbers take four times the room of the arrays that they end in.
+FLUSHED_ROWS = 2000
+EVALUATION = ("eval/", "val/", "test/", "eval_", "val-core/", "val-aux/", "validation/")
+_TRAINER = re.compile(r"profiling/Time taken: (\w+)\.")
+
+
+class Rows:
+    """Takes history rows in the order in which they were logged and fills a run with them.
+
+    The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its `_step`, else its number.
+    A tag that goes back to a step it has passed means that the run was resumed there: what was logged later is dropped.
+    `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.axis: str | None = None
+        self.rows = 0
+        self._part_begins = False
+        self._step = 0
+        self._highest = -1
+        self._last: dict[str, int] = {}
+        self._pending: dict[str, tuple[list[int], list[float], list[float]]] = {}
+        self._nulls: dict[str, tuple[list[int], list[float], list[float]]] = {}
+        run.step_axis = "_step"
+
+    def take(self, row: Mapping[str, Any], *, late: bool = False) -> None:
+        """Takes one row, `{"train/reward": 0.5, "_step": 12, …}`; nested values are dicts (a histogram, a table, a group of metrics).
+
+        A `late` row was logged earlier than the one before it, so that its step going back means nothing.
+        """
+        found = {tag: value for tag, value in metrics_of(row) if tag not in AXES}
+        step = self._step_of(row, bool(found))
+        if not found:
+            self._name_trainer(row)
+            return
+        if self._part_begins:
+            self._resume(step)
+        self.rows += 1
+        if step < self._highest and not late:
+            self._look_for_a_resume(step, found)
+        self._highest = max(self._highest, step)
+        time = number(row.get("_timestamp", math.nan))
+        for tag, value in found.items():
+            self._put(tag, value, step, math.nan if time is None else time)
+        if self.rows % FLUSHED_ROWS == 0:
+            self.flush()
+
+    def take_columns(self, columns: Columns) -> None:
+        """Takes many rows at once, as `take` would have taken them one by one."""
+        first = 0
+        while first < len(columns) and ((self.axis is None and self.rows < LATE_AXIS) or self._part_begins):
+            self.take(columns.row(first))
+            first += 1
+        if first < len(columns):
+            columns = columns.after(first)
+            steps = self._steps_of(columns)
+            if steps is None:
+                for index in range(len(columns)):
+                    self.take(columns.row(index))
+            else:
+                self._take_columns(columns, steps)
+
+    def _steps_of(self, columns: Columns) -> Ints | None:
+        """The step of each row; None where they go back, or some row has none."""
+        axis = self.axis or "_step"
+        raw, there = columns.column(axis)
+        there = there & np.isfinite(raw) & (np.abs(raw) < 2.0**53)
+        if self.axis is None and not there.all():
+            return None
+        last = np.maximum.accumulate(np.where(there, np.arange(len(columns)), -1))
+        steps = np.where(last >= 0, np.where(there, raw, 0).astype(np.int64)[last], self._step)
+        return steps if steps[0] >= self._highest and bool(np.all(steps[1:] >= steps[:-1])) else None
+
+    def _take_columns(self, columns: Columns, steps: Ints) -> None:
+        self.flush()
+        clock, known = columns.column("_timestamp")
+        times = np.where(known, clock, np.nan)
+        rows = np.zeros(len(columns), np.bool_)
+        for index, tag in enumerate(columns.tags):
+            state = columns.state[index]
+            if is_metric(tag) and tag not in AXES and state.any():
+                rows |= state > 0
+                self._put_column(tag, columns.values[index], state, steps, times)
+            elif tag.startswith("profiling/"):
+                self._name_trainer({tag: None})
+        for index, values in sorted(columns.odd.items()):
+            for tag, value in metrics_of(values):
+                rows[index] = True
+                self._put(tag, value, int(steps[index]), float(times[index]))
+        self.rows += int(rows.sum())
+        self._step = int(steps[-1])
+        if rows.any():
+            self._highest = int(steps[rows][-1])
+
+    def _put_column(self, tag: str, values: Floats, state: NDArray[np.uint8], steps: Ints, times: Floats) -> None:
+        there = np.flatnonzero(state)
+        steps, times = steps[there], times[there]
+        if tag not in self._last and not (state == NUMBER).any():
+            for step, time in zip(steps.tolist(), times.tolist(), strict=True):
+                self._put(tag, None, step, time)
+            return
+        if tag in self._nulls:
+            self.run.add(tag, *self._nulls.pop(tag))
+        self.run.add(tag, steps, values[there], times)
+        self._last[tag] = int(steps[-1])
+
+    def begin_part(self) -> None:
+        """The next row is the first of a continuation in another file."""
+        self._part_begins = True
+
+    def flush(self) -> bool:
+        """Moves what was taken into the run; True where there was anything."""
+        moved = bool(self._pending)
+        for tag, (steps, values, times) in self._pending.items():
+            self.run.add(tag, steps, values, times)
+        self._pending.clear()
+        return moved
+
+    def end(self, summary: Mapping[str, Any]) -> bool:
+        """Adds what the summary alone holds of the end of training, at the last step; True where there was any."""
+        found = end_of_training(summary)
+        if not found:
+            return False
+        self.flush()
+        step = self.run.last_step or 0
+        for tag, value in found.items():
+            self.run.series.pop(tag, None)
+            self.run.add(tag, [step], [value], [self.run.last_time])
+        return True
+
+    def _step_of(self, row: Mapping[str, Any], has_metrics: bool) -> int:
+        if self.axis is None and self.rows < LATE_AXIS:
+            self.axis = next((name for name in AXES if whole(row.get(name)) is not None), None)
+            if self.axis:
+                self._change_axis(row)
+        if self.axis:
+            step = whole(row.get(self.axis))
+            self._step = self._step if step is None else step
+        else:
+            step = whole(row.get("_step"))
+            self._step = self._step + (self.rows > 0 and has_metrics) if step is None else step
+        return self._step
+
+    def _change_axis(self, row: Mapping[str, Any]) -> None:
+        """What came before the axis showed itself is put at the first step that the axis names: its own numbers count something else."""
+        assert self.axis is not None
+        self.run.step_axis = self.axis
+        if not self.rows:
+            return
+        self.flush()
+        first = whole(row[self.axis]) or 0
+        for tag, series in self.run.series.items():
+            if not len(series):
+                continue
+            last, time = float(series.values[-1]), float(series.times[-1])
+            series.rewind(int(series.steps[0]))
+            series.extend([first], [last], [time])
+            self._last[tag] = first
+        for histogram in self.run.histograms.values():
+            if not len(histogram):
+                continue
+            edges, counts, seconds = histogram.edges[-1], histogram.counts[-1], histogram.times[-1]
+            histogram.rewind(histogram.steps[0])
+            histogram.add(first, edges, counts, seconds)
+        self._highest = first
+        self.run.notes.append(
+            f"{self.rows} rows were logged before {self.axis} first appeared; they stand at step {first}, the last of them per metric"
+        )
+
+    def _look_for_a_resume(self, step: int, found: Mapping[str, Any]) -> None:
+        if any(self._last.get(tag, -1) > step and not tag.startswith(EVALUATION) for tag in found):
+            self._resume(step)
+
+    def _resume(self, step: int) -> None:
+        self._part_begins = False
+        if not self.rows:
+            return
+        self.flush()
+        self.run.rewind(step)
+        self._last = {tag: min(last, step - 1) for tag, last in self._last.items()}
+        self._highest = step
+
+    def _put(self, tag: str, value: object, step: int, time: float) -> None:
+        found = number(value)
+        if found is None and value is not None:
+            self._put_distribution(tag, value, step, time)
+            return
+        known = tag in self._last
+        if not known and not self.run.keeps(tag, max(len(self._last), len(self._nulls))):
+            return
+        if found is None and not known:  # null: NaN if the tag turns out to be a number
+            steps, values, times = self._nulls.setdefault(tag, ([], [], []))
+        else:
+            if not known and tag in self._nulls:
+                self._pending[tag] = self._nulls.pop(tag)
+            steps, values, times = self._pending.setdefault(tag, ([], [], []))
+            self._last[tag] = step
+        steps.append(step)
+        values.append(math.nan if found is None else found)
+        times.append(time)
+
+    def _put_distribution(self, tag: str, value: object, step: int, time: float) -> None:
+        found = distribution(value)
+        if found is not None:
+            self.run.histogram(tag).add(step, *found, time)
+        if isinstance(value, list) and any(
+            (one := number(each)) is not None and not math.isfinite(one) for each in value
+        ):
+            note = f"{tag}: numbers that are not finite were left out of its distribution"
+            if note not in self.run.notes:
+                self.run.notes.append(note)
+
+    def _name_trainer(self, row: Mapping[str, Any]) -> None:
+        """TRL's profiling rows name the trainer's class, which its metrics do not tell (GRPO and RLOO log the same names)."""
+        if "trainer_class" in self.run.config:
+            return
+        for key in row:
+            named = _TRAINER.match(key)
+            if named:
+                self.run.config["trainer_class"] = named[1]
+                return

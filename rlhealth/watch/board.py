@@ -1,0 +1,186 @@
+"""The parts of the screen that hold whatever is watched: the head, one line a run, the log of what happened, and the foot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from rlhealth.reports import words
+from rlhealth.reports.glyphs import STYLES
+from rlhealth.reports.sparkline import sparkline
+from rlhealth.reports.stories import logarithmic, telling, worst
+from rlhealth.watch.lines import clock_time, counted
+
+if TYPE_CHECKING:
+    from rlhealth.reports.page import Page
+    from rlhealth.watch.follower import Event, Follower
+    from rlhealth.watch.loop import Watch
+
+_ORDER = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
+_SIGNS = {
+    "raised": "",
+    "worsened": "",
+    "cleared": "healthy",
+    "sees": "healthy",
+    "over": "healthy",
+    "blind": "unknown",
+    "trouble": "unknown",
+    "silent": "unknown",
+}
+
+
+def state_of(one: Follower) -> tuple[str, str]:
+    """How a run stands in a word, and the style of the word."""
+    if one.blind_for is not None:
+        return "blind", STYLES["unknown"]
+    if one.ending is None:
+        return "waiting", "dim"
+    if one.over:
+        return ("finished", STYLES["healthy"]) if one.ending.state == "finished" else ("stopped", STYLES["critical"])
+    if one.ending.state == "running":
+        return "live", STYLES["healthy"]
+    if "silent" in one.ending.kinds or one.ending.state == "unknown":
+        return "silent", STYLES["warning"]
+    return one.ending.state, STYLES["warning"] if one.ending.state == "stopped" else STYLES["healthy"]
+
+
+def rate_of(one: Follower) -> str:
+    """Steps a second, or seconds a step where they are slow; nothing where no times are known."""
+    longest = max(one.reader.run.series.values(), key=len, default=None)
+    if longest is None or len(longest) < 3:
+        return ""
+    steps, times = longest.steps[-50:], longest.times[-50:]
+    passed, made = float(times[-1] - times[0]), float(steps[-1] - steps[0])
+    if not passed > 0 or not made > 0:
+        return ""
+    return f"{words.number(made / passed)} steps/s" if made >= passed else f"{words.number(passed / made)} s/step"
+
+
+def rule(page: Page) -> None:
+    """A line across."""
+    page.line((" " + page.glyphs.line * (page.width - 2), "dim"))
+
+
+def head(page: Page, watch: Watch, left: str, right: list[tuple[str, str]]) -> None:
+    """The first two lines: what is watched and how it stands, then the time."""
+    dot = f" {page.glyphs.dot} "
+    tail = sum(cell_len(page.safe(text)) for text, _ in right) + 2 * (len(right) - 1)
+    room = page.width - tail - 3
+    if room < 12:
+        right, room = right[:1], page.width - cell_len(page.safe(right[0][0])) - 3
+    parts: list[str | tuple[str, str]] = [" ", (page.fit(left, room), "bold")]
+    for text, style in right:
+        parts += ["  " if len(parts) > 2 else " ", (text, style)]
+    page.line(*parts)
+    up = words.duration(round(watch.clock.monotonic() - watch.begun)) or "0 s"
+    said = [f"looked {_ago(watch.clock.monotonic() - watch.looked_at)}", f"every {watch.interval:g} s", f"up {up}"]
+    text = f" {dot.join(said)}"
+    key = "q quit"
+    gap = page.width - cell_len(page.safe(text)) - len(key) - 1
+    page.line((text, "dim"), (f"{' ' * gap}{key}" if gap >= 2 else "", "dim"))
+
+
+def _ago(seconds: float) -> str:
+    return f"{words.duration(max(0.0, round(seconds))) or '0 s'} ago"
+
+
+def write(page: Page, watch: Watch, followers: list[Follower], room: int) -> None:
+    """One line a run, the sick first."""
+    waiting = list(watch.discovery.waiting.items())
+    places = ", ".join(watch.discovery.places)
+    count = words.plural(len(followers), "run") if followers else "waiting"
+    head(page, watch, f"rlhealth watch {places}", [(count, STYLES["healthy"] if followers else "dim")])
+    rule(page)
+    for place, error in waiting:
+        page.line(f" {page.glyphs.unknown} {place}: ", (error.message.removeprefix(f"{place}: "), STYLES["unknown"]))
+        if error.hint:
+            page.prose("try", error.hint, indent=3, hang=6, most=2)
+    ordered = sorted(followers, key=lambda one: (_ORDER[one.verdict.verdict if one.verdict else "unknown"], one.name))
+    named = min(max((cell_len(page.safe(one.name)) for one in ordered), default=0), max(10, page.width // 3))
+    for one in ordered[: max(1, room)]:
+        _row(page, one, named)
+    if len(ordered) > max(1, room):
+        page.line(
+            (
+                f"   {page.glyphs.ellipsis} and {words.plural(len(ordered) - max(1, room), 'more run', 'more runs')}",
+                "dim",
+            )
+        )
+    rule(page)
+
+
+def _row(page: Page, one: Follower, named: int) -> None:
+    word = one.verdict.verdict if one.verdict is not None else "unknown"
+    state, style = state_of(one)
+    step = one.reader.run.last_step
+    parts: list[str | tuple[str, str]] = [
+        (f" {page.glyphs.of(word):<2}", STYLES.get(word, "")),
+        (page.fit(one.name, named), "bold"),
+        "  ",
+        (f"{state:<8}", style),
+    ]
+    parts.append(f" {words.grouped(step) if step is not None else '–':>8}")
+    if page.width >= 70:
+        parts += ["  ", (_spark(page, one, 8 if page.width < 100 else 20), "blue")]
+    used = 3 + named + 2 + 8 + 9 + ((10 if page.width < 100 else 22) if page.width >= 70 else 0)
+    found = worst(one.verdict) if one.verdict is not None else None
+    said = f"since {words.grouped(found.first_step)} {found.rule}" if found else ("" if word == "healthy" else word)
+    parts += ["  ", (cut(page, said, max(4, page.width - used - 3)).rstrip(), STYLES.get(word, ""))]
+    page.line(*parts)
+
+
+def _spark(page: Page, one: Follower, width: int) -> str:
+    metric = next(iter(telling(one.verdict, 1)), None) if one.verdict is not None else None
+    if metric is None:
+        return " " * width
+    steps, values = one.traces.of(metric)
+    return sparkline(steps, values, width, ascii=page.look.ascii, log=logarithmic(metric))
+
+
+def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
+    """What happened, the newest last, and a line below."""
+    for moment, event in told:
+        who = f"{event.run}: " if several else ""
+        change = event.change
+        if change is None:
+            word = _SIGNS.get(event.kind, "info")
+            said = f"{who}{event.kind if event.kind not in ('over', 'sees', 'found') else {'over': 'ended', 'sees': 'back', 'found': 'watching'}[event.kind]}"
+            body, step = event.said, ""
+        else:
+            word = "healthy" if change.kind == "cleared" else str(change.finding.severity)
+            said = f"{who}{change.finding.rule} {change.kind}"
+            body, step = (
+                change.finding.message if change.kind != "cleared" else change.note,
+                f"step {words.grouped(change.finding.raised_step)}",
+            )
+            if change.kind == "cleared":
+                step = f"step {words.grouped(change.finding.last_step)}"
+        left = f" {clock_time(moment)[:5]}  {page.glyphs.of(word)} "
+        room = page.width - cell_len(page.safe(left)) - 1
+        tail = f"  {step}" if step else ""
+        head_ = page.fit(said, min(cell_len(page.safe(said)), room - cell_len(tail)))
+        middle = room - cell_len(page.safe(head_)) - cell_len(tail) - 2
+        between = cut(page, body, middle) if middle >= 12 else " " * max(0, middle)
+        page.line((left, STYLES.get(word, "")), (head_, STYLES.get(word, "")), "  ", (between, "dim"), tail)
+    rule(page)
+
+
+def cut(page: Page, text: str, width: int) -> str:
+    """The beginning of a text, in exactly so many columns."""
+    shown = page.safe(text)
+    if cell_len(shown) > width:
+        while cell_len(shown) > width - cell_len(page.glyphs.ellipsis):
+            shown = shown[:-1]
+        shown += page.glyphs.ellipsis
+    return shown + " " * (width - cell_len(shown))
+
+
+def foot(page: Page, watch: Watch) -> None:
+    """How many rules look and find, and what the watch would leave with."""
+    count = counted(watch)
+    said = [f"{number} {word}" for word, number in count.items()]
+    code = watch.verdict().exit_code if watch.followers else 2
+    style = {0: "bold green", 1: "bold red"}.get(code, "bold magenta")
+    words_ = "would exit" if page.width < 78 else "if it ended now: exit"
+    page.flow(said, end=f"{words_} {code}", end_style=style)

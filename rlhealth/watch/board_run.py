@@ -1,0 +1,150 @@
+"""One run on the screen: how it stands, the metrics that matter with how near each is to a limit, and what is wrong now."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.cells import cell_len
+
+from rlhealth.reports import words
+from rlhealth.reports.glyphs import STYLES
+from rlhealth.reports.sparkline import sparkline
+from rlhealth.reports.stories import logarithmic, stories, telling
+from rlhealth.watch.board import head, rate_of, rule, state_of
+from rlhealth.watch.follower import why_of
+from rlhealth.watch.near import CLOSE, Near, nearest, pending
+
+if TYPE_CHECKING:
+    from rlhealth.metrics import Metric
+    from rlhealth.reports.page import Page
+    from rlhealth.verdict.findings import Finding, RunVerdict
+    from rlhealth.watch.follower import Follower
+    from rlhealth.watch.loop import Watch
+
+Part = str | tuple[str, str]
+_FLAT = 0.02  # of the older mean: a smaller change is none
+
+
+def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
+    """The run in at most about `room` lines; the metrics give way to the findings where there is little room."""
+    state, style = state_of(one)
+    run = one.reader.run
+    planned = one.verdict.translation.planned_steps if one.verdict is not None else None
+    step = (
+        ""
+        if run.last_step is None
+        else f"step {words.grouped(run.last_step)}" + (f"/{words.grouped(planned)}" if planned else "")
+    )
+    right = [(f"{'*' if page.look.ascii else '●'} {state}", style), (step, ""), (rate_of(one), "")]
+    head(page, watch, f"rlhealth watch {one.name}", [part for part in right if part[0]])
+    if one.blind_for is not None:
+        away = words.duration(one.blind_for) or "0 s"
+        page.line(
+            (f" {page.glyphs.unknown} blind for {away}: ", STYLES["unknown"]), why_of(one.error) if one.error else ""
+        )
+    elif one.ending is not None:
+        page.line((f" {one.ending.said}", "dim"))
+    rule(page)
+    if one.verdict is None or one.judge is None:
+        return
+    open_now = [
+        (cause, following)
+        for cause, following in stories(one.verdict)
+        if not all(found.ended for found in (cause, *following))
+    ]
+    shown = _shown(one.verdict, max(2, min(8, room - 6 - 3 * len(open_now))))
+    near = nearest(one.judge)
+    named = min(max((cell_len(page.safe(metric.name)) for metric in shown), default=0), max(8, page.width // 3))
+    for metric in shown:
+        _metric(page, one, metric, near.get(metric.name), named)
+    rule(page)
+    wrong = _wrong(page, one, open_now)
+    for line in wrong[: max(2, room - len(shown) - 6)]:
+        page.line(*line)
+    if wrong:
+        rule(page)
+
+
+def _shown(verdict: RunVerdict, most: int) -> list[Metric]:
+    """The metrics that a reader looks at first; those that findings are about come before the rest where there is little room."""
+    known = verdict.translation.metrics
+    sick = [
+        known[one.metric]
+        for one in verdict.findings
+        if not one.ended and one.metric in known and len(known[one.metric])
+    ]
+    usual = telling(verdict, most)
+    more = [one for one in dict.fromkeys(one.name for one in sick) if one not in {metric.name for metric in usual}]
+    kept = usual[: max(1, most - len(more))]
+    return kept + [known[name] for name in more[: most - len(kept)]]
+
+
+def _metric(page: Page, one: Follower, metric: Metric, near: Near | None, named: int) -> None:
+    width, trended = (12, 1) if page.width < 70 else (15, 8) if page.width < 110 else (40, 8)
+    steps, values = one.traces.of(metric)
+    drawn = sparkline(steps, values, width, ascii=page.look.ascii, log=logarithmic(metric))
+    value = page.fit(words.number(float(metric.values[-1]), metric.unit), 8, right=True)
+    parts: list[Part] = [
+        " ",
+        page.fit(metric.name, named),
+        "  ",
+        (drawn, "blue"),
+        "  ",
+        (value, "bold"),
+        "  ",
+        page.fit(trend(metric, page.look.ascii)[:trended], trended),
+    ]
+    room = page.width - (1 + named + 2 + width + 2 + 8 + 2 + trended + 2)
+    if near is not None:
+        parts += ["  ", distance(near, room)]
+    page.line(*parts)
+
+
+def distance(near: Near, room: int) -> tuple[str, str]:
+    """How near a metric is to its limit, in that many columns, and the style for it."""
+    share = f"{words.grouped(round(100 * near.share)) if near.share < 100 else '>9999'} %"
+    style = "red" if near.share >= 1 else "yellow" if near.share >= CLOSE else "dim"
+    word = "over" if near.share >= 1 else "nearing" if near.share >= CLOSE else "of"
+    said = (f"{share} of the limit of {near.rule}", f"{share} {word} limit", f"{share} of limit", share)
+    return next((one for one in said if len(one) <= room), ""), style
+
+
+def trend(metric: Metric, ascii: bool = False) -> str:
+    """Where a metric goes: its last ten points against the twenty before them."""
+    recent, before = metric.values[-10:], metric.values[-30:-10]
+    recent, before = recent[np.isfinite(recent)], before[np.isfinite(before)]
+    if not len(recent) or len(before) < 5:
+        return ""
+    now, then = float(np.mean(recent)), float(np.mean(before))
+    if abs(now - then) <= _FLAT * max(abs(then), 1e-12):
+        return "=" if ascii else "→"
+    change = (now - then) / abs(then) if then else math.inf
+    sign = ("^" if ascii else "↑") if now > then else ("v" if ascii else "↓")
+    return f"{sign} {change:+.0%}".replace("-", "−").replace("%", " %") if abs(change) < 10 else sign
+
+
+def _wrong(page: Page, one: Follower, open_now: list[tuple[Finding, list[Finding]]]) -> list[list[Part]]:
+    lines: list[list[Part]] = []
+    for cause, following in open_now:
+        word = str(cause.severity)
+        lines.append(
+            [
+                (f" {page.glyphs.of(word)} ", STYLES[word]),
+                (f"{word}[{cause.rule}]", STYLES[word]),
+                f"  since step {words.grouped(cause.first_step)}",
+            ]
+        )
+        lines.append([f"     {cause.message}"])
+        if following:
+            rules = ", ".join(dict.fromkeys(found.rule for found in following))
+            lines.append([(f"     explains {rules}", "dim")])
+        if cause.advice:
+            lines.append([("     try ", "dim"), cause.advice[0]])
+    assert one.judge is not None
+    said: list[list[Part]] = [
+        [(f" {page.glyphs.dot} ", "yellow"), (soon.rule, "yellow"), f"  pending: {soon.held} of {soon.needed} points"]
+        for soon in pending(one.judge)[:3]
+    ]
+    return lines + said

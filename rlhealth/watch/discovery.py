@@ -1,0 +1,142 @@
+"""Discovery, again and again: runs that are there when a watch begins, and those that appear later."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlhealth.errors import Blind, RlhealthError
+from rlhealth.sources import find_readers
+from rlhealth.sources.reader import Reader
+from rlhealth.sources.walk import walk
+from rlhealth.sources.wandb.address import parse
+
+QUICK = 0.05  # seconds for a walk through a folder; one that takes longer …
+RARER = 50  # … is done so many times its own cost apart
+SELDOM = 8  # looks between two questions to a place that holds several runs
+ONLINE = ("wandb://", "https://", "http://")
+
+
+class Discovery:
+    """The runs at some places. Folders are walked for new files at every look, and opened only where there are any.
+
+    Attributes:
+        waiting: place -> why no run was found there yet.
+    """
+
+    def __init__(self, places: Sequence[str], source: str | None = None) -> None:
+        self.places = list(places)
+        self.source = source
+        self.waiting: dict[str, RlhealthError] = {}
+        self._files: dict[str, frozenset[Path]] = {}
+        self._found: set[str] = set()
+        self._grows: set[str] = set()
+        self._looks = 0
+        self._rests: dict[str, float] = {}
+
+    def look(self) -> dict[str, list[Reader]]:
+        """Readers of all runs at each place where something changed since the last look; an address is asked until it answers.
+
+        Raises:
+            RlhealthError: for a place at which no run can ever appear.
+        """
+        found: dict[str, list[Reader]] = {}
+        self._looks += 1
+        for place in self.places:
+            if self._is_settled(place):
+                continue
+            try:
+                readers = find_readers(place, source=self.source)
+            except RlhealthError as error:
+                if not may_appear(place, error):
+                    raise
+                self.waiting[place] = error
+                continue
+            self.waiting.pop(place, None)
+            self._found.add(place)
+            if _may_hold_more(place, readers):
+                self._grows.add(place)
+            found[place] = readers
+        return found
+
+    def _is_settled(self, place: str) -> bool:
+        """Whether nothing new can be found there: it was found and is one thing, or no file appeared.
+
+        A project on a server takes new runs without a new file, and a file may begin to be a log: they are asked at every few looks.
+        """
+        if place in self._grows and place in self._found and self._looks % SELDOM == 0:
+            return False
+        if "://" in place or place == "-" or not Path(place).expanduser().is_dir():
+            return place in self._found
+        if time.perf_counter() < self._rests.get(place, 0.0):
+            return place in self._found
+        begun = time.perf_counter()
+        folder = Path(os.path.abspath(Path(place).expanduser()))  # noqa: PTH100 (links stay as they are named)
+        files = frozenset(path for paths in walk(folder).files.values() for path in paths)
+        cost = time.perf_counter() - begun
+        if cost > QUICK:  # a folder of a million files is not walked at every look
+            self._rests[place] = begun + cost * RARER
+        settled = self._files.get(place) == files
+        self._files[place] = files
+        return settled and place in self._found
+
+
+def may_appear(place: str, error: RlhealthError) -> bool:
+    """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays wrong."""
+    if isinstance(error, Blind):
+        return True
+    return place.startswith("trackio://") or not ("://" in place or place == "-")
+
+
+def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
+    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed, its own readers tell."""
+    if is_online(place):
+        return parse(place).run is None
+    if place.startswith("trackio://"):
+        return False
+    return len(readers) > 1 if "://" in place else Path(place).expanduser().is_dir()
+
+
+def appeared(reader: Reader) -> list[Reader]:
+    """Readers for the runs that have begun in the file or database that it reads, and that nobody reads yet."""
+    offered: Callable[[], list[Reader]] | None = getattr(getattr(reader, "main", reader), "appeared", None)
+    return offered() if offered is not None else []
+
+
+def is_online(place: str) -> bool:
+    """Whether looking there costs a server something."""
+    return place.startswith(ONLINE)
+
+
+def covered(reader: Reader) -> frozenset[str]:
+    """The files or the address that a reader reads: two readers that share one are of the same run."""
+    found = {reader.run.place.location}
+    main: Any = getattr(reader, "main", reader)
+    launches = getattr(main, "_launches", None)
+    for paths in (
+        getattr(main, "paths", ()),
+        getattr(launches, "files", ()),
+        [path for path, _ in getattr(launches, "parts", ())],
+    ):
+        found |= {str(path) for path in paths}
+    if reader.run.place.kind == "tensorboard":
+        found = {one for one in found if not Path(one).is_dir()} or found
+    if reader.run.place.kind == "trackio":  # one database holds many runs
+        found = {f"{reader.run.place.location.partition('#')[0]}#{getattr(main, 'name', reader.run.name)}"}
+    if reader.run.place.kind == "trainer_state":
+        found.add(str(output_of(Path(reader.run.place.location))))
+    return frozenset(found)
+
+
+def output_of(state: Path) -> Path:
+    """The output folder of a trainer's state, which moves from checkpoint to checkpoint."""
+    return state.parent.parent if state.parent.name.startswith("checkpoint-") else state.parent
+
+
+def elsewhere(reader: Reader) -> frozenset[str]:
+    """Where the same run was written too."""
+    others: Iterable[Reader] = getattr(reader, "others", ())
+    return frozenset(place for one in others for place in covered(one))

@@ -1,0 +1,76 @@
+"""Lines: a watch told to a pipe or a log file, one line for each change, and the same sentences for the screen's log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from rlhealth.reports import words
+from rlhealth.verdict.findings import Severity
+from rlhealth.watch.near import pending
+
+if TYPE_CHECKING:
+    from rlhealth.watch.changes import Change
+    from rlhealth.watch.follower import Event
+    from rlhealth.watch.loop import Watch
+
+
+class Lines:
+    """Writes each event as one line that is never wrapped or cut, and flushes it."""
+
+    def __init__(self, out: TextIO, *, ascii: bool = False) -> None:
+        self.out = out
+        self.ascii = ascii
+
+    def tell(self, watch: Watch, event: Event) -> None:
+        """Writes one event."""
+        self.say(watch.clock.wall(), f"{event.run}: {sentence(event)}")
+
+    def say(self, moment: float, text: str) -> None:
+        """Writes one line with the time before it."""
+        self.out.write(f"{clock_time(moment)} {words.clean(text, ascii=self.ascii)}\n")
+        self.out.flush()
+
+    def wait(self, watch: Watch, seconds: float) -> bool:
+        """Lets time pass; a pipe has no key to leave with."""
+        watch.clock.wait(seconds)
+        return True
+
+
+def clock_time(moment: float) -> str:
+    """The time of day here, such as 14:02:59."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+def sentence(event: Event) -> str:
+    """An event in a sentence, for a line of its own."""
+    if event.change is None:
+        return (
+            f"{_NAMES.get(event.kind, event.kind)}: {event.said}" if event.said else _NAMES.get(event.kind, event.kind)
+        )
+    return described(event.change)
+
+
+_NAMES = {"sees": "back", "over": "ended", "trouble": "error", "found": "watching"}
+
+
+def described(change: Change) -> str:
+    """A change with its numbers: `raised critical[kl-high] step=41 value=4.3 limit=1: …`."""
+    one = change.finding
+    note = f" ({change.note})" if change.note else ""
+    limit = "" if one.limit is None else f" limit={one.limit:.6g}"
+    cause = f" cause={one.explained_by}" if one.explained_by else ""
+    if change.kind == "cleared":
+        return f"cleared{note} {one.severity}[{one.rule}] step={one.first_step} until={one.last_step}{cause}"
+    return f"{change.kind}{note} {one.severity}[{one.rule}] step={one.first_step} value={one.worst_value:.6g}{limit}{cause}: {one.message}"
+
+
+def counted(watch: Watch) -> dict[str, int]:
+    """How many rules are quiet, on their way to a finding (pending), and raised, over all runs."""
+    quiet = waiting = raised = 0
+    for one in watch.followers:
+        if one.verdict is not None and one.judge is not None:
+            quiet += len(one.verdict.quiet)
+            raised += sum(not found.ended and found.severity > Severity.INFO for found in one.verdict.findings)
+            waiting += len(pending(one.judge))
+    return {"quiet": quiet, "pending": waiting, "raised": raised}

@@ -1,0 +1,87 @@
+"""Near: how far each metric is from the limits that it is judged by, and which findings are on their way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlhealth.engine.judge import Judge, Watched
+from rlhealth.engine.operands import Bound
+from rlhealth.verdict.findings import Severity
+
+CLOSE = 0.8  # of the way to a limit: worth a second look
+
+
+@dataclass(frozen=True)
+class Near:
+    """How far a metric has come on the way to the limit of a rule.
+
+    Attributes:
+        share: 1 at the limit, more beyond it.
+        rule: whose limit it is.
+    """
+
+    share: float
+    rule: str
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A rule whose condition holds, though not yet for as long as it asks.
+
+    Attributes:
+        held: for how many points in a row.
+        needed: for how many it has to.
+    """
+
+    rule: str
+    severity: Severity
+    metric: str
+    held: int
+    needed: int
+
+
+def nearest(judge: Judge) -> dict[str, Near]:
+    """By metric, the limit that it is nearest to, as a share of the way."""
+    found: dict[str, Near] = {}
+    for one in judge.watched:
+        share = share_of(one)
+        if share is not None and (one.metric.name not in found or share > found[one.metric.name].share):
+            found[one.metric.name] = Near(share, one.rule.id)
+    return found
+
+
+def share_of(watched: Watched) -> float | None:
+    """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None where that cannot be told."""
+    values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][
+        : watched.base
+    ]
+    shares = [way(bound, value) for bound, value in zip(watched.bounds, values, strict=False)]
+    told = [one for one in shares if one is not None]
+    if watched.rule.when is not None and watched.rule.when.any:
+        return max(told, default=None)
+    return min(told) if len(told) == len(shares) else None
+
+
+def way(bound: Bound, value: float) -> float | None:
+    """How far a value has come to a limit: 1 there, more beyond; None where that is not a matter of more or less."""
+    if not math.isfinite(value):
+        return None
+    beyond = bool(bound.holds(np.asarray([value]))[0])
+    if bound.sign == "equals" or not bound.limit or not value or (value > 0) != (bound.limit > 0):
+        return 1.0 if beyond else (0.0 if bound.sign == "above" and bound.limit > 0 else None)
+    share = value / bound.limit if (bound.sign == "above") == (bound.limit > 0) else bound.limit / value
+    return max(share, 1.0) if beyond else share
+
+
+def pending(judge: Judge) -> list[Pending]:
+    """The findings on their way, the nearest to its telling first."""
+    found = [
+        Pending(one.rule.id, severity, one.metric.name, level.streak, level.hold)
+        for one in judge.watched
+        for severity, level in one.levels.items()
+        if not level.open and 0 < level.streak < level.hold and severity > Severity.INFO
+    ]
+    return sorted(found, key=lambda one: (one.needed - one.held, one.rule))

@@ -1,0 +1,217 @@
+"""Every rule's own cases, what every rule file must keep to, and the shorthand that cases are written in."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlhealth.authoring.case_runs import find_cases, fires, judge_case, run_case
+from rlhealth.authoring.cases import read_cases, run_of, translation_of
+from rlhealth.authoring.lint import guidance, lint
+from rlhealth.authoring.shorthand import read_shorthand
+from rlhealth.engine.judge import NEVER, Judge
+from rlhealth.errors import RlhealthError
+from rlhealth.rules.loading import load_rules, rule_files, shipped_rules
+
+RULES = load_rules()
+BY_ID = {rule.id: rule for rule in RULES}
+FILES = find_cases([shipped_rules()], RULES)
+CASES = [pytest.param(case, file.rule, id=f"{file.rule}: {case.name}") for _, file in FILES for case in file.cases]
+TOLD = [
+    pytest.param(case, file.rule, id=f"{file.rule}: {case.name}")
+    for _, file in FILES
+    for case in file.cases
+    if fires(case) and BY_ID[file.rule].when is not None and BY_ID[file.rule].when.conditions
+]
+
+
+@pytest.mark.parametrize(("case", "rule"), CASES)
+def test_a_rule_says_of_its_case_what_is_expected(case, rule):
+    outcome = run_case(case, BY_ID[rule], RULES)
+    assert outcome.passed, f"exp: {outcome.exp}\ngot: {outcome.got}"
+
+
+@pytest.mark.parametrize(("case", "rule"), TOLD)
+def test_a_finding_is_told_at_its_raised_step_and_not_a_point_earlier(case, rule):
+    whole = [one for one in judge_case(case, BY_ID[rule], RULES).findings if one.rule == rule]
+    first = min(whole, key=lambda one: one.raised_step)
+    assert not [one for one in judge_case(case, BY_ID[rule], RULES, first.raised_step - 1).findings if one.rule == rule]
+    then = [
+        one
+        for one in judge_case(case, BY_ID[rule], RULES, first.raised_step).findings
+        if one.rule == rule and one.metric == first.metric
+    ]
+    assert [(one.first_step, one.raised_step) for one in then] == [(first.first_step, first.raised_step)]
+
+
+@pytest.mark.parametrize(("case", "rule"), [one for one in CASES if BY_ID[one.values[1]].family != "stalled"])
+def test_all_rules_tell_of_a_prefix_what_they_tell_of_the_whole_up_to_there(case, rule):
+    run = run_of(case)
+    translation = translation_of(case, run, BY_ID[rule])
+    whole = told(Judge(run, RULES, translation=translation), NEVER)
+    watching = Judge(run, RULES, translation=translation)
+    last = run.last_step or max(one.steps[-1] for one in run.histograms.values())
+    for cut in sorted({1, last // 3, last // 2, last - 1, last}):
+        assert told(watching, cut) == {one for one in whole if one[3] <= cut}
+
+
+def told(judge, until):
+    judge.advance(until)
+    return {
+        (one.rule, one.metric, one.first_step, one.raised_step)
+        for one in judge.verdict(0.0).findings
+        if one.family != "stalled"
+    }
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_has_a_case_that_fires_and_one_that_is_quiet(rule):
+    cases = [case for _, file in FILES if file.rule == rule.id for case in file.cases]
+    assert any(fires(case) for case in cases), "no case fires"
+    assert any(case.expect == "quiet" for case in cases), "no case is quiet"
+
+
+@pytest.mark.parametrize("file", list(rule_files(shipped_rules())), ids=lambda file: file.name)
+def test_every_rule_file_keeps_its_order_and_names_only_what_exists(file):
+    assert lint(file.read_text(encoding="utf-8"), str(file), RULES) == []
+
+
+def test_a_rule_and_its_cases_lie_side_by_side_in_the_folder_of_its_family():
+    for file in rule_files(shipped_rules()):
+        rule = BY_ID[Path(str(file)).stem]
+        assert Path(str(file)).parent.name == rule.family
+        assert Path(str(file)).with_suffix(".test.yaml").is_file(), file
+
+
+def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
+    covered = {row for rule in RULES for row in rule.covers}
+    assert set(guidance()["sentences"]) == {
+        *(f"L{n}" for n in range(1, 9)),
+        *(f"P{n}" for n in range(1, 11)),
+        *(f"G{n}" for n in range(1, 9)),
+    }
+    for row, sentence in guidance()["sentences"].items():
+        assert (row in covered) != ("not_shown" in sentence), row
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("metric: kl", "there is no metric `kll`; did you mean `kl`?"),
+        ("{option.kl_coef}", "there is no field {option.kl_coeff}; did you mean `option.kl_coef`?"),
+        ("{value:.3g}", "there is no field {valu}; did you mean `value`?"),
+        ("covers: [G2]", "there is no sentence G22 in TRL's guidance"),
+        ("critical: {above: 2.5}", "the critical limit 0.1 comes before the limit 1.5"),
+        ("id: kl-high-per-token", "the rule is called kl-high-pertoken, and its file kl-high-per-token.yaml"),
+    ],
+)
+def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
+    file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-high-per-token.yaml")
+    right = {
+        "metric: kl": "metric: kll",
+        "{option.kl_coef}": "{option.kl_coeff}",
+        "{value:.3g}": "{valu:.3g}",
+        "covers: [G2]": "covers: [G22]",
+        "critical: {above: 2.5}": "critical: {above: 0.1}",
+        "id: kl-high-per-token": "id: kl-high-pertoken",
+    }
+    text = file.read_text(encoding="utf-8")
+    assert wrong in text
+    problems = lint(text.replace(wrong, right[wrong], 1), str(file), RULES)
+    line = text[: text.index(wrong)].count("\n") + 1
+    assert [one for one in problems if said in one and one.startswith(f"{file}:{line}:")], problems
+
+
+def test_a_framework_that_there_is_none_of_is_told_with_what_was_meant():
+    file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-negative-per-token.yaml")
+    text = file.read_text(encoding="utf-8")
+    problems = lint(text.replace("trl-rloo,", "trl-rlo,", 1), str(file), RULES)
+    assert any("there is no framework `trl-rlo`; did you mean `trl-rloo`?" in one for one in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "values"),
+    [
+        ("0.5x3", [0, 1, 2], [0.5, 0.5, 0.5]),
+        ("0..1x3", [0, 1, 2], [0, 0.5, 1]),
+        ("1 _x2 2", [0, 3], [1, 2]),
+        ("nan inf -inf -2.5e-3", [0, 1, 2, 3], [np.nan, np.inf, -np.inf, -0.0025]),
+        ("(1 _)x3 4", [0, 2, 4, 6], [1, 1, 1, 4]),
+    ],
+)
+def test_shorthand_stands_for_points(text, places, values):
+    found = read_shorthand(text)
+    np.testing.assert_array_equal(found[0], places)
+    np.testing.assert_array_equal(found[1], values)
+
+
+def test_noise_is_the_same_every_time_and_another_for_another_metric():
+    _, one = read_shorthand("1~0.1x500", "kl")
+    np.testing.assert_array_equal(one, read_shorthand("1~0.1x500", "kl")[1])
+    assert not np.array_equal(one, read_shorthand("1~0.1x500", "reward")[1])
+    assert abs(one.mean() - 1) < 0.02 and abs(one.std() - 0.1) < 0.02
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1..", "x5", "1x", "_~3", "1,2", "1e9999999x", "(1 2x3", "1x100001", "(1x1000)x1000", "(1)x99999999999"],
+)
+def test_what_is_no_shorthand_is_refused_at_once(text):
+    with pytest.raises(ValueError):
+        read_shorthand(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "rule: kl-zro\ncases: [{name: a, steps: 3, expect: quiet}]",
+            "f.test.yaml:1:1: no rule `kl-zro`; did you mean `kl-zero`?",
+        ),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, serie: {kl: 1x3}, expect: quiet}",
+            "f.test.yaml:3:15: cases.0.serie: unknown key; did you mean `series`?",
+        ),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, series: {kll: 1x3}, expect: quiet}",
+            "there is no metric `kll`; did you mean `kl`?",
+        ),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 1y3}, expect: quiet}",
+            "f.test.yaml:3:15: cases.0.series: cannot read '1y3'",
+        ),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, framework: trl-grop, series: {kl: 1x3}, expect: quiet}",
+            "did you mean `trl-grpo`?",
+        ),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 1x3}, config: {bet: 0}, expect: quiet}",
+            "there is no setting `bet`; did you mean `beta`?",
+        ),
+        ("rule: kl-zero\ncases:\n  - {name: a, series: {kl: 1x3}, expect: {severity: bad}}", "f.test.yaml:3:"),
+        (
+            "rule: kl-zero\ncases:\n  - {name: a, steps: 3, expect: quiet}\n  - {name: a, steps: 3, expect: quiet}",
+            "two cases are called 'a'",
+        ),
+        ("rule: kl-zero\ncases: []", "f.test.yaml:2:1: cases:"),
+        ("[]", "f.test.yaml:1:1: a test file holds one mapping"),
+    ],
+)
+def test_a_slip_in_a_test_file_is_told_with_its_place(text, said):
+    with pytest.raises(RlhealthError) as error:
+        read_cases(text, "f.test.yaml", BY_ID)
+    assert said in error.value.message
+
+
+def test_a_case_that_is_not_met_shows_what_was_expected_and_what_was_found():
+    file = read_cases(
+        "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 0x20}, expect: {first_step: 3, severity: critical}}\n  - {name: b, series: {kl: 0x20}, expect: quiet}",
+        "f",
+        BY_ID,
+    )
+    first, second = (run_case(case, BY_ID["kl-zero"], RULES) for case in file.cases)
+    assert (first.exp, first.got) == (["first_step: 3"], ["first_step: 10"])
+    assert second.exp == ["quiet"] and second.got[0].startswith("critical from step 10 (told at 10): ")
+    third = read_cases("rule: kl-zero\ncases:\n  - {name: c, series: {kl: 0x3}, expect: {}}", "f", BY_ID).cases[0]
+    skipped = run_case(third, BY_ID["kl-zero"], RULES)
+    assert skipped.exp == ["a finding"] and skipped.got == ["skipped: kl has 3 of the 10 points it takes to judge"]

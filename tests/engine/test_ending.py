@@ -1,0 +1,71 @@
+"""How runs end: finished, stopped, running or unknown, by what the logs prove."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.engine.ending import ending_of
+from rlhealth.metrics import translate
+from rlhealth.run import Place, Run
+
+LONG_AGO = 1e6  # seconds after the last event at which a run is asked for
+
+
+def grpo(
+    steps: int, planned: int | None, *, closed: bool = False, exit_code: int | None = None, clean: bool | None = None
+) -> Run:
+    run = Run("run", Place("tensorboard", "here"), exit_code=exit_code, clean=clean)
+    if planned is not None:
+        run.config["max_steps"] = planned
+    at = list(range(1, steps + 1))
+    for tag in ("train/reward", "train/reward_std", "train/completions/mean_length"):
+        run.add(tag, at, [0.5 + step % 3 for step in at], [1000.0 + 10 * step for step in at])
+    if closed:
+        run.add("train/train_runtime", [steps], [60.0], [1000.0 + 10 * steps])
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "later", "state", "kinds"),
+    [
+        (grpo(100, 100), LONG_AGO, "finished", set()),
+        (grpo(100, 100, closed=True), LONG_AGO, "finished", set()),
+        (grpo(99, 100), LONG_AGO, "finished", set()),
+        (grpo(80, 200, closed=True), LONG_AGO, "stopped", {"early"}),
+        (grpo(62, 200), LONG_AGO, "stopped", {"silent"}),
+        (grpo(62, 200), 30.0, "running", set()),
+        (grpo(62, None), LONG_AGO, "unknown", set()),
+        (grpo(62, None, clean=False), LONG_AGO, "stopped", {"died"}),
+        (grpo(62, None, clean=False), 5.0, "running", set()),
+        (grpo(80, 200, clean=True), LONG_AGO, "stopped", {"early"}),
+        (grpo(62, 200, exit_code=1), LONG_AGO, "stopped", {"died"}),
+        (grpo(62, 200, exit_code=255), 5.0, "stopped", {"died"}),
+        (grpo(100, 100, exit_code=0), LONG_AGO, "finished", set()),
+    ],
+)
+def test_the_state_follows_from_the_evidence(run: Run, later: float, state: str, kinds: set[str]) -> None:
+    last = 1000.0 + 10 * (run.last_step or 0)
+    ending = ending_of(run, translate(run), now=last + later)
+    assert (ending.state, set(ending.kinds)) == (state, kinds)
+
+
+def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
+    run = Run("ppo", Place("trainer_state", "here"), planned_steps=600)
+    steps = list(range(1, 151))
+    for tag in ("objective/rlhf_reward", "val/num_eos_tokens", "loss/value_avg", "objective/kl"):
+        run.add(tag, steps, [1.0 + step % 5 for step in steps], [10.0 * step for step in steps])
+    assert translate(run).planned_steps is None
+    assert ending_of(run, translate(run), now=LONG_AGO).state == "unknown"  # 150 updates of 4 mini-batches each
+    assert ending_of(run.until(62), translate(run.until(62)), now=LONG_AGO).kinds == {
+        "silent"
+    }  # no number of mini-batches makes that 600
+
+
+def test_patience_grows_with_the_usual_step_time() -> None:
+    run = grpo(10, 100)
+    slow = Run("slow", run.place, config=run.config)
+    steps = list(range(1, 11))
+    for tag in run.series:
+        slow.add(tag, steps, [1.0 + step % 2 for step in steps], [3600.0 * step for step in steps])
+    assert ending_of(slow, translate(slow), now=36000.0 + 10 * 3600).state == "running"
+    assert ending_of(slow, translate(slow), now=36000.0 + 30 * 3600).state == "stopped"

@@ -1,0 +1,221 @@
+"""Measures: what they say of plain series, and that they say the same however the points come in."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rlhealth.engine.measures import (
+    MEASURES,
+    AgainstPast,
+    FromBest,
+    Gain,
+    GivenBack,
+    Noise,
+    NonFinite,
+    Peak,
+    Share,
+    SinceStart,
+)
+from rlhealth.engine.windows import ROLLING as REDUCTIONS
+from rlhealth.engine.windows import Rolling
+
+NAN, INF = np.nan, np.inf
+
+
+def rolling(name, window, least=None):
+    return Rolling(REDUCTIONS[name], window, least or window)
+
+
+# name -> how it is made; every measure that a rule can name is here, and each way of setting one against another
+MADE = {
+    **{
+        f"{name}/{window}/{least}": (lambda name=name, window=window, least=least: rolling(name, window, least))
+        for name in REDUCTIONS
+        for window, least in ((1, 1), (2, 2), (5, 3), (8, 1))
+    },
+    "nonfinite/1": lambda: NonFinite(1),
+    "nonfinite/6": lambda: NonFinite(6),
+    "share/above": lambda: Share(4, 2, 0.5, None, None),
+    "share/between": lambda: Share(3, 3, -1.0, 1.0, None),
+    "share/equals": lambda: Share(5, 1, None, None, 0.0),
+    "from_best": lambda: FromBest(4, 2),
+    "given_back": lambda: GivenBack(4, 2),
+    "gain": lambda: Gain(3),
+    "peak": lambda: Peak(),
+    "noise": lambda: Noise(),
+    "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
+    "less the start": lambda: SinceStart(rolling("value", 1), 1, difference=True),
+    "less the start, noisy": lambda: SinceStart(NonFinite(3), 2, difference=True),
+    "ratio to the past": lambda: AgainstPast(rolling("value", 1), 1, 6, difference=False),
+    "less the past": lambda: AgainstPast(rolling("max", 3), 3, 4, difference=True),
+}
+
+AWKWARD = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, NAN, INF, -INF, 1e308, -1e308, 1.7e308, 5e-324, -5e-324, 1e-300, 1e16]
+SERIES = st.one_of(
+    st.lists(st.sampled_from(AWKWARD), max_size=60),
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=60),
+    st.lists(st.floats(-100, 100), max_size=150),
+    st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, 9.0, NAN]), min_size=8, max_size=60),
+    st.builds(lambda value, count: [value] * count, st.sampled_from(AWKWARD), st.integers(0, 80)),
+)
+
+
+def extend(measure, values):
+    with np.errstate(all="ignore"):  # as the engine does: what overflows is infinite, and no news
+        return measure.extend(np.asarray(values, np.float64))
+
+
+def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
+    assert {name.partition("/")[0] for name in MADE} >= set(MEASURES)
+
+
+@pytest.mark.parametrize("made", MADE)
+@settings(max_examples=40, deadline=None)
+@given(values=SERIES, cuts=st.lists(st.integers(0, 150), max_size=6))
+@example(values=[0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 3.0, 3.0, 1.0], cuts=[8])
+def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = extend(MADE[made](), values)
+        assert whole.shape == (len(values),)
+        in_pieces = MADE[made]()
+        edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
+        pieces = [extend(in_pieces, values[start:end]) for start, end in pairwise(edges)]
+        one_by_one = MADE[made]()
+        points = [extend(one_by_one, [value]) for value in values]
+    np.testing.assert_array_equal(np.concatenate([*pieces, []]), whole)
+    np.testing.assert_array_equal(np.concatenate([*points, []]), whole)
+
+
+@pytest.mark.parametrize("made", MADE)
+@settings(max_examples=25, deadline=None)
+@given(values=SERIES, other=SERIES)
+def test_what_comes_later_changes_nothing(made, values, other):
+    np.testing.assert_array_equal(extend(MADE[made](), values + other)[: len(values)], extend(MADE[made](), values))
+
+
+@pytest.mark.parametrize("made", [name for name in MADE if not name.startswith(("nonfinite", "less the start, noisy"))])
+@settings(max_examples=25, deadline=None)
+@given(values=SERIES)
+def test_an_infinity_counts_as_a_missing_point(made, values):
+    without = [value if np.isfinite(value) else NAN for value in values]
+    np.testing.assert_array_equal(extend(MADE[made](), values), extend(MADE[made](), without))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "found"),
+    [
+        ("mean", [1, 2, 3, 4], [NAN, NAN, 2, 3]),
+        ("median", [1, 9, 2, 4], [NAN, NAN, 2, 4]),
+        ("median", [1, NAN, 2, 4], [NAN, NAN, NAN, NAN]),
+        ("std", [1, 1, 1, 4], [NAN, NAN, 0, np.sqrt(2)]),
+        ("min", [3, 1, 2, 5], [NAN, NAN, 1, 1]),
+        ("max", [3, 1, 2, 5], [NAN, NAN, 3, 5]),
+        ("range", [3, 1, 2, 5], [NAN, NAN, 2, 4]),
+    ],
+)
+def test_rolling_measures_look_at_the_last_points(name, values, found):
+    np.testing.assert_allclose(extend(rolling(name, 3), values), found)
+
+
+def test_a_window_may_begin_with_fewer_points():
+    np.testing.assert_allclose(extend(rolling("median", 5, 2), [4, 2, NAN, 3, 1]), [NAN, 3, 3, 3, 2.5])
+
+
+def test_a_rise_is_the_newer_half_less_the_older():
+    np.testing.assert_allclose(extend(rolling("rise", 4), [0, 0, 1, 3, 3]), [NAN, NAN, NAN, 2, 2.5])
+
+
+def test_a_value_is_the_point_itself_and_what_is_not_finite_is_missing():
+    np.testing.assert_array_equal(extend(rolling("value", 1), [1, INF, NAN, -2]), [1, NAN, NAN, -2])
+
+
+def test_nonfinite_counts_what_is_not_a_number():
+    np.testing.assert_allclose(extend(NonFinite(1), [1, NAN, INF, 2]), [0, 1, 1, 0])
+    np.testing.assert_allclose(extend(NonFinite(4), [NAN, 1, 1, 1, 1]), [1, 0.5, 1 / 3, 0.25, 0])
+
+
+def test_a_share_counts_the_finite_points_beyond_a_level():
+    np.testing.assert_allclose(extend(Share(4, 2, 1.0, None, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(extend(Share(2, 1, None, None, 0.0), [0, 1, 1]), [1, 0.5, 0])
+
+
+def test_against_the_start_says_nothing_while_the_start_is_written():
+    ratio = SinceStart(rolling("value", 1), 3, difference=False)
+    np.testing.assert_allclose(extend(ratio, [2, 1, NAN, 3, 4, 8]), [NAN, NAN, NAN, NAN, 2, 4])
+    less = SinceStart(rolling("value", 1), 1, difference=True)
+    np.testing.assert_allclose(extend(less, [0.8, 0.9, 2.8]), [NAN, 0.1, 2.0])
+
+
+@pytest.mark.parametrize("start", [0.0, -3.0])
+def test_a_ratio_to_a_start_that_is_not_above_zero_says_nothing(start):
+    assert np.isnan(extend(SinceStart(rolling("value", 1), 1, difference=False), [start, 1, 2])).all()
+
+
+def test_against_the_past_leaves_its_own_window_out():
+    spike = AgainstPast(rolling("value", 1), 1, 4, difference=False)
+    np.testing.assert_allclose(extend(spike, [1, 1, 1, 1, 50, 50, 1]), [NAN, NAN, NAN, 1, 50, 50, 1 / 25.5])
+    level = AgainstPast(rolling("median", 2), 2, 3, difference=True)
+    np.testing.assert_allclose(extend(level, [1, 1, 1, 1, 5, 5])[-2:], [2, 4])
+
+
+def test_from_best_is_the_fall_in_units_of_noise():
+    noise = np.tile([0.0, 0.1], 20)
+    fallen = extend(FromBest(4, 4), np.concatenate([1 + noise, 0.5 + noise]))
+    unit = extend(Noise(), np.concatenate([1 + noise, 0.5 + noise]))[-1]
+    assert fallen[39] == 0
+    np.testing.assert_allclose(fallen[-1], 0.5 / unit)
+
+
+def test_rising_is_never_below_its_best_and_a_solved_task_stays_there():
+    rising = np.concatenate([np.linspace(0, 1, 60), np.ones(40)])
+    assert np.nanmax(extend(FromBest(5, 3), rising)) == 0
+    assert np.nanmax(extend(GivenBack(5, 3), rising)) == 0
+
+
+def test_what_was_given_back_is_a_part_of_the_gain():
+    values = [0.2] * 5 + [1.0] * 5 + [0.6] * 5
+    np.testing.assert_allclose(extend(GivenBack(1, 1), values)[[4, 9, 14]], [0, 0, 0.5])
+    assert extend(GivenBack(1, 1), [1.0, 0.5])[-1] == INF, "a fall from where nothing had been gained"
+
+
+def test_a_gain_is_what_lies_above_the_first_window():
+    values = np.concatenate([np.zeros(3), np.tile([0.0, 0.1], 10), np.ones(3)])
+    unit = extend(Noise(), values)[-1]
+    found = extend(Gain(3), values)
+    assert np.isnan(found[:2]).all() and found[2] == 0
+    np.testing.assert_allclose(found[-1], 1 / unit)
+
+
+def test_noise_does_not_see_a_trend_and_does_not_fall_silent_with_a_dead_run():
+    jitter = np.tile([0.0, 0.2], 50)
+    flat, steep = extend(Noise(), jitter)[-1], extend(Noise(), jitter + np.linspace(0, 1, 100))[-1]
+    assert abs(steep / flat - 1) < 0.1
+    assert extend(Noise(), np.concatenate([jitter, np.zeros(200)]))[-1] == pytest.approx(flat)
+
+
+def test_noise_reaches_across_a_gap_however_the_points_come():
+    values = np.array([0, 1, 0, 1, 0, 1, NAN, 9, NAN, 0, 9, 0])
+    pieces = Noise()
+    np.testing.assert_array_equal(
+        np.concatenate([extend(pieces, values[:7]), extend(pieces, values[7:])]), extend(Noise(), values)
+    )
+
+
+def test_noise_of_random_points_is_their_standard_deviation():
+    points = np.random.default_rng(7).normal(5, 0.3, 4000)
+    typical = np.median(extend(Noise(), points[:60])[30:])
+    assert 0.2 < typical < 0.45
+
+
+def test_a_constant_has_a_thousandth_of_itself_for_noise():
+    assert extend(Noise(), [4.0] * 10)[-1] == pytest.approx(0.004)
+    assert np.isnan(extend(Noise(), [0.0] * 10)).all()
+
+
+def test_the_peak_is_the_largest_finite_value_so_far():
+    np.testing.assert_array_equal(extend(Peak(), [NAN, 1, INF, 3, 2]), [NAN, 1, 1, 3, 3])

@@ -1,0 +1,55 @@
+"""Operands: the limits of a rule as numbers, and as levels of a metric."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlhealth.engine.operands import Unable, level_of, limit_of, pick, unit_of
+from rlhealth.metrics import Metric, translate
+from rlhealth.rules.model import Condition, Limit
+from rlhealth.run import Place, Run
+
+
+def lengths() -> Metric:
+    run = Run("run", Place("tensorboard", "here"))
+    steps = list(range(1, 21))
+    for tag, value in (("reward", 1.0), ("reward_std", 0.1), ("completions/mean_length", 8.0)):
+        run.add(f"train/{tag}", steps, [value + step % 2 for step in steps])
+    return translate(run).metrics["completions/mean_length"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "limit", "level", "unit"),
+    [
+        ({"measure": "median", "over": 5, "above": 2.5}, 2.5, 2.5, "value"),
+        ({"measure": "median", "over": 5, "ratio_to": {"first": 3}, "below": 0.5}, 0.5, 0.5 * 9.0, "ratio"),
+        ({"minus": {"first": 3}, "above": 1.0}, 1.0, 1.0 + 9.0, "value"),
+        ({"measure": "gain", "over": 5, "above": 2.0}, 2.0, None, "noise"),
+        ({"ratio_to": {"before": 9}, "below": 0.5}, 0.5, None, "ratio"),
+        ({"measure": "share", "over": 9, "where": {"above": 1}, "above": 0.5}, 0.5, None, "share"),
+        ({"per": {"config": "max_completion_length"}, "above": 0.9}, 0.9, None, "ratio"),
+        ({"above": 1.0}, float("nan"), None, "value"),
+    ],
+)
+def test_a_limit_is_a_level_only_where_the_measure_is_one(
+    condition: dict[str, object], limit: float, level: float | None, unit: str
+) -> None:
+    made = Condition.model_validate({"metric": "completions/mean_length"} | condition)
+    assert level_of(made, limit, lengths()) == level
+    assert unit_of(made) == unit
+
+
+def test_a_limit_follows_a_setting_or_its_default() -> None:
+    said = Limit(config="clip_range", plus=1, default=1.2)
+    assert limit_of(said, {"clip_range": 0.3}) == 1.3
+    assert limit_of(said, {}) == 1.2
+    with pytest.raises(Unable, match="clip_range"):
+        limit_of(Limit(config="clip_range"), {"clip_range": None})
+
+
+def test_a_metric_that_was_not_logged_is_named_in_the_reason() -> None:
+    run = Run("run", Place("tensorboard", "here"))
+    run.add("train/reward", [1], [np.nan])
+    with pytest.raises(Unable, match="kl or objective/kl was not logged"):
+        pick("kl|objective/kl", translate(run))

@@ -1,0 +1,90 @@
+"""Windows: the quick ways of measuring them say what the plain definitions say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlhealth.engine.windows import BLOCK, ROLLING, WIDEST, HighestMedian, Rolling
+
+NAN = np.nan
+PLAIN = {
+    "value": np.mean,
+    "mean": np.mean,
+    "median": np.median,
+    "std": np.std,
+    "min": np.min,
+    "max": np.max,
+    "range": np.ptp,
+    "rise": lambda points: np.mean(points[len(points) // 2 :]) - np.mean(points[: len(points) // 2]),
+}
+
+
+def plain(reduce, values, window, least):
+    """One window after the other, as a person would."""
+    found = []
+    for end in range(1, len(values) + 1):
+        points = values[max(0, end - window) : end]
+        points = points[np.isfinite(points)]
+        found.append(reduce(points) if len(points) >= least else NAN)
+    return found
+
+
+def noisy(seed, length, missing):
+    random = np.random.default_rng(seed)
+    values = random.choice(
+        [random.normal(size=length), random.integers(0, 4, length).astype(float), random.normal(size=length).cumsum()]
+    )
+    values[random.random(length) < missing] = random.choice([NAN, np.inf])
+    return values
+
+
+@pytest.mark.parametrize("name", [one for one in ROLLING if one != "rise"])
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    length=st.integers(0, 400),
+    window=st.integers(1, WIDEST + 4),
+    missing=st.sampled_from([0, 0, 0.02, 0.5]),
+    share=st.floats(0, 1),
+)
+def test_windows_measure_as_their_definition_says(name, seed, length, window, missing, share):
+    values, least = noisy(seed, length, missing), max(1, round(share * window))
+    exact = (
+        np.testing.assert_array_equal
+        if name in ("min", "max", "range") or (name == "median" and window % 2 and not missing)
+        else np.testing.assert_allclose
+    )
+    kwargs = {} if exact is np.testing.assert_array_equal else {"atol": 1e-12}
+    exact(Rolling(ROLLING[name], window, least).extend(values), plain(PLAIN[name], values, window, least), **kwargs)
+
+
+@pytest.mark.parametrize("window", [2, 6])
+def test_a_rise_measures_as_its_definition_says(window):
+    values = noisy(5, 300, 0)
+    np.testing.assert_allclose(
+        Rolling(ROLLING["rise"], window, window).extend(values),
+        plain(PLAIN["rise"], values, window, window),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, 2 * BLOCK + 1])
+def test_a_window_that_reaches_across_blocks_is_like_any_other(length):
+    values = noisy(3, length, 0.01)
+    np.testing.assert_allclose(Rolling(ROLLING["median"], 5, 3).extend(values), plain(np.median, values, 5, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    length=st.integers(1, 600),
+    missing=st.sampled_from([0, 0.02, 0.5]),
+    scale=st.sampled_from([0, 1e-300, 1, 1.7e308]),
+)
+def test_the_highest_median_is_that_of_all_windows(seed, length, missing, scale):
+    values = np.abs(noisy(seed, length, missing))
+    values = np.where(np.isfinite(values), values, NAN)
+    values *= scale / max(1.0, np.nanmax(values, initial=1.0))
+    medians = np.nan_to_num(plain(lambda points: np.median(points / 2) * 2, values, 50, 5))
+    np.testing.assert_allclose(HighestMedian(50, 5).extend(values), np.maximum.accumulate(np.append(0.0, medians))[1:])

@@ -1,0 +1,152 @@
+"""Findings: the exit code is decided in one place."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
+from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict, strict
+
+
+def finding(
+    severity: str, rule: str = "some-rule", family: str = "kl-high", first: int = 1, explained_by: str | None = None
+) -> Finding:
+    return Finding(
+        rule,
+        family,
+        Severity.of(severity),
+        "title",
+        "kl",
+        "train/kl",
+        first,
+        first,
+        9,
+        True,
+        5,
+        2.0,
+        1.0,
+        "message",
+        "why",
+        ("try",),
+        "source",
+        explained_by=explained_by,
+        episodes=(Episode(first, first, 9, True),),
+    )
+
+
+def run_with(
+    *findings: Finding, quiet: tuple[str, ...] = ("another-rule",), skipped: tuple[Skipped, ...] = ()
+) -> RunVerdict:
+    run = Run("a run", Place("tensorboard", "somewhere"))
+    return RunVerdict(run, translate(run), "finished", list(findings), list(skipped), list(quiet))
+
+
+@pytest.mark.parametrize(
+    ("severity", "fail_on", "code"),
+    [
+        ("critical", "critical", 1),
+        ("critical", "warning", 1),
+        ("critical", "info", 1),
+        ("warning", "critical", 0),
+        ("warning", "warning", 1),
+        ("info", "warning", 0),
+        ("info", "info", 1),
+    ],
+)
+def test_a_finding_at_or_above_the_gate_leaves_with_1(severity: str, fail_on: str, code: int) -> None:
+    assert Verdict([run_with(finding(severity))], gate=Gate(Severity.of(fail_on))).exit_code == code
+
+
+def test_never_fails_on_nothing() -> None:
+    assert Verdict([run_with(finding("critical"))], gate=Gate(None)).exit_code == 0
+
+
+def test_no_answer_outranks_a_finding() -> None:
+    error = RlhealthError("unreadable")
+    assert Verdict([run_with(finding("critical"))], [error]).exit_code == 2
+    assert Verdict([run_with()], [error]).exit_code == 2
+
+
+def test_a_run_that_nothing_could_judge_is_unknown_and_leaves_with_2() -> None:
+    silent = run_with(quiet=())
+    assert silent.verdict == "unknown"
+    assert Verdict([silent]).exit_code == 2
+    assert Verdict([silent, run_with()]).exit_code == 2
+
+
+def test_a_run_of_which_records_were_lost_is_judged_and_does_not_pass() -> None:
+    damaged = run_with()
+    damaged.run.problems.append("3 damaged records skipped at byte 8812")
+    assert damaged.verdict == "healthy"
+    assert Verdict([damaged]).exit_code == 2
+    assert Verdict([damaged], gate=Gate(exit_zero=True)).exit_code == 0
+
+
+def test_no_runs_at_all_leave_with_2() -> None:
+    assert Verdict([]).exit_code == 2
+    assert Verdict([], gate=Gate(exit_zero=True)).exit_code == 2
+
+
+def test_exit_zero_reports_without_failing() -> None:
+    assert Verdict([run_with(finding("critical"))], gate=Gate(exit_zero=True)).exit_code == 0
+
+
+def test_a_required_rule_that_could_not_look_fails_the_gate() -> None:
+    skipped = Skipped("kl-high-per-token", "kl-high", "kl was not logged")
+    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("kl-high",))).exit_code == 1
+    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("another-rule",))).exit_code == 0
+
+
+def test_a_required_rule_that_the_run_was_not_judged_by_fails_the_gate() -> None:
+    assert Verdict([run_with()], gate=Gate(require=("entropy",))).exit_code == 1
+
+
+def test_a_required_family_is_met_by_any_of_its_rules() -> None:
+    run = run_with(skipped=(Skipped("kl-high-per-sequence", "kl-high", "objective/kl was not logged"),))
+    run.quiet.append("kl-high-per-token")
+    run.families = {"kl-high-per-token": "kl-high", "kl-high-per-sequence": "kl-high"}
+    assert Verdict([run], gate=Gate(require=("kl-high",))).exit_code == 0
+    assert Verdict([run], gate=Gate(require=("kl-high-per-sequence",))).exit_code == 1
+
+
+def test_a_run_that_is_too_short_for_the_gate_is_no_answer_even_with_a_finding() -> None:
+    gate = Gate(min_steps=100)
+    run = run_with(finding("critical"))
+    run.too_short = gate.too_short(99)
+    assert "99 of the 100 steps" in run.no_answer
+    assert Verdict([run], gate=gate).exit_code == 2
+    assert run.verdict == "critical"
+    healthy = run_with()
+    healthy.too_short = gate.too_short(None)
+    assert healthy.verdict == "unknown"
+    assert gate.too_short(100) == ""
+
+
+def test_the_verdict_of_many_is_the_worst_that_is_known() -> None:
+    for order in itertools.permutations([run_with(), run_with(finding("warning")), run_with(finding("critical"))]):
+        assert Verdict(list(order)).verdict == "critical"
+    assert Verdict([run_with(), run_with(finding("warning"))]).verdict == "warning"
+    assert Verdict([run_with()], [RlhealthError("lost")]).verdict == "unknown"
+
+
+def test_information_alone_leaves_a_run_healthy() -> None:
+    assert run_with(finding("info")).verdict == "healthy"
+
+
+def test_causes_stand_before_findings_that_nothing_explains() -> None:
+    cause = finding("warning", "the-cause", "diagnosis", first=7)
+    consequence = finding("critical", "consequence", first=8, explained_by="the-cause")
+    alone = finding("critical", "alone", first=1)
+    run = run_with(alone, consequence, cause)
+    assert [one.rule for one in run.causes] == ["the-cause", "alone"]
+    assert [one.rule for one in run.consequences(cause)] == ["consequence"]
+
+
+def test_numbers_that_json_does_not_know_become_words() -> None:
+    assert strict({"a": [float("nan"), float("inf"), float("-inf"), 1.5]}) == {
+        "a": ["NaN", "Infinity", "-Infinity", 1.5]
+    }

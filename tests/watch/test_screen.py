@@ -1,0 +1,271 @@
+"""The screen and the command: what is drawn at every width, and the command in a real terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from rlhealth.reports import Look
+from rlhealth.rules.loading import load_rules
+from rlhealth.watch.follower import Event
+from rlhealth.watch.lines import Lines
+from rlhealth.watch.loop import Limits, Watch, watch
+from rlhealth.watch.screen import drawn
+from tests.growing import GrowingFile
+from tests.logged_rows import FIXTURES
+from tests.watching import HandClock, Told
+
+if sys.platform == "win32":
+    pytest.skip("needs a POSIX terminal", allow_module_level=True)
+import pty
+
+RULES = load_rules()
+ROOT = FIXTURES.parent
+SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
+HEALTHY = next((FIXTURES / "tensorboard" / "grpo-sort").rglob("*tfevents*"))
+WIDTHS = [20, 40, 60, 80, 100, 140, 200]
+
+
+def followed(folder: Path, *files: Path) -> tuple[Watch, list[tuple[float, Event]]]:
+    for number, file in enumerate(files):
+        (folder / f"run{number}").mkdir(parents=True)
+        shutil.copy(file, folder / f"run{number}")
+    subject, told = Watch([str(folder)], RULES, clock=HandClock()), Told()
+    for _ in range(2):
+        told.look(subject)
+    return subject, [(subject.clock.wall(), one) for one in told.events]
+
+
+def text(
+    watch: Watch, told: list[tuple[float, Event]], width: int = 80, height: int = 30, *, ascii: bool = False
+) -> str:
+    return "\n".join(drawn(watch, told, Look(width, False, ascii), width, height))
+
+
+@pytest.mark.parametrize("height", [5, 10, 24, 60])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_terminal_is_filled_and_none_overflows(width: int, height: int, tmp_path: Path) -> None:
+    for folder, files in ((tmp_path / "a", [SICK]), (tmp_path / "b", [SICK, HEALTHY]), (tmp_path / "c", [])):
+        folder.mkdir()
+        lines = drawn(*followed(folder, *files), Look(width), width, height)
+        assert len(lines) <= height and max(map(cell_len, lines)) <= width
+        assert "exit" in lines[-1], "the last line says what it would leave with"
+
+
+def test_a_healthy_run_shows_its_metrics_and_how_near_they_are_to_their_limits(tmp_path: Path) -> None:
+    shown = text(*followed(tmp_path, HEALTHY), width=140)
+    assert "finished" in shown and "step 250" in shown.replace("\u202f", "") and "exit 0" in shown
+    assert re.search(r"kl +[▁▂▃▄▅▆▇█· ]{40}.*% of the limit of kl-", shown)
+
+
+def test_a_sick_run_shows_what_is_wrong_since_when_and_what_to_try(tmp_path: Path) -> None:
+    shown = text(*followed(tmp_path, SICK), height=40)
+    assert "✗ critical[policy-ran-away]  since step 3" in shown and "try " in shown and "exit 1" in shown
+    assert "kl-high-per-token raised" in shown and "kl-high-per-token cleared" in shown
+
+
+def test_a_run_that_cannot_be_seen_is_blind_and_says_for_how_long(tmp_path: Path) -> None:
+    subject, told = followed(tmp_path, HEALTHY)
+    shutil.rmtree(tmp_path / "run0")
+    for _ in range(8):
+        subject.clock.wait(15)
+        told += [(subject.clock.wall(), one) for one in subject.look()]
+    shown = text(subject, told)
+    assert "● blind" in shown and "blind for 2 min" in shown and "exit 2" in shown
+
+
+def test_several_runs_have_one_line_each_the_sick_first(tmp_path: Path) -> None:
+    lines = text(*followed(tmp_path, HEALTHY, SICK)).split("\n")
+    [sick] = [line for line in lines if line.startswith(" ✗ run1")]
+    [well] = [line for line in lines if line.startswith(" ✓ run0")]
+    assert "since 3 policy" in sick
+    assert lines.index(sick) < lines.index(well)
+
+
+def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
+    for folder, files in ((tmp_path / "a", [SICK]), (tmp_path / "b", [SICK, HEALTHY])):
+        folder.mkdir()
+        assert text(*followed(folder, *files), ascii=True).isascii()
+
+
+def test_names_from_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    evil = tmp_path / "\x1b[2J\x1b]0;owned\x07\nrun"
+    evil.mkdir()
+    subject, told = followed(evil, SICK)
+    shown = text(subject, told, width=200)
+    assert "\x1b" not in shown and "\x07" not in shown
+    out = io.StringIO()
+    for _, event in told:
+        Lines(out).tell(subject, event)
+    assert "\x1b" not in out.getvalue() and len(out.getvalue().splitlines()) == len(told)
+
+
+def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
+    shutil.copy(SICK, tmp_path)
+    out = io.StringIO()
+    verdict = watch(Watch([str(tmp_path)], RULES, clock=HandClock()), Limits(timeout=60), Lines(out))
+    lines = out.getvalue().splitlines()
+    assert verdict.exit_code == 1
+    assert all(re.match(r"\d\d:\d\d:\d\d \S+: ", line) for line in lines)
+    assert any("raised critical[policy-ran-away] step=3 " in line for line in lines)
+
+
+class Terminal:
+    """`rlhealth watch` in a terminal of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm-256color", COLUMNS="100", LINES="40", PYTHONPATH=str(ROOT))
+            os.chdir("/")
+            os.execv(sys.executable, [sys.executable, "-m", "rlhealth", "watch", *arguments])
+        os.set_blocking(self.file, False)
+        self.seen = ""
+
+    def until(self, wanted: str, seconds: float = 30) -> str:
+        """Reads until the terminal has shown something."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                self.seen += os.read(self.file, 1 << 16).decode("utf-8", "replace")
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:
+                break
+            if wanted in self.seen:
+                return self.seen
+        raise AssertionError(f"{wanted!r} was not shown, but: {self.seen[-2000:]}")
+
+    def press(self, key: str) -> None:
+        os.write(self.file, key.encode())
+
+    def leave(self) -> int:
+        """Waits for the end; returns the exit code."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            try:
+                while new := os.read(self.file, 1 << 16):  # what it wrote last is there after its end too
+                    self.seen += new.decode("utf-8", "replace")
+            except (BlockingIOError, OSError):
+                time.sleep(0.02)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it did not leave")
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Iterator[GrowingFile]:
+    growing = GrowingFile(SICK, tmp_path / "run" / SICK.name)
+    growing.grow_records(0.5)
+    yield growing
+
+
+@pytest.mark.parametrize(("key", "how"), [("q", "q"), ("\x03", "Ctrl-C")])
+def test_a_key_ends_the_watch_with_the_report_and_its_exit_code(half: GrowingFile, key: str, how: str) -> None:
+    terminal = Terminal(str(half.target.parent), "--interval", "0.5")
+    terminal.until("● live")
+    half.grow_records(1.0)
+    terminal.until("policy-ran-away")
+    terminal.press(key)
+    assert terminal.leave() == 1
+    assert "\x1b[?1049l" in terminal.seen, "the alternate screen was left"
+    assert "1 run critical" in terminal.seen.partition("\x1b[?1049l")[2], "the report stands on the terminal"
+
+
+def test_what_was_stopped_is_still_told_when_the_screen_is_gone(half: GrowingFile) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    terminal = Terminal(
+        str(half.target.parent), "--interval", "0.5", "--stop-on", "critical", "--stop-pid", str(process.pid)
+    )
+    assert terminal.leave() == 1
+    assert process.wait() == -signal.SIGTERM
+    before, _, after = terminal.seen.partition("\x1b[?1049h")
+    assert f"at the first critical finding: send SIGTERM to process {process.pid}" in before, (
+        "it says beforehand what it will do"
+    )
+    assert f"process {process.pid} ended after SIGTERM" in after.partition("\x1b[?1049l")[2]
+
+
+def run(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, "-m", "rlhealth", "watch", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
+        check=False,
+        cwd="/",
+    )
+
+
+def test_a_pipe_gets_lines_and_a_report_for_programs_has_stdout_to_itself(half: GrowingFile) -> None:
+    done = run(str(half.target.parent), "--timeout", "0.5", "--interval", "0.2", "-f", "json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["verdict"] == "critical"
+    assert "raised critical[policy-ran-away]" in done.stderr
+
+
+def test_a_watch_in_which_nothing_appeared_is_no_answer(tmp_path: Path) -> None:
+    done = run(str(tmp_path / "nothing"), "--timeout", "0.3", "--interval", "0.1")
+    assert (
+        done.returncode == 2
+        and done.stdout.count("waiting to appear") + done.stdout.count("waiting for it to appear") == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no run is named"),
+        (["-"], "cannot be looked at twice"),
+        (["x", "--stop-pid", "5"], "add --stop-on"),
+        (["x", "--stop-on", "critical"], "how is the run to be stopped"),
+        (["x", "--stop-on", "critical", "--stop-pid", "1"], "not a training process"),
+        (["x", "--on-change", "nosuchprogram"], "no program"),
+        (["ftp://x/y"], "this kind of address is not read"),
+        (["x", "--stop-on", "critical", "--stop-pid", "5", "--stop-command", "true"], "one of them"),
+    ],
+)
+def test_what_cannot_be_done_is_told_at_once(arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_sigterm_ends_a_watch_as_ctrl_c_does(half: GrowingFile) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rlhealth", "watch", str(half.target.parent), "--interval", "0.2"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd="/",
+    )
+    assert process.stdout is not None
+    while "policy-ran-away" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGTERM)
+    assert "exit 1" in process.communicate(timeout=30)[0]
+    assert process.returncode == 1
+
+
+def test_a_change_reaches_a_command_through_the_command_line(half: GrowingFile, tmp_path: Path) -> None:
+    script = tmp_path / "tell.py"
+    script.write_text(f"import sys\nopen({str(tmp_path / 'got')!r}, 'a').write(sys.stdin.read() + chr(10))\n")
+    run(str(half.target.parent), "--timeout", "0.5", "--interval", "0.2", "--on-change", f"{sys.executable} {script}")
+    documents = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
+    assert "policy-ran-away" in [one["finding"]["rule"] for one in documents if one["change"] == "raised"]
