@@ -26,6 +26,7 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/rlhealth rules test
 	$(BIN)/rlhealth rules docs --check
 	$(BIN)/python -m tests.audit
@@ -45,4 +46,4 @@ wheel: dev
 	$(BIN)/python -m build --wheel --outdir dist .
 
 clean:
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rlhealth.monitor import Monitor
+from rlhealth.integrations.monitor import Monitor
 from rlhealth.reports import Look
 from rlhealth.rules.loading import load_rules
 from rlhealth.sources.tensorboard.crc32c import masked

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rlhealth.check import check
     from rlhealth.comparison.compare import compare
     from rlhealth.errors import RlhealthError
-    from rlhealth.monitor import Monitor
+    from rlhealth.integrations.monitor import Monitor
     from rlhealth.run import Run
-    from rlhealth.sources import open_runs
+    from rlhealth.sources.discovery.opening import open_runs
     from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
 
 __version__ = "0.1.0"
@@ -46,11 +46,11 @@ __all__ = [
 _HOMES = {
     "check": "rlhealth.check",
     "compare": "rlhealth.comparison.compare",
-    "open_runs": "rlhealth.sources",
+    "open_runs": "rlhealth.sources.discovery.opening",
     "Run": "rlhealth.run",
     "Finding": "rlhealth.verdict.findings",
     "Gate": "rlhealth.verdict.findings",
-    "Monitor": "rlhealth.monitor",
+    "Monitor": "rlhealth.integrations.monitor",
     "RunVerdict": "rlhealth.verdict.findings",
     "Severity": "rlhealth.verdict.findings",
     "Verdict": "rlhealth.verdict.findings",

@@ -13,9 +13,9 @@ from rlhealth.parallel.jobs import Answer, examined, read_and
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run, unique_name
-from rlhealth.sources import Tick
-from rlhealth.sources.places import Choice, find_all
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.discovery.opening import Tick
+from rlhealth.sources.discovery.places import Choice, find_all
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
 

@@ -287,7 +287,7 @@ def test_the_pytest_example_passes_on_a_run_that_learns_and_shows_the_report_of_
         )
         assert done.returncode == code, done.stdout
         assert ("critical[" in done.stdout) is bool(code)
-        assert "rlhealth/testing.py" not in done.stdout
+        assert "rlhealth/integrations/testing.py" not in done.stdout
 
 
 def test_a_sick_run_fails_the_assertion_with_its_report() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.authoring.cases import framework_ids, setting_names
-from rlhealth.engine.wording import fields_of, option_phrases
 from rlhealth.metrics import meaning, meanings
 from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.strict_yaml import read_texts, read_yaml
+from rlhealth.rules.filling import fields_of, option_phrases
 from rlhealth.rules.loading import read_rule
 from rlhealth.rules.model import FAMILIES, Condition, Limit, Rule
 

@@ -137,7 +137,7 @@ def check(
     from rlhealth.parallel.jobs import cores
     from rlhealth.rules.loading import check_names, choose, load_rules
     from rlhealth.settings.project import apply
-    from rlhealth.sources.places import Choice
+    from rlhealth.sources.discovery.places import Choice
     from rlhealth.system.progress import Progress
     from rlhealth.verdict import baseline as known
 

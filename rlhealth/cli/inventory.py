@@ -37,7 +37,7 @@ def metrics(
     A table of the metrics, the tags that are not recognised, the rules that cannot look, and what to log so that they can.
     """
     from rlhealth.check import check
-    from rlhealth.inventory import inventory
+    from rlhealth.engine.inventory import inventory
     from rlhealth.reports.inventory import render
     from rlhealth.rules.loading import load_rules
     from rlhealth.settings.project import apply

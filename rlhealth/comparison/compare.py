@@ -30,7 +30,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.parallel.jobs import examined, read_and
 from rlhealth.run import Floats, Run
-from rlhealth.sources.places import Choice, find_all
+from rlhealth.sources.discovery.places import Choice, find_all
 from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict
 
 HOLD = 5

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlhealth.engine.wording import fill, settings
 from rlhealth.metrics import Translation
+from rlhealth.rules.filling import fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity
 

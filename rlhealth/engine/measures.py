@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rlhealth.engine.windows import ROLLING, HighestMedian, Rolling, mean, median, plain_median
+from rlhealth.engine.windows import HighestMedian, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
 
@@ -225,6 +225,3 @@ class Peak:
         peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
         self.largest = float(peak[-1])
         return np.where(np.isfinite(peak), peak, np.nan)
-
-
-MEASURES = (*ROLLING, "nonfinite", "share", "from_best", "given_back", "gain", "peak")

@@ -1,24 +1,15 @@
-"""Wording: a rule's texts filled with the numbers of one run, into a finding."""
+"""A finding in words: a rule's texts, filled with the numbers of one run."""
 
 from __future__ import annotations
 
-import re
-import string
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
 from rlhealth.engine.ending import Ending
 from rlhealth.metrics import Metric, Translation
-from rlhealth.metrics.catalogue import FOLDER
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.rules.filling import fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity
-
-_SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost
-_FORMAT = re.compile(
-    r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?"
-)  # {value:>999999999} shall not fill the memory
 
 
 def describe(
@@ -63,70 +54,6 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "tag": metric.tag,
         "unit": metric.unit,
     }
-
-
-def settings(translation: Translation) -> dict[str, Any]:
-    """The run's settings as far as they are told, and what its trainer calls each, as a message names them: {config.beta}, {option.kl_coef}."""
-    told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
-    return told | {f"option.{key}": name for key, name in translation.options.items()}
-
-
-@lru_cache(maxsize=1)
-def option_phrases() -> dict[str, str]:
-    """What advice calls each setting where the trainer's own name for it is not known."""
-    phrases: dict[str, str] = read_texts(FOLDER / "options.yaml")
-    return phrases
-
-
-class _Fill(string.Formatter):
-    """Fills {name} and {name:format} from a flat mapping; nothing in a message can reach an attribute or an index."""
-
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
-        return kwargs.get(field_name, _Unknown(field_name)), field_name
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if isinstance(value, float) and not format_spec:
-            format_spec = ".6g"  # a setting of 5e-6 that went through text as 5.0000000000000004e-06
-        if not _FORMAT.fullmatch(format_spec):
-            return str(value)
-        try:
-            return str(super().format_field(value, format_spec))
-        except (ValueError, TypeError):
-            return str(value)
-
-
-class _Unknown:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __str__(self) -> str:
-        kind, _, name = self.name.rpartition(".")
-        return option_phrases().get(name, name) if kind == "option" else name
-
-
-def fill(text: str, said: Mapping[str, Any]) -> str:
-    """A message with its fields filled.
-
-    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere a
-    setting that the trainer's own name is not known for is said in plain words, and any other field by its own name.
-    """
-    before = ""
-    while before != text:
-        before = text
-        text = _SEGMENT.sub(lambda found: found[1] if all(name in said for name in fields_of(found[1])) else "", text)
-    try:
-        return _Fill().vformat(text, (), said).strip()
-    except ValueError:  # fields nested in fields
-        return text.strip()
-
-
-def fields_of(text: str) -> list[str]:
-    """The names of the fields in a message.
-
-    Raises:
-        ValueError: for braces that do not close.
-    """
-    return [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
 
 
 def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Finding | None:

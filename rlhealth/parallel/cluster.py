@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rlhealth.errors import RlhealthError
 from rlhealth.parallel.jobs import Answer, Examine
 from rlhealth.parallel.workers import may_leave
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.reader import Remote
 
 PIECE = 32  # runs of a task, at most: what a task costs by itself (the rules have to reach it) is that of several runs

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.findings import RunVerdict
 
 Answer = RunVerdict | RlhealthError

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from rlhealth.engine.inventory import Inventory, Wanted
 from rlhealth.errors import RlhealthError
-from rlhealth.inventory import Inventory, Wanted
 from rlhealth.metrics import Metric
 from rlhealth.reports import Look, words
 from rlhealth.reports.sparkline import sparkline

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from rlhealth.engine.measures import MEASURES
 from rlhealth.parsing.checked import meant
+from rlhealth.rules.measure_names import MEASURES
 
 Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlhealth.engine.wording import fill
 from rlhealth.metrics import meaning
+from rlhealth.rules.filling import fill
 from rlhealth.rules.model import Against, Condition, Limit, Per, Rule, Test, Worse
 
 _MEASURES = {

@@ -10,7 +10,8 @@ from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, telling, worst
-from rlhealth.watch.lines import clock_time, counted
+from rlhealth.watch.clock import clock_time
+from rlhealth.watch.lines import counted
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page

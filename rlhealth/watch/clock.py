@@ -71,3 +71,8 @@ class Vigil:
         if self._grew and math.isfinite(newest) and (self._jumped or newest > wall):
             return newest + self.quiet
         return wall - self.unseen
+
+
+def clock_time(moment: float) -> str:
+    """The time of day here, such as 14:02:59."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
-from rlhealth.sources import find_readers
-from rlhealth.sources.reader import Reader
-from rlhealth.sources.walk import walk
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.walk import walk
+from rlhealth.sources.discovery.find import find_readers
 from rlhealth.sources.wandb.address import parse
 
 QUICK = 0.05  # seconds for a walk through a folder; one that takes longer …

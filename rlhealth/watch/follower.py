@@ -10,7 +10,7 @@ from rlhealth.engine.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.rules.model import Rule
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import RunVerdict
 from rlhealth.watch.changes import Change, Ledger

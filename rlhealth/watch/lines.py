@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, TextIO
 
 from rlhealth.reports import words
 from rlhealth.verdict.findings import Severity
+from rlhealth.watch.clock import clock_time
 from rlhealth.watch.near import pending
 
 if TYPE_CHECKING:
@@ -35,11 +35,6 @@ class Lines:
         """Lets time pass; a pipe has no key to leave with."""
         watch.clock.wait(seconds)
         return True
-
-
-def clock_time(moment: float) -> str:
-    """The time of day here, such as 14:02:59."""
-    return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def sentence(event: Event) -> str:

@@ -9,15 +9,14 @@ from typing import Protocol
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.rules.model import Rule
 from rlhealth.run import unique_name
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, Verdict
 from rlhealth.watch.actions import Actions, told
 from rlhealth.watch.changes import Change
-from rlhealth.watch.clock import Clock
+from rlhealth.watch.clock import Clock, clock_time
 from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere, is_online
 from rlhealth.watch.follower import Event, Follower, why_of
-from rlhealth.watch.lines import clock_time
 from rlhealth.watch.stopping import Stopping
 
 LOCAL, ONLINE = 15.0, 60.0  # seconds between two looks

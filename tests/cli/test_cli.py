@@ -244,7 +244,8 @@ def test_a_check_of_event_files_imports_nothing_for_what_is_not_there(tmp_path: 
         "try: main()\nexcept SystemExit as left: assert left.code == 1, left.code\n"
         "heavy = {'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', 'ray', 'fsspec', 'sqlite3', 'tomllib'} & set(sys.modules)\n"
         "heavy |= {'multiprocessing', 'concurrent.futures', 'asyncio', 'importlib.resources.readers'} & set(sys.modules)\n"
-        "own = ('settings_file', 'toml_places', 'workers', 'cluster', 'compare', 'watch', 'sources.table', 'sources.trainer_state', 'sources.trackio', 'reports.html')\n"
+        "own = ('parsing.toml_places', 'parallel.workers', 'parallel.cluster', 'comparison', 'watch', 'authoring',"
+        " 'sources.rows.table', 'sources.rows.trainer_state', 'sources.trackio', 'reports.html')\n"
         "heavy |= {f'rlhealth.{one}' for one in own} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

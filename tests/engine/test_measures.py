@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.measures import (
-    MEASURES,
     AgainstPast,
     FromBest,
     Gain,
@@ -22,6 +21,7 @@ from rlhealth.engine.measures import (
 )
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
+from rlhealth.rules.measure_names import MEASURES, ROLLING_MEASURES
 
 NAN, INF = np.nan, np.inf
 
@@ -71,6 +71,7 @@ def extend(measure, values):
 
 def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
     assert {name.partition("/")[0] for name in MADE} >= set(MEASURES)
+    assert tuple(REDUCTIONS) == ROLLING_MEASURES
 
 
 @pytest.mark.parametrize("made", MADE)

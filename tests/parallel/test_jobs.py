@@ -115,7 +115,7 @@ def where_others_die(folder: Path, here: int, reader) -> int:
 
 
 def jobs_of(count: int) -> list:
-    from rlhealth.sources.places import find_all
+    from rlhealth.sources.discovery.places import find_all
 
     return find_all(PLACES)[:count]
 

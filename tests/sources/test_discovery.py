@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources import SOURCES, find_readers, open_all, open_runs
-from rlhealth.sources.walk import DEEPEST, walk
+from rlhealth.sources import find_readers, open_all, open_runs
+from rlhealth.sources.base.walk import DEEPEST, walk
+from rlhealth.sources.discovery.registry import SOURCES
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 EVERYWHERE = FIXTURES / "everywhere" / "grpo-short"

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
-from rlhealth.sources.temporary import ANOTHER, temporary_folder
-from rlhealth.sources.walk import PASSED_BY, kind_of
+from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
+from rlhealth.sources.base.walk import PASSED_BY, kind_of
 
 AZURE = ("az", "abfs", "abfss")
 STORES = (

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.mirror import Copy, Mirror
 
 _mirrors: dict[str, Mirror] = {}
 
 
-def find(where: str, **options: Any) -> list[Reader]:
-    """A reader for every run below an address of an object store; `options` are those of `find_readers`.
+def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) -> list[Reader]:
+    """A reader for every run below an address of an object store; `find_readers` finds them in the mirror, with `options`.
 
     Raises:
         RlhealthError: where the packages for that kind of store are not installed, or no run is found.
         Blind: where the store cannot be asked now.
     """
-    from rlhealth.sources import find_readers
-
     mirror = _mirrors.get(where) or Mirror(where)
     mirror.renew()
     _mirrors[where] = mirror

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from rlhealth.sources.spelling import number
+from rlhealth.sources.base.spelling import number
 
 if TYPE_CHECKING:
     import pandas as pd

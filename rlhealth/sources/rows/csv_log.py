@@ -13,10 +13,10 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog
-from rlhealth.sources.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 
 if TYPE_CHECKING:
     import pandas as pd

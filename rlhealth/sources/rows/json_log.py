@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.growing import NoHoles, open_regular
+from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import dict_in
 from rlhealth.sources.rows.repeating import Repeating, Stretch
 from rlhealth.sources.rows.textlog import TextLog
-from rlhealth.sources.spelling import number
 
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')

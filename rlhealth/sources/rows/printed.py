@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from rlhealth.sources.spelling import AXES, number
+from rlhealth.sources.base.spelling import AXES, number
 
 LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
 MOST_LINES = 400  # of one printed dict

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlhealth.run import Floats, Ints
-from rlhealth.sources.decimals import MARGIN, Bytes, Words, decimals, words_of
+from rlhealth.sources.base.decimals import MARGIN, Bytes, Words, decimals, words_of
+from rlhealth.sources.base.spelling import AXES, CLOCKS, number
 from rlhealth.sources.rows.row_shapes import Cells
-from rlhealth.sources.spelling import AXES, CLOCKS, number
 
 LONGEST_TEXT = 255  # bytes between two numbers, and
 LONGEST_NUMBER = 64  # bytes of a number: both are looked at within the margin

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.sources.spelling import AXES, number
+from rlhealth.sources.base.spelling import AXES, number
 
 DEEPEST = 8  # levels of nested rows that are looked into
 Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say

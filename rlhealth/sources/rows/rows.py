@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
-from rlhealth.sources.points import Points
-from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
-from rlhealth.sources.spelling import (
+from rlhealth.sources.base.points import Points
+from rlhealth.sources.base.spelling import (
     BOOKKEEPING,
     CLOCKS,
     EARLIEST,
@@ -24,6 +23,7 @@ from rlhealth.sources.spelling import (
     planned,
     whole,
 )
+from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.growing import open_regular
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog, board_tag
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
@@ -22,8 +24,6 @@ from rlhealth.sources.rows.row_shapes import looks_like_rows
 from rlhealth.sources.rows.textlog import Part, TextLog
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.trainer_state import TrainerState
-from rlhealth.sources.spelling import AXES, number
-from rlhealth.sources.temporary import no_room
 
 FORMATS: dict[str, Callable[..., TextLog]] = {
     "jsonl": JsonLines,

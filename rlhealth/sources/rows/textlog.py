@@ -7,7 +7,7 @@ from typing import IO
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.growing import LONGEST_LINE, Growing
+from rlhealth.sources.base.growing import LONGEST_LINE, Growing
 from rlhealth.sources.rows.rows import Rows
 
 #: File names that say nothing about the run: its folder does.

@@ -15,9 +15,9 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from rlhealth.sources.growing import open_regular
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.spelling import FURTHEST, number, whole
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.spelling import FURTHEST, number, whole
 
 #: Where the rows begin: in a trainer's state, or in a bare list of rows.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])')

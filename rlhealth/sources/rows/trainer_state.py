@@ -8,15 +8,15 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.growing import NoHoles, open_regular
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.spelling import number
+from rlhealth.sources.base.walk import Found, walk
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.repeating import Stretch
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
-from rlhealth.sources.spelling import number
-from rlhealth.sources.walk import Found, walk
 
 KIND = "trainer_state"
 NAME = re.compile(r"^trainer_state.*\.json$")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.run import flat
+from rlhealth.sources.base.values import is_private
+from rlhealth.sources.base.walk import NAMES
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventvalues import Settings, Text
-from rlhealth.sources.walk import NAMES
-from rlhealth.sources.wandb.values import is_private
 
 _TAGS = {
     "args",

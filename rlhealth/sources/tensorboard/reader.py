@@ -9,13 +9,13 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
+from rlhealth.sources.base.walk import NAMES, reason, regular, walk
 from rlhealth.sources.tensorboard import eventruns
 from rlhealth.sources.tensorboard.eventbatch import Batch
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventruns import Launches
 from rlhealth.sources.tensorboard.eventsettings import Beside, in_text, named
 from rlhealth.sources.tensorboard.eventvalues import Bins, Settings, Text
-from rlhealth.sources.walk import NAMES, reason, regular, walk
 
 #: Names the reader of event files where a caller does not: "fast" or "tbparse".
 READER_VARIABLE = "RLHEALTH_READER"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.values import hidden
 from rlhealth.sources.trackio.sqlite_copy import DAMAGE, SqliteCopy
 from rlhealth.sources.trackio.sqlite_salvage import Salvage
-from rlhealth.sources.wandb.values import hidden
 
 MOST_ALERTS = 20
 LONGEST_ALERT = 300  # characters

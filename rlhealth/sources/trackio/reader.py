@@ -14,14 +14,14 @@ from urllib.parse import unquote
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.reader import Reader
-from rlhealth.sources.rows.row_columns import columns_of
+from rlhealth.sources.base.history import Rows
+from rlhealth.sources.base.reader import Reader, Unreadable
+from rlhealth.sources.base.values import training_config
+from rlhealth.sources.base.walk import regular, walk
 from rlhealth.sources.trackio.project import ALERT, NotTrackio, Project, loads
+from rlhealth.sources.trackio.row_columns import columns_of
 from rlhealth.sources.trackio.sqlite_copy import DAMAGE, MAGIC
 from rlhealth.sources.trackio.sqlite_salvage import NEWEST, Salvage
-from rlhealth.sources.walk import regular, walk
-from rlhealth.sources.wandb.rows import Rows
-from rlhealth.sources.wandb.values import training_config
 
 ADDRESS = "trackio://"
 SMALLEST_ROW = 16  # bytes
@@ -169,8 +169,6 @@ def find(where: Path | str) -> list[Reader]:
 
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
     """A reader for every run in those of these files that are Trackio's, which lie below `root`; one that cannot be read says so when polled."""
-    from rlhealth.sources import Unreadable  # late: that module imports this one
-
     found: list[Reader] = []
     for path in files:
         try:

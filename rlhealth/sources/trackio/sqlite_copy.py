@@ -15,9 +15,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.growing import open_regular
-from rlhealth.sources.temporary import ANOTHER, temporary_folder
-from rlhealth.sources.walk import reason
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
+from rlhealth.sources.base.walk import reason
 
 MAGIC = b"SQLite format 3\0"
 LARGEST_COPY = 16 << 30  # bytes

@@ -11,11 +11,11 @@ from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.run import Place, Run
+from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
 from rlhealth.sources.wandb.faults import Missing
 from rlhealth.sources.wandb.history import History, is_needed, keys_of
 from rlhealth.sources.wandb.session import PATIENCE, session_for
-from rlhealth.sources.wandb.values import training_config
 
 #: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that goes on.
 ENDS = {"finished": 0, "failed": 1, "crashed": 1, "killed": 137, "preempted": 1}

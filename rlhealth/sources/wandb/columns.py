@@ -7,63 +7,18 @@ takes one item of each. What is not a plain number under a plain key (a histogra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rlhealth.run import Floats, Ints
-from rlhealth.sources.decimals import Bytes, Flags, Words, decimals, words_of
+from rlhealth.run import Ints
+from rlhealth.sources.base.columns import MOST_CELLS, NULL, NUMBER, Columns
+from rlhealth.sources.base.decimals import Bytes, Words, decimals, words_of
+from rlhealth.sources.base.values import number
 from rlhealth.sources.wandb.items import item_of, put, value_of
 from rlhealth.sources.wandb.keys import LONGEST_KEY, Keys
-from rlhealth.sources.wandb.values import number
 
-ABSENT, NUMBER, NULL = 0, 1, 2
-MOST_CELLS = 1 << 22  # columns x rows of one batch; where there would be more, rows are decoded one by one
 _ITEM, _STEP = 0x0A, 0x12
-
-
-@dataclass
-class Columns:
-    """Some rows, column by column.
-
-    Attributes:
-        tags: K names.
-        values: shape (K, R).
-        state: shape (K, R), ABSENT, NUMBER or NULL.
-        odd: what is not a number, by row: {"ppo/policy/ratio": {"_type": "histogram", …}}.
-    """
-
-    tags: list[str]
-    values: Floats
-    state: NDArray[np.uint8]
-    odd: dict[int, dict[str, Any]]
-
-    def __len__(self) -> int:
-        return int(self.values.shape[1])
-
-    def row(self, index: int) -> dict[str, Any]:
-        """One row as the SDK was given it."""
-        found: dict[str, Any] = {}
-        for column in np.flatnonzero(self.state[:, index]).tolist():
-            found[self.tags[column]] = (
-                float(self.values[column, index]) if self.state[column, index] == NUMBER else None
-            )
-        found.update(self.odd.get(index, {}))
-        return found
-
-    def column(self, tag: str) -> tuple[Floats, Flags]:
-        """The values of a tag, shape (R,), and where it is a number."""
-        if tag not in self.tags:
-            return np.full(len(self), np.nan), np.zeros(len(self), np.bool_)
-        index = self.tags.index(tag)
-        return np.where(self.state[index] == NUMBER, self.values[index], np.nan), self.state[index] == NUMBER
-
-    def after(self, index: int) -> Columns:
-        """The rows from `index` on."""
-        odd = {row - index: values for row, values in self.odd.items() if row >= index}
-        return Columns(self.tags, self.values[:, index:], self.state[:, index:], odd)
 
 
 def columns_of(keys: Keys, buffer: bytes, start: Ints, end: Ints) -> Columns | None:

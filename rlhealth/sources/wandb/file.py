@@ -10,16 +10,16 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.reader import Reader
-from rlhealth.sources.walk import regular, walk
+from rlhealth.sources.base.history import AXES, Rows
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.values import is_metric, training_config
+from rlhealth.sources.base.walk import regular, walk
 from rlhealth.sources.wandb import parts as wandb_parts
 from rlhealth.sources.wandb.columns import columns_of
 from rlhealth.sources.wandb.items import row_of
 from rlhealth.sources.wandb.keys import Keys
 from rlhealth.sources.wandb.log import BLOCK, RecordLog, Records, Replaced
 from rlhealth.sources.wandb.records import CONFIG, RUN, Settings, Sorted, sort
-from rlhealth.sources.wandb.rows import AXES, Rows
-from rlhealth.sources.wandb.values import is_metric, training_config
 
 PEEKED = 8 * BLOCK  # bytes of each file that are read to see which files are one run
 _RUN_FOLDER = re.compile(r"(?:offline-)?run-.+")

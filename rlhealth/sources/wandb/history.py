@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rlhealth.run import Run
+from rlhealth.sources.base.history import AXES, Rows
+from rlhealth.sources.base.values import is_metric
 from rlhealth.sources.wandb.pages import Row, step_of
-from rlhealth.sources.wandb.rows import AXES, Rows
 from rlhealth.sources.wandb.session import Session
-from rlhealth.sources.wandb.values import is_metric
 
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
 ROWS_A_PAGE = 1000

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlhealth.run import Ints
-from rlhealth.sources.decimals import Flags, Words, words_of
+from rlhealth.sources.base.decimals import Flags, Words, words_of
 
 MOST_KEYS = 4096
 LONGEST_KEY = 127  # bytes

@@ -13,9 +13,9 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Ints
-from rlhealth.sources.decimals import MARGIN
-from rlhealth.sources.growing import NoHoles, open_regular
-from rlhealth.sources.walk import reason
+from rlhealth.sources.base.decimals import MARGIN
+from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.walk import reason
 from rlhealth.sources.wandb.protowire import varint
 
 HEADER = (

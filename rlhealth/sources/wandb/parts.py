@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from rlhealth.run import Run
-
-if TYPE_CHECKING:
-    from rlhealth.sources.wandb.file import WandbFileReader
+from rlhealth.sources.wandb.records import Settings
 
 #: Settings by which the starts of one run may differ.
 _OF_A_START = frozenset(
@@ -24,9 +22,19 @@ _OF_A_START = frozenset(
 )
 
 
-def join(readers: Sequence[WandbFileReader]) -> list[list[WandbFileReader]]:
+class Part(Protocol):
+    """A reader of one file, as far as joining asks it."""
+
+    run: Run
+    settings: Settings
+
+
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+def join(readers: Sequence[AnyPart]) -> list[list[AnyPart]]:
     """Readers of the files of one folder, which have read the beginning of each, run by run; the starts of a run in their order."""
-    runs: list[list[WandbFileReader]] = []
+    runs: list[list[AnyPart]] = []
     for reader in sorted(readers, key=lambda one: one.settings.started):
         earlier = next((run for run in reversed(runs) if goes_on(run[-1], reader)), None)
         if earlier is None:
@@ -36,7 +44,7 @@ def join(readers: Sequence[WandbFileReader]) -> list[list[WandbFileReader]]:
     return sorted(runs, key=lambda run: readers.index(run[0]))
 
 
-def goes_on(earlier: WandbFileReader, later: WandbFileReader) -> bool:
+def goes_on(earlier: Part, later: Part) -> bool:
     """Whether a file goes on with the run of an earlier one.
 
     It has the same run id, or the same output folder and settings and begins at a later step than that one did.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.temporary import temporary_folder
+from rlhealth.sources.base.temporary import temporary_folder
 from rlhealth.sources.wandb.faults import LOG_IN, scrub
 
 T = TypeVar("T")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlhealth.run import Ints
-from rlhealth.sources.decimals import MARGIN, Bytes, Flags, words_of
+from rlhealth.sources.base.decimals import MARGIN, Bytes, Flags, words_of
+from rlhealth.sources.base.values import END_OF_TRAINING
 from rlhealth.sources.wandb.items import item_of, put
 from rlhealth.sources.wandb.log import Records
 from rlhealth.sources.wandb.protowire import fields, signed
-from rlhealth.sources.wandb.values import END_OF_TRAINING
 
 HISTORY, SUMMARY, CONFIG, TELEMETRY, RUN, EXIT = 2, 3, 5, 11, 17, 18
 _CONTROL = 16

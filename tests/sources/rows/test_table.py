@@ -339,7 +339,7 @@ def test_bad_lines_of_a_table_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["history.jsonl", "history.csv", "history.json", "train.log"])
 def test_a_million_metrics_are_bounded(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is lowered here, so that the test is quick; the path is the same."""
-    monkeypatch.setattr("rlhealth.sources.points.MOST_TAGS", 100)
+    monkeypatch.setattr("rlhealth.sources.base.points.MOST_TAGS", 100)
     monkeypatch.setattr("rlhealth.sources.rows.csv_log.MOST_TAGS", 200)
     rows = [{"step": step, "loss": 0.5, **{f"m{at}": at / 7 for at in range(150)}} for step in range(1, 4)]
     if name.endswith(".csv"):

@@ -16,10 +16,10 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
+from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows import table
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.printed import Printed, dict_in
-from rlhealth.sources.spelling import number
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ROWS: list[dict[str, Any]] = json.loads((FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json").read_text())[

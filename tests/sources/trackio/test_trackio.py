@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources import Unreadable
+from rlhealth.sources.base.history import Rows
+from rlhealth.sources.base.reader import Unreadable
 from rlhealth.sources.trackio import sqlite_copy
 from rlhealth.sources.trackio.reader import TrackioReader, find
 from rlhealth.sources.wandb.file import find as find_wandb
-from rlhealth.sources.wandb.rows import Rows
 
 SHORT = Path(__file__).parents[3] / "fixtures" / "everywhere" / "grpo-short"
 DATABASE = SHORT / "trackio" / "tiny-rl.db"

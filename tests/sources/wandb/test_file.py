@@ -19,9 +19,9 @@ from wandb.proto import wandb_internal_pb2 as pb
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
+from rlhealth.sources.base.history import Rows
 from rlhealth.sources.wandb import log as wandb_log
 from rlhealth.sources.wandb.file import WandbFileReader, find
-from rlhealth.sources.wandb.rows import Rows
 from tests.sources.wandb_writing import (
     BLOCK,
     HEADER,

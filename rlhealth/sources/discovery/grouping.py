@@ -12,13 +12,13 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
-from rlhealth.sources.growing import open_regular
-from rlhealth.sources.reader import Reader
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.discovery.registry import TABLES
 
 if TYPE_CHECKING:
     from rlhealth.sources.rows.trainer_plan import Plan
 
-TABLES = ("jsonl", "json", "csv", "console")
 #: Folders that trackers and trainers make below the folder that a person named.
 _LAYOUT = re.compile(
     r"runs|logs?|tb|tb_logs|tensorboard(_logs)?|events|csv|wandb|files|latest-run|offline-run-.*|run-\d{8}_\d{6}-.*|trackio|checkpoints?|checkpoint-\d+",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rlhealth.check import check
-from rlhealth.inventory import Inventory, inventory
+from rlhealth.engine.inventory import Inventory, inventory
 from rlhealth.metrics.spellings import spellings
 from rlhealth.reports import Look
 from rlhealth.reports.export import table

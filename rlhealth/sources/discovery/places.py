@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources import SOURCES, Unreadable, find_readers
-from rlhealth.sources.reader import Reader
-from rlhealth.sources.walk import kind_of
+from rlhealth.sources.base.reader import Reader, Unreadable
+from rlhealth.sources.base.walk import kind_of
+from rlhealth.sources.discovery.find import find_readers
+from rlhealth.sources.discovery.registry import SOURCES
 
 _IN_PARTS = ("tensorboard", "wandb")  # a resumed run of these may lie in several files
 

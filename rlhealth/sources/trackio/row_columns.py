@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.sources.wandb.columns import MOST_CELLS, NULL, NUMBER, Columns
-from rlhealth.sources.wandb.values import number
+from rlhealth.sources.base.columns import MOST_CELLS, NULL, NUMBER, Columns
+from rlhealth.sources.base.values import number
 
 _NUMBERS = frozenset({float, int, bool})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.walk import reason
+from rlhealth.sources.base.walk import reason
 
 ANOTHER = "point TMPDIR to a folder that can be written and has room, such as /dev/shm"
 

@@ -1,10 +1,10 @@
-"""Wording: fields filled from what is known of a run, and nothing said of what is not."""
+"""Filling: fields filled from what is known of a run, and nothing said of what is not."""
 
 import pytest
 
 from rlhealth.authoring.cases import Case, run_of, setting_names, translation_of
-from rlhealth.engine.wording import fields_of, fill, option_phrases, settings
 from rlhealth.metrics.catalogue import frameworks, names
+from rlhealth.rules.filling import fields_of, fill, option_phrases, settings
 from rlhealth.rules.loading import load_rules
 
 RULES = load_rules()

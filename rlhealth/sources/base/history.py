@@ -5,33 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints, Run
-from rlhealth.sources.wandb.values import (
+from rlhealth.sources.base.columns import NUMBER, Columns
+from rlhealth.sources.base.values import (
     distribution,
     end_of_training,
     is_metric,
     metrics_of,
     number,
-    training_config,
     whole,
 )
-
-if TYPE_CHECKING:
-    from rlhealth.sources.wandb.columns import Columns
-
-__all__ = ["Rows", "distribution", "end_of_training", "metrics_of", "number", "training_config", "whole"]
 
 #: What counts training steps, the first that is there wins; `_step` counts calls of wandb.log and serves where none is.
 AXES = ("train/global_step", "global_step", "training/global_step", "trainer/global_step")
 #: An axis that first shows itself after so many rows of metrics is a metric of its own, not the axis.
 LATE_AXIS = 100
-#: `Columns.state` of a number.
-NUMBER = 1
 #: Python lists of numbers take four times the room of the arrays that they end in.
 FLUSHED_ROWS = 2000
 EVALUATION = ("eval/", "val/", "test/", "eval_", "val-core/", "val-aux/", "validation/")

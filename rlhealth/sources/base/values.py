@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, flat
-from rlhealth.sources import spelling
+from rlhealth.sources.base import spelling
 
 #: transformers writes these once, when training has ended, and never into the history of wandb.
 END_OF_TRAINING = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlhealth.run import LONGEST_TAG, MOST_TAGS, Run
-from rlhealth.sources.spelling import number
+from rlhealth.sources.base.spelling import number
 
 MOST_TOLD = 10
 Column = tuple[list[int], list[float], list[float]]
@@ -89,7 +89,7 @@ class Points:
         column[2].append(time)
 
     def _put_distribution(self, tag: str, value: Mapping[str, Any], step: int, time: float) -> None:
-        from rlhealth.sources.wandb.values import distribution  # late: rows exported from wandb are rare
+        from rlhealth.sources.base.values import distribution  # late: rows exported from wandb are rare
 
         found = distribution(value)
         if found is not None and (tag in self.run.histograms or len(self.run.histograms) < MOST_TAGS):

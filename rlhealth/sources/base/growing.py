@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.walk import reason, regular
+from rlhealth.sources.base.walk import reason, regular
 
 BLOCK = 1 << 20
 #: A longer line is passed over and counted, where a format does not say otherwise.

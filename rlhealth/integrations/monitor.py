@@ -19,7 +19,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, flat
-from rlhealth.sources.spelling import number
+from rlhealth.sources.base.spelling import number
 from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
 from rlhealth.watch.changes import Change, Ledger
 

@@ -13,7 +13,7 @@ import pytest
 import rlhealth
 from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
-from rlhealth.monitor import Monitor
+from rlhealth.integrations.monitor import Monitor
 from rlhealth.rules.loading import load_rules
 from tests.logged_rows import read, rows_of
 

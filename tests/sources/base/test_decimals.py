@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.sources.decimals import MARGIN, decimals, words_of
+from rlhealth.sources.base.decimals import MARGIN, decimals, words_of
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 WRITTEN = st.one_of(

@@ -1,0 +1,57 @@
+"""Many logged rows, column by column: what a batch of history rows becomes before it goes into a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlhealth.run import Floats
+from rlhealth.sources.base.decimals import Flags
+
+ABSENT, NUMBER, NULL = 0, 1, 2
+MOST_CELLS = 1 << 22  # columns x rows of one batch; where there would be more, rows are decoded one by one
+
+
+@dataclass
+class Columns:
+    """Some rows, column by column.
+
+    Attributes:
+        tags: K names.
+        values: shape (K, R).
+        state: shape (K, R), ABSENT, NUMBER or NULL.
+        odd: what is not a number, by row: {"ppo/policy/ratio": {"_type": "histogram", …}}.
+    """
+
+    tags: list[str]
+    values: Floats
+    state: NDArray[np.uint8]
+    odd: dict[int, dict[str, Any]]
+
+    def __len__(self) -> int:
+        return int(self.values.shape[1])
+
+    def row(self, index: int) -> dict[str, Any]:
+        """One row as the SDK was given it."""
+        found: dict[str, Any] = {}
+        for column in np.flatnonzero(self.state[:, index]).tolist():
+            found[self.tags[column]] = (
+                float(self.values[column, index]) if self.state[column, index] == NUMBER else None
+            )
+        found.update(self.odd.get(index, {}))
+        return found
+
+    def column(self, tag: str) -> tuple[Floats, Flags]:
+        """The values of a tag, shape (R,), and where it is a number."""
+        if tag not in self.tags:
+            return np.full(len(self), np.nan), np.zeros(len(self), np.bool_)
+        index = self.tags.index(tag)
+        return np.where(self.state[index] == NUMBER, self.values[index], np.nan), self.state[index] == NUMBER
+
+    def after(self, index: int) -> Columns:
+        """The rows from `index` on."""
+        odd = {row - index: values for row, values in self.odd.items() if row >= index}
+        return Columns(self.tags, self.values[:, index:], self.state[:, index:], odd)

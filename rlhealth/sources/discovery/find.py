@@ -1,0 +1,158 @@
+"""Finds every run at a path or an address: a reader for each, and a place for what cannot be read."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.reader import Reader, Unreadable
+from rlhealth.sources.discovery.registry import SOURCES, TABLES, kinds_of, source_module
+
+if TYPE_CHECKING:
+    from rlhealth.sources.base.walk import Found
+
+LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv and console logs, in it and below"
+_MAGIC = ((b":W&B", "wandb"), (b"SQLite format 3\0", "trackio"))
+
+
+def find_readers(where: str | Path, *, source: str | None = None, reader: str = "fast") -> list[Reader]:
+    """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
+
+    Args:
+        where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`;
+            `s3://bucket/runs` and what else fsspec knows; `-` for stdin.
+        source: one kind of `SOURCES` (or "table"), where the runs were written to several.
+        reader: how event files are read: "fast", or "tbparse".
+
+    Raises:
+        RlhealthError: where no run is found, saying what was looked for.
+    """
+    kinds = kinds_of(source)
+    where = str(where)
+    if where == "-":
+        from rlhealth.sources.rows import table
+
+        return table.find_stdin(sys.stdin.buffer, _table_kind(kinds))
+    if where.startswith(("wandb://", "https://", "http://")):
+        return list(source_module("wandb-online").find(where))
+    if where.startswith("trackio://"):
+        return list(source_module("trackio").find(where))
+    if "://" in where:
+        from rlhealth.sources.remote import reader as remote
+
+        return remote.find(where, find_readers, source=source, reader=reader)
+    path = Path(where).expanduser()
+    if not path.exists() and not path.is_symlink():
+        raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
+    return _in_folder(path, kinds, reader) if path.is_dir() else _in_file(path, kinds, reader)
+
+
+def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
+    from rlhealth.sources.base.walk import kind_of
+
+    kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
+    if len(kinds) > 1 and kind not in ("tensorboard", "wandb", "trackio"):
+        kind = _kind_by_bytes(path) or kind
+    if kind in ("tensorboard", "wandb", "trackio"):
+        return list(source_module(kind).find(path, **_options(kind, reader)))
+    from rlhealth.sources.rows import table
+
+    return table.find(path, _table_kind(kinds))
+
+
+def _table_kind(kinds: tuple[str, ...]) -> str | None:
+    return kinds[0] if len(kinds) == 1 and kinds[0] in (*TABLES, "trainer_state") else None
+
+
+def _kind_by_bytes(path: Path) -> str | None:
+    """The tracker whose file this is, though its name does not say so."""
+    from rlhealth.sources.base.growing import open_regular
+
+    with open_regular(path) as file:
+        head = file.read(64)
+    if b"brain.Event:" in head:
+        return "tensorboard"
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
+    from rlhealth.sources.base.walk import natural, walk
+    from rlhealth.sources.discovery import grouping
+
+    root = Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
+    found = walk(root)
+    errors = list(found.errors)
+    readers: list[Reader] = []
+    for kind in ("tensorboard", "wandb", "trackio"):
+        if kind in kinds and found.files.get(kind):
+            readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
+    readers += _tables(found, kinds, root, errors)
+    errors += [one.error for one in readers if isinstance(one, Unreadable)]
+    readers = [one for one in readers if not isinstance(one, Unreadable)]
+    if not readers:
+        raise errors[0] if errors else _no_runs(path, found, kinds)
+    joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
+    return [*joined, *(Unreadable(error) for error in errors)]
+
+
+def _tracked(
+    kind: str, files: list[Path], root: Path, errors: list[RlhealthError], options: dict[str, str]
+) -> list[Reader]:
+    try:
+        return list(source_module(kind).readers(files, root, **options))
+    except RlhealthError:
+        pass  # one of them cannot be read; the others can
+    found: list[Reader] = []
+    for file in files:
+        try:
+            found += source_module(kind).readers([file], root, **options)
+        except RlhealthError as error:
+            errors.append(error)
+    return found
+
+
+def _options(kind: str, reader: str) -> dict[str, str]:
+    return {"reader": reader} if kind == "tensorboard" else {}
+
+
+def _tables(found: Found, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError]) -> list[Reader]:
+    readers: list[Reader] = []
+    if "trainer_state" in kinds and found.files.get("trainer_state"):
+        readers += list(source_module("trainer_state").find(root, found))
+    if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
+        readers += [one for one in source_module("csv").readers(files, errors) if one.run.place.kind in kinds]
+    return readers
+
+
+def _no_runs(path: Path, found: Found, kinds: tuple[str, ...]) -> RlhealthError:
+    files = [file for kind in kinds for file in found.files.get(kind, [])]
+    if not found.entries:
+        return RlhealthError(
+            f"{path}: the folder is empty", hint="name the folder into which the trainer logs", location=str(path)
+        )
+    if len(kinds) == 1 and len(found.files) > len(files):
+        others = ", ".join(sorted(found.files))
+        return RlhealthError(
+            f"{path}: no runs of {kinds[0]} in it or below",
+            hint=f"there are files of {others}: leave --source away",
+            location=str(path),
+        )
+    hint = (
+        f"{LOOKED_FOR}; {files[0].name} does not look like a log: name the file itself to read it"
+        if files
+        else LOOKED_FOR
+    )
+    return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))
+
+
+def _nearest(path: Path) -> str:
+    try:
+        names = [one.name for one in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder {path.parent} either" if not path.parent.exists() else "check the spelling"
+    near = difflib.get_close_matches(path.name, names, 1, 0.7)
+    return f"did you mean {path.parent / near[0]}?" if near else "check the spelling, and the folder you are in"
