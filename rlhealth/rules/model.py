@@ -36,6 +36,10 @@ FAMILIES = (
     "stalled",
     "mismatch",
     "throughput",
+    "evaluation",
+    "agent",
+    "text",
+    "settings",
     "baseline",
     "diagnosis",
 )
