@@ -33,7 +33,11 @@ _ABOUT = {
     "dead": "Training that changes nothing.",
     "stalled": "Runs that died, fell silent or ended before their plan.",
     "mismatch": "Disagreement between the sampler's and the trainer's probabilities.",
-    "throughput": "How long steps take.",
+    "throughput": "How long steps take, and how much memory.",
+    "evaluation": "The held-out score against the training reward.",
+    "agent": "Turns, tool calls and environments.",
+    "text": "What completions say: repetition, diversity, empties.",
+    "settings": "Settings far from what is usual: facts for a cause, never an alarm by themselves.",
     "diagnosis": "Root causes: what began first among the findings, and what followed from it.",
 }
 
