@@ -119,7 +119,7 @@ def extreme(rule: Rule, condition: Condition, labelled: Iterable[Labelled]) -> f
                 bound = bound_of(condition, translation.config)
             except Unable:
                 continue
-            _, measured = Operand(condition, metric, None, 1.0).advance(int(metric.steps[-1]))
+            measured = Operand(condition, metric, None, 1.0).advance(int(metric.steps[-1]))[1].value
             if np.isfinite(measured).any():
                 values.append(float(np.nanmax(measured) if bound.sign == "above" else np.nanmin(measured)))
     return (max(values) if condition.above is not None else min(values)) if values else None

@@ -13,8 +13,8 @@ import numpy as np
 from rlhealth.engine.causes import explain
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.estimate import Bound
 from rlhealth.engine.operands import (
-    Bound,
     Held,
     Operand,
     Shared,
@@ -98,19 +98,28 @@ class Watched:
     def advance(self, until: int) -> None:
         """Judges the points up to and including step `until`."""
         assert self.rule.when is not None
-        steps, values = self.anchor.advance(until)
+        steps, found = self.anchor.advance(until)
         if not len(steps):
             return
+        values = found.value
         self.points += len(steps)
         self.latest = float(values[-1])
-        held = [self.bounds[0].holds(values)]
+        held = [self.bounds[0].holds(found)]
         held += [bound.holds(other.at(steps)) for bound, other in zip(self.bounds[1:], self.others, strict=True)]
         join = np.logical_or if self.rule.when.any else np.logical_and
         base = join.reduce(held[: self.base])
         self.levels[min(self.levels)].extend(steps, values, base)
         if self.rule.critical is not None:
-            first = held[0] if self.worse is None else self.worse.holds(values)
+            first = held[0] if self.worse is None else self.worse.holds(found)
             self.levels[Severity.CRITICAL].extend(steps, values, np.logical_and.reduce([first, *held[1:]]))
+
+    @property
+    def too_few(self) -> str:
+        """Of what there was too little to judge; empty where there was enough."""
+        if self.points < self.rule.points:
+            return f"{self.metric.name} has {self.points} of the {self.rule.points} points it takes to judge"
+        sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, Taker))]
+        return next((f"{one.metric.name} has {one.lacking} to judge" for one in sides if one.lacking), "")
 
     def finding(self, ending: Ending) -> Finding | None:
         """What the rule found so far, or None."""
@@ -214,8 +223,7 @@ class Judge:
             finding = one.finding(ending)
             if finding is not None:
                 found.append(finding)
-            elif one.points < one.rule.points:
-                reason = f"{one.metric.name} has {one.points} of the {one.rule.points} points it takes to judge"
+            elif reason := one.too_few:
                 short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
             else:
                 quiet.add(one.rule.id)

@@ -7,20 +7,42 @@ a check sees that feeds it whole. Non-finite points count as missing, except to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
-from rlhealth.engine.windows import HighestMedian, Rolling, mean, median, plain_median
+from rlhealth.engine.estimate import Estimate
+from rlhealth.engine.shares import Proportion
+from rlhealth.engine.windows import ROLLING, HighestMedian, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
 
-class Measure(Protocol):
-    """A causal measure: fed values of shape (n,), it answers with shape (n,); NaN where it cannot say yet."""
+class Plain(Protocol):
+    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN where it cannot say yet."""
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         ...
+
+
+class Measure(Protocol):
+    """A causal measure: fed values of shape (n,), it answers with n estimates; NaN where it cannot say yet."""
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        ...
+
+
+class Exact:
+    """A plain measure as an estimate: what it says is no sample of anything, and has no error."""
+
+    def __init__(self, inner: Plain) -> None:
+        self.inner = inner
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        return Estimate(self.inner.extend(values))
 
 
 class NonFinite:
@@ -60,7 +82,7 @@ class SinceStart:
     Says nothing while the start is still being written. As a ratio, it says nothing where the start is not above 0.
     """
 
-    def __init__(self, inner: Measure, count: int, difference: bool) -> None:
+    def __init__(self, inner: Plain, count: int, difference: bool) -> None:
         self.inner = inner
         self.count = count
         self.difference = difference
@@ -89,7 +111,7 @@ class AgainstPast:
     A spike is a value far above the points just before it; the window itself is left out, so that it cannot hide there.
     """
 
-    def __init__(self, inner: Measure, window: int, count: int, difference: bool) -> None:
+    def __init__(self, inner: Plain, window: int, count: int, difference: bool) -> None:
         self.inner = inner
         self.before = Rolling(median, count, max(3, count // 2))
         self.difference = difference
@@ -225,3 +247,86 @@ class Peak:
         peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
         self.largest = float(peak[-1])
         return np.where(np.isfinite(peak), peak, np.nan)
+
+
+class SinceFirst:
+    """How far an estimate lies above the first one that was known, with the errors of both."""
+
+    def __init__(self, inner: Measure, start: Measure) -> None:
+        self.inner, self.start = inner, start
+        self.first: Estimate | None = None
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        found = self.inner.extend(values)
+        quiet = 0
+        if self.first is None:
+            start = self.start.extend(values)
+            known = np.flatnonzero(~np.isnan(start.value))
+            if not len(known):
+                return Estimate(np.full(len(values), np.nan), np.full(len(values), np.nan))
+            quiet = int(known[0])
+            self.first = start.part(slice(quiet, quiet + 1))
+        value = found.value - self.first.value
+        error = None
+        if found.error is not None and self.first.error is not None:
+            error = np.hypot(found.error, self.first.error)
+            error[:quiet] = np.nan
+        value[:quiet] = np.nan
+        return Estimate(value, error)
+
+    @property
+    def lacking(self) -> str:
+        """What the estimate still waits for."""
+        return str(getattr(self.inner, "lacking", ""))
+
+
+class Window(Protocol):
+    """What a condition says of the points that it looks at."""
+
+    @property
+    def over(self) -> int:
+        """How many points."""
+
+    @property
+    def least(self) -> int | None:
+        """How many of them suffice; None for all."""
+
+    @property
+    def items(self) -> int:
+        """How many items (groups, completions) a share is to be counted over."""
+
+    @property
+    def where(self) -> Level | None:
+        """The level that points are counted at."""
+
+
+class Level(Protocol):
+    """What a point is compared with where points are counted."""
+
+    above: float | None
+    below: float | None
+    equals: float | None
+
+
+def _rolling(name: str) -> Callable[[Window], Measure]:
+    return lambda one: Exact(Rolling(ROLLING[name], one.over, one.least or one.over))
+
+
+def _share(one: Window) -> Measure:
+    level = one.where
+    assert level is not None
+    return Exact(Share(one.over, one.least or one.over, level.above, level.below, level.equals))
+
+
+#: How each measure of `rules/measures.py` is made for a window.
+MAKE: dict[str, Callable[[Window], Measure]] = {
+    **{name: _rolling(name) for name in ROLLING},
+    "nonfinite": lambda one: Exact(NonFinite(one.over)),
+    "share": _share,
+    "proportion": lambda one: Proportion(one.over, one.least or one.over, one.items),
+    "from_best": lambda one: Exact(FromBest(one.over, one.least or one.over)),
+    "given_back": lambda one: Exact(GivenBack(one.over, one.least or one.over)),
+    "gain": lambda one: Exact(Gain(one.over)),
+    "peak": lambda one: Exact(Peak()),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
@@ -13,13 +13,13 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from rlhealth.engine import measures
-from rlhealth.engine.windows import ROLLING, Rolling, plain_median
+from rlhealth.engine.estimate import NOTHING, Bound, Estimate
+from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
+from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition, Limit, Worse
 from rlhealth.run import Floats, Ints
-
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Unable(Exception):
@@ -43,7 +43,7 @@ class Operand:
         """Whether what it is divided by was answered too early."""
         return self.per is not None and self.per.late
 
-    def advance(self, until: int) -> tuple[Ints, Floats]:
+    def advance(self, until: int) -> tuple[Ints, Estimate]:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
         steps = self.metric.steps
         end = int(np.searchsorted(steps, until, side="right"))
@@ -54,7 +54,7 @@ class Operand:
             values = np.abs(values)
         if self.per is not None:
             assert self.condition.per is not None
-            below = self.per.at(new_steps)
+            below = self.per.at(new_steps).value
             if self.condition.per.peak and len(below):
                 below = np.fmax(np.fmax.accumulate(np.abs(below)), self.peak)
                 self.peak = float(below[-1])
@@ -78,25 +78,25 @@ class Shared:
         self.operand = operand
         self.takers: list[ReferenceType[Taker]] = []  # weak: one that is followed anew is no longer waited for
         self.steps: Ints = np.empty(0, np.int64)
-        self.values: Floats = np.empty(0)
+        self.values = NOTHING
         self.dropped = 0
 
-    def between(self, start: int, until: int) -> tuple[Ints, Floats]:
+    def between(self, start: int, until: int) -> tuple[Ints, Estimate]:
         """Steps and measured values of its points from number `start` on, up to and including step `until`."""
         steps, values = self.operand.advance(until)
         if not len(self.steps):
             self.steps, self.values = steps, values
         elif len(steps):
             self.steps = np.concatenate([self.steps, steps])
-            self.values = np.concatenate([self.values, values])
+            self.values = self.values.then(values)
         part = slice(start - self.dropped, int(np.searchsorted(self.steps, until, side="right")))
-        return self.steps[part], self.values[part]
+        return self.steps[part], self.values.part(part)
 
     def forget(self) -> None:
         """Drops what all have taken."""
         done = min(taker.seen for one in self.takers if (taker := one()) is not None) - self.dropped
         if done:
-            self.steps, self.values = self.steps[done:].copy(), self.values[done:].copy()
+            self.steps, self.values = self.steps[done:].copy(), self.values.at(np.arange(done, len(self.values)))
             self.dropped += done
 
 
@@ -114,7 +114,12 @@ class Taker:
         """Whether what it is divided by was answered too early."""
         return self.shared.operand.late
 
-    def advance(self, until: int) -> tuple[Ints, Floats]:
+    @property
+    def lacking(self) -> str:
+        """What its measure still waits for; empty where it can say something."""
+        return str(getattr(self.shared.operand.measure, "lacking", ""))
+
+    def advance(self, until: int) -> tuple[Ints, Estimate]:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
         steps, values = self.shared.between(self.seen, until)
         self.seen += len(steps)
@@ -128,9 +133,14 @@ class Held:
     def __init__(self, source: Metric | Taker) -> None:
         self.source = source
         self.steps: Ints = np.empty(0, np.int64)
-        self.values: Floats = np.empty(0)
+        self.found = NOTHING
         self.seen = 0
         self.asked = -1
+
+    @property
+    def values(self) -> Floats:
+        """The values that later steps can still look back to, shape (n,)."""
+        return self.found.value
 
     @property
     def late(self) -> bool:
@@ -139,31 +149,31 @@ class Held:
             return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
         return _unread_before(self.source, self.seen, self.asked)
 
-    def at(self, steps: Ints) -> Floats:
+    def at(self, steps: Ints) -> Estimate:
         """The values held at those steps (shape (n,), not falling); NaN before the first point."""
         if not len(steps):
-            return np.empty(0)
+            return NOTHING
         until = self.asked = int(steps[-1])
         if isinstance(self.source, Taker):
-            new_steps, new_values = self.source.advance(until)
+            new_steps, new = self.source.advance(until)
         else:
             end = int(np.searchsorted(self.source.steps, until, side="right"))
             new_steps = self.source.steps[self.seen : end]
-            new_values = self.source.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+            new = Estimate(self.source.values_from(self.seen)[: len(new_steps)]) if len(new_steps) else NOTHING
             self.seen = max(end, self.seen)
-        known = ~np.isnan(new_values)
+        known = ~np.isnan(new.value)
         held = len(self.steps)
         self.steps = np.concatenate([self.steps, new_steps[known]])
-        self.values = np.concatenate([self.values, new_values[known]])
+        self.found = self.found.then(new.at(np.flatnonzero(known)))
         if not len(self.steps):
-            return np.full(len(steps), np.nan)
+            return Estimate(np.full(len(steps), np.nan))
         same = np.array_equal(
             new_steps, steps
         )  # as a trainer logs: then counting finds the place sooner than searching
         place = held + np.cumsum(known) - 1 if same else np.searchsorted(self.steps, steps, side="right") - 1
-        found = np.where(place >= 0, self.values[np.maximum(place, 0)], np.nan)
+        found = self.found.at(place)
         keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
-        self.steps, self.values = self.steps[keep:].copy(), self.values[keep:].copy()
+        self.steps, self.found = self.steps[keep:].copy(), self.found.at(np.arange(keep, len(self.found)))
         return found
 
 
@@ -172,48 +182,29 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
 
 
 def build(condition: Condition) -> measures.Measure:
-    """The measure that a condition names, over its window."""
-    window = condition.over
-    least = condition.least or window
-    inner: measures.Measure
-    if condition.measure == "nonfinite":
-        inner = measures.NonFinite(window)
-    elif condition.measure == "share" and condition.where is not None:
-        where = condition.where
-        inner = measures.Share(window, least, where.above, where.below, where.equals)
-    elif condition.measure == "from_best":
-        inner = measures.FromBest(window, least)
-    elif condition.measure == "given_back":
-        inner = measures.GivenBack(window, least)
-    elif condition.measure == "gain":
-        inner = measures.Gain(window)
-    elif condition.measure == "peak":
-        inner = measures.Peak()
-    else:
-        inner = Rolling(ROLLING[condition.measure], window, least)
+    """The measure that a condition names, over its window, set against the start or the past where it says so."""
+    inner = measures.MAKE[condition.measure](condition)
     against = condition.ratio_to or condition.minus
     if against is None:
         return inner
+    difference = condition.minus is not None
+    if not isinstance(inner, measures.Exact):
+        start = condition.model_copy(update={"over": against.first, "least": None})
+        return measures.SinceFirst(inner, measures.MAKE[condition.measure](start))
     if against.first is not None:
-        return measures.SinceStart(inner, against.first, condition.minus is not None)
-    return measures.AgainstPast(inner, window, against.before or 1, condition.minus is not None)
+        return measures.Exact(measures.SinceStart(inner.inner, against.first, difference))
+    return measures.Exact(measures.AgainstPast(inner.inner, condition.over, against.before or 1, difference))
 
 
 def unit_of(condition: Condition) -> str:
     """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
-    if condition.measure in ("from_best", "gain"):
-        return "noise"
-    if condition.measure in ("share", "nonfinite"):
-        return "share"
-    return "ratio" if condition.ratio_to or condition.per or condition.measure == "given_back" else "value"
-
-
-_LEVELS = ("value", "mean", "median", "min", "max", "peak")
+    unit = KINDS[condition.measure].unit
+    return "ratio" if unit == "value" and (condition.ratio_to or condition.per) else unit
 
 
 def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
     """The limit of a condition as a level of the metric's own values; None where it measures something else (noise, a rise, a share)."""
-    if not np.isfinite(limit) or condition.measure not in _LEVELS or condition.per is not None:
+    if not np.isfinite(limit) or not KINDS[condition.measure].level or condition.per is not None:
         return None
     against = condition.ratio_to or condition.minus
     if against is None:
@@ -227,31 +218,18 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
     return float(limit * plain_median(start)) if condition.ratio_to else float(limit + plain_median(start))
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A limit in numbers, and which side of it is sick."""
-
-    sign: str
-    limit: float
-
-    def holds(self, values: Floats) -> Flags:
-        """Where the values are on the sick side; NaN never is."""
-        with np.errstate(invalid="ignore"):
-            if self.sign == "above":
-                return np.asarray(values > self.limit)
-            return np.asarray(values < self.limit) if self.sign == "below" else np.asarray(values == self.limit)
-
-
 def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
     """The limit of a condition in numbers; raises Unable where it follows a setting that the run does not tell."""
     sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
-    return Bound(sign, limit_of(getattr(condition, sign), config))
+    return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.sure))
 
 
 def worse_of(worse: Worse, base: Bound, config: Mapping[str, Any]) -> Bound:
     """The critical limit: the one given, or the base's own."""
     said = worse.above if worse.above is not None else worse.below
-    return base if said is None else Bound("above" if worse.above is not None else "below", limit_of(said, config))
+    if said is None:
+        return base
+    return Bound("above" if worse.above is not None else "below", limit_of(said, config), base.sure)
 
 
 def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from rlhealth.parsing.checked import meant
-from rlhealth.rules.measure_names import MEASURES
+from rlhealth.rules.measures import ESTIMATED, KINDS, MEASURES
 
 Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]
@@ -101,6 +101,7 @@ class Condition(Strict):
     metric: str
     over: Annotated[StrictInt, Field(ge=1)] = 1
     least: Annotated[StrictInt, Field(ge=1)] | None = None
+    items: Annotated[StrictInt, Field(ge=1)] = 20
     measure: str = "value"
     where: Where | None = None
     absolute: StrictBool = False
@@ -110,6 +111,7 @@ class Condition(Strict):
     above: Number | Limit | None = None
     below: Number | Limit | None = None
     equals: Number | None = None
+    sure: Annotated[Number, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _whole(self) -> Condition:
@@ -123,12 +125,16 @@ class Condition(Strict):
             raise ValueError("`where` goes with `measure: share`, and only with it")
         if self.ratio_to is not None and self.minus is not None:
             raise ValueError("`ratio_to` and `minus` exclude each other")
+        if self.measure == "proportion" and (self.ratio_to or (self.minus and self.minus.first is None)):
+            raise ValueError("`proportion` can only be set against the start, with `minus: {first: N}`")
+        if self.sure and self.measure not in ESTIMATED:
+            raise ValueError(f"`sure` goes with a measure that has an error ({', '.join(ESTIMATED)})")
         return self
 
     @property
     def points(self) -> int:
         """How many points it takes until the measure can say anything."""
-        own = 1 if self.measure in ("nonfinite", "peak") else self.least or self.over
+        own = 1 if KINDS[self.measure].at_once else self.least or self.over
         against = self.ratio_to or self.minus
         if against is None:
             return own

@@ -6,30 +6,14 @@ from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
 from rlhealth.rules.filling import fill
+from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Against, Condition, Limit, Per, Rule, Test, Worse
 
-_MEASURES = {
-    "value": "the mean of {window} of {metric}",
-    "mean": "the mean of {window} of {metric}",
-    "median": "the median of {window} of {metric}",
-    "std": "the standard deviation of {window} of {metric}",
-    "min": "the smallest of {window} of {metric}",
-    "max": "the largest of {window} of {metric}",
-    "range": "the span of {window} of {metric}",
-    "rise": "how much the newer half of {window} of {metric} lies above the older half",
-    "nonfinite": "the share of {window} of {metric} that are NaN or infinite",
-    "share": "the share of {window} of {metric} {where}",
-    "from_best": "the fall of {metric} from its best so far (by the median of {window})",
-    "given_back": "the part of its gain that {metric} has lost (by the median of {window})",
-    "gain": "the gain of {metric} (the median of {window} less that of the first {over})",
-    "peak": "the largest value of {metric} so far",
-}
 _ENDINGS = {
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
     "early": "training ended in good order before its planned steps",
     "silent": "nothing was written for long, before the planned steps, and no end was recorded",
 }
-_SCALED = ("value", "mean", "median", "std", "min", "max", "range", "rise", "peak")
 
 
 def in_words(rule: Rule) -> list[str]:
@@ -72,15 +56,16 @@ def condition_in_words(one: Condition) -> str:
             if one.least is None or one.least >= one.over
             else f"the last {one.least} to {one.over} points"
         )
-        said = _MEASURES.get(one.measure, f"the {one.measure} of {{window}} of {{metric}}").format(
-            window=window, metric=metric, over=one.over, where=_where(one)
+        said = KINDS[one.measure].words.format(
+            window=window, metric=metric, over=one.over, where=_where(one), items=one.items
         )
     if one.ratio_to is not None:
         said += f", as a multiple of {_against(one.ratio_to)},"
     if one.minus is not None:
         said += f", less {_against(one.minus)},"
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
-    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}"
+    sure = f" by more than {one.sure:g} standard errors" if one.sure else ""
+    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}{sure}"
 
 
 def scope(rule: Rule) -> list[str]:
@@ -164,9 +149,10 @@ def _limit(limit: float | Limit) -> str:
 
 
 def _unit(one: Condition) -> str:
-    if one.measure in ("from_best", "gain"):
+    unit = KINDS[one.measure].unit
+    if unit == "noise":
         return " times its own noise"
-    if one.measure not in _SCALED or one.per is not None or one.ratio_to is not None:
+    if unit != "value" or one.per is not None or one.ratio_to is not None:
         return ""
     known = meaning(one.metric.split("|")[0])
     return (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlhealth.engine.estimate import Bound
 from rlhealth.engine.judge import Judge, Watched
-from rlhealth.engine.operands import Bound
 from rlhealth.verdict.findings import Severity
 
 CLOSE = 0.8  # of the way to a limit: worth a second look

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rlhealth.engine.estimate import Estimate
 from rlhealth.engine.measures import (
+    MAKE,
     AgainstPast,
     FromBest,
     Gain,
@@ -17,11 +19,13 @@ from rlhealth.engine.measures import (
     NonFinite,
     Peak,
     Share,
+    SinceFirst,
     SinceStart,
 )
+from rlhealth.engine.shares import Proportion
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
-from rlhealth.rules.measure_names import MEASURES, ROLLING_MEASURES
+from rlhealth.rules.measures import MEASURES
 
 NAN, INF = np.nan, np.inf
 
@@ -46,6 +50,8 @@ MADE = {
     "given_back": lambda: GivenBack(4, 2),
     "gain": lambda: Gain(3),
     "peak": lambda: Peak(),
+    "proportion": lambda: Proportion(3, 2, 10),
+    "proportion, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
     "noise": lambda: Noise(),
     "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
     "less the start": lambda: SinceStart(rolling("value", 1), 1, difference=True),
@@ -60,18 +66,23 @@ SERIES = st.one_of(
     st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=60),
     st.lists(st.floats(-100, 100), max_size=150),
     st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, 9.0, NAN]), min_size=8, max_size=60),
+    st.lists(st.sampled_from([0.0, 1.0, 0.5, 0.25, 0.375, 0.333, 0.7, NAN, 2.0]), max_size=80),
     st.builds(lambda value, count: [value] * count, st.sampled_from(AWKWARD), st.integers(0, 80)),
 )
 
 
 def extend(measure, values):
+    """What a measure says: shape (n,), or (n, 2) with its errors."""
     with np.errstate(all="ignore"):  # as the engine does: what overflows is infinite, and no news
-        return measure.extend(np.asarray(values, np.float64))
+        found = measure.extend(np.asarray(values, np.float64))
+    if not isinstance(found, Estimate):
+        return found
+    return found.value if found.error is None else np.column_stack([found.value, found.error])
 
 
 def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
     assert {name.partition("/")[0] for name in MADE} >= set(MEASURES)
-    assert tuple(REDUCTIONS) == ROLLING_MEASURES
+    assert set(MAKE) == set(MEASURES)
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -82,14 +93,14 @@ def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         whole = extend(MADE[made](), values)
-        assert whole.shape == (len(values),)
+        assert len(whole) == len(values)
         in_pieces = MADE[made]()
         edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
         pieces = [extend(in_pieces, values[start:end]) for start, end in pairwise(edges)]
         one_by_one = MADE[made]()
         points = [extend(one_by_one, [value]) for value in values]
-    np.testing.assert_array_equal(np.concatenate([*pieces, []]), whole)
-    np.testing.assert_array_equal(np.concatenate([*points, []]), whole)
+    np.testing.assert_array_equal(np.concatenate([*pieces, whole[:0]]), whole)
+    np.testing.assert_array_equal(np.concatenate([*points, whole[:0]]), whole)
 
 
 @pytest.mark.parametrize("made", MADE)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlhealth.engine.estimate import Bound
 from rlhealth.engine.judge import Judge
-from rlhealth.engine.operands import Bound
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run

@@ -1,0 +1,77 @@
+"""Estimate: what a measure says at each point, and how far chance alone may have moved it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rlhealth.run import Floats
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Measured values with their standard errors.
+
+    Attributes:
+        value: shape (n,); NaN where the measure cannot say yet.
+        error: standard error of each value, shape (n,), in the unit of the value; None where the measure is no
+            estimate (the largest of five points is what it is). NaN where it is not known yet.
+    """
+
+    value: Floats
+    error: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def part(self, which: slice) -> Estimate:
+        """Some of the points."""
+        return Estimate(self.value[which], None if self.error is None else self.error[which])
+
+    def at(self, places: Any) -> Estimate:
+        """The points at those places, NaN where a place is negative."""
+        before = places < 0
+        kept = np.maximum(places, 0)
+        return Estimate(
+            np.where(before, np.nan, self.value[kept]),
+            None if self.error is None else np.where(before, np.nan, self.error[kept]),
+        )
+
+    def then(self, later: Estimate) -> Estimate:
+        """These points and later ones of the same measure."""
+        if not len(self):
+            return later
+        error = None if self.error is None or later.error is None else np.concatenate([self.error, later.error])
+        return Estimate(np.concatenate([self.value, later.value]), error)
+
+
+NOTHING = Estimate(np.empty(0))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit in numbers, which side of it is sick, and how sure a rule wants to be.
+
+    A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and significance.
+    """
+
+    sign: str
+    limit: float
+    sure: float = 0.0
+
+    def holds(self, found: Floats | Estimate) -> Flags:
+        """Where the values are on the sick side; NaN never is."""
+        one = found if isinstance(found, Estimate) else Estimate(found)
+        margin = self.sure * one.error if self.sure and one.error is not None else 0.0
+        with np.errstate(invalid="ignore"):
+            if self.sign == "above":
+                return np.asarray(one.value - margin > self.limit)
+            return (
+                np.asarray(one.value + margin < self.limit)
+                if self.sign == "below"
+                else np.asarray(one.value == self.limit)
+            )

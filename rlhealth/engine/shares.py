@@ -1,0 +1,96 @@
+"""Shares over few items: the mean of a logged share, with the error that counting so many items has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlhealth.engine.estimate import Estimate, Flags
+from rlhealth.run import Floats, Ints
+
+FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over more items than ever matter
+SAME = 5e-4  # printed shares are rounded: 0.333 is a third, 0.0625 may be written 0.062
+PRIOR = 2.0  # Agresti and Coull, The American Statistician 52 (1998): two more hits and two more misses
+
+
+class Grain:
+    """Over how many items a share was counted: the smallest m for which every value so far is a multiple of 1/m.
+
+    Zeros and ones alone say nothing about it and count as one item a point, so that a share is never thought surer than
+    it is. It can only grow as more values come.
+    """
+
+    def __init__(self) -> None:
+        self.items = 1
+        self.seen: Floats = np.empty(0)  # the multiples of 1/items that came, each once
+
+    def extend(self, values: Floats) -> Ints:
+        """The grain at each of the next values (shape (n,), finite, 0 to 1), as far as known there."""
+        found = np.full(len(values), self.items, np.int64)
+        start = 0
+        while self.items < FINEST and start < len(values):
+            unfit = ~_multiple(values[start:], self.items)
+            first = int(unfit.argmax()) if unfit.any() else len(unfit)
+            present = np.zeros(self.items + 1, bool)
+            present[np.round(np.append(self.seen, values[start : start + first]) * self.items).astype(np.int64)] = True
+            self.seen = np.flatnonzero(present) / self.items
+            start += first
+            if start < len(values):
+                wanted = np.append(self.seen, values[start])
+                finer = (m for m in range(self.items + 1, FINEST) if _multiple(wanted, m).all())
+                self.items = next(finer, FINEST)
+                found[start:] = self.items
+        return found
+
+
+def _multiple(values: Floats, items: int) -> Flags:
+    scaled = values * items
+    return np.asarray(np.abs(scaled - np.rint(scaled)) <= SAME * items)
+
+
+class Proportion:
+    """The mean of a share over the last `window` points, or over as many as it takes to have seen `items` items.
+
+    Its error is binomial (Agresti and Coull), over the items in the window: it stays above 0 where every item agrees,
+    because ten of ten do not prove that all do. Nothing is said before `items` items were seen. Values outside 0 to 1
+    count as missing.
+    """
+
+    def __init__(self, window: int, least: int, items: int) -> None:
+        self.window, self.least, self.items = window, least, items
+        self.longest = max(window, items)
+        self.grain = Grain()
+        self.seen = 0
+        self.sums: Floats = np.zeros(1)  # of the points so far, the last `longest` + 1 of them
+        self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        with np.errstate(invalid="ignore"):
+            known = (values >= 0) & (values <= 1)
+        points = values[known]
+        if not len(points):
+            return self.last.at(np.zeros(len(values), np.int64))
+        grain = self.grain.extend(points)
+        sums = np.cumsum(np.append(self.sums[-1], points))
+        sums = np.concatenate([self.sums[:-1], sums])
+        place = np.arange(len(self.sums), len(sums))
+        wanted = np.maximum(self.window, -(-self.items // grain))
+        number = self.seen + 1 + np.arange(len(points))
+        width = np.minimum(wanted, number)
+        count = width * grain
+        mean = np.round((sums[place] - sums[place - width]) / width, 9)
+        likely = (mean * count + PRIOR) / (count + 2 * PRIOR)
+        error = np.sqrt(likely * (1 - likely) / (count + 2 * PRIOR))
+        enough = (count >= self.items) & (number >= self.least)
+        made = Estimate(np.where(enough, mean, np.nan), np.where(enough, error, np.nan))
+        joined = self.last.then(made)
+        self.seen += len(points)
+        self.sums = sums[-self.longest - 1 :].copy()
+        self.last = joined.part(slice(-1, None))
+        return joined.at(np.cumsum(known))
+
+    @property
+    def lacking(self) -> str:
+        """How many items it still waits for; empty where there are enough."""
+        seen = self.seen * self.grain.items
+        return "" if seen >= self.items else f"{seen} of the {self.items} items (groups, completions) that it takes"

@@ -1,0 +1,50 @@
+"""The measures that a rule may name, and all that its texts and checks have to know of each; the engine makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One measure.
+
+    Attributes:
+        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {over}, {items}
+            and {where}.
+        unit: of its values: "value" (the metric's own), "noise" (the noise of one point), "share" or "ratio".
+        level: whether a limit on it is a level of the metric's own values, which a chart can draw.
+        has_error: whether it is an estimate, so that a rule can ask to be `sure` of it.
+        at_once: whether it can say something from the first point on, whatever its window.
+    """
+
+    words: str
+    unit: str = "value"
+    level: bool = False
+    has_error: bool = False
+    at_once: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "value": Kind("the mean of {window} of {metric}", level=True),
+    "mean": Kind("the mean of {window} of {metric}", level=True),
+    "median": Kind("the median of {window} of {metric}", level=True),
+    "std": Kind("the standard deviation of {window} of {metric}"),
+    "min": Kind("the smallest of {window} of {metric}", level=True),
+    "max": Kind("the largest of {window} of {metric}", level=True),
+    "range": Kind("the span of {window} of {metric}"),
+    "rise": Kind("how much the newer half of {window} of {metric} lies above the older half"),
+    "nonfinite": Kind("the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True),
+    "share": Kind("the share of {window} of {metric} {where}", unit="share"),
+    "proportion": Kind(
+        "the mean of {metric} over {window}, or as many as it takes to have seen {items} groups or completions",
+        level=True,
+        has_error=True,
+    ),
+    "from_best": Kind("the fall of {metric} from its best so far (by the median of {window})", unit="noise"),
+    "given_back": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
+    "gain": Kind("the gain of {metric} (the median of {window} less that of the first {over})", unit="noise"),
+    "peak": Kind("the largest value of {metric} so far", level=True, at_once=True),
+}
+MEASURES = tuple(KINDS)
+ESTIMATED = tuple(name for name, kind in KINDS.items() if kind.has_error)
