@@ -30,6 +30,7 @@ def check(
     aliases: Mapping[str, str] | None = None,
     ignore: Mapping[str, str] | None = None,
     baseline: Baseline | None = None,
+    ended: bool = False,
     jobs: int = 1,
     ray: str | None = None,
     tick: Tick | None = None,
@@ -45,6 +46,7 @@ def check(
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out of the verdict, each with the reason; they are counted.
         baseline: findings that are known and accepted; they are counted too.
+        ended: whether every run is over: one that did not reach its plan has then died or gone silent, however fresh its log.
         jobs: how many processes to read and judge in, where there is enough to do.
         ray: the address of a Ray cluster on which to do it instead ("auto": the one this machine belongs to).
         tick: called with (done, total) after each run.
@@ -60,7 +62,7 @@ def check(
     verdict = Verdict([], gate=gate or Gate())
     names: set[str] = set()
     readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source))
-    look = partial(examine, rules=rules, aliases=aliases, ignore=ignore)
+    look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
     if ray is not None:
         from rlhealth.parallel.cluster import over_ray  # late: few have a cluster
 
@@ -88,9 +90,10 @@ def examine(
     rules: Sequence[Rule],
     aliases: Mapping[str, str] | None = None,
     ignore: Mapping[str, str] | None = None,
+    ended: bool = False,
 ) -> Answer:
     """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
-    return read_and(partial(judge, rules=rules, aliases=aliases, ignore=ignore), reader)
+    return read_and(partial(judge, rules=rules, aliases=aliases, ignore=ignore, ended=ended), reader)
 
 
 def judge(
@@ -99,11 +102,15 @@ def judge(
     aliases: Mapping[str, str] | None = None,
     ignore: Mapping[str, str] | None = None,
     now: float | None = None,
+    ended: bool = False,
 ) -> RunVerdict:
-    """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given)."""
+    """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given).
+
+    `ended` where the user says that the run is over, whatever its log shows.
+    """
     begun = time.perf_counter()
     judging = Judge(run, rules, aliases)
     judging.advance()
-    found = judging.verdict(now, ignore)
+    found = judging.verdict(now, ignore, ended)
     found.seconds = time.perf_counter() - begun
     return found

@@ -203,10 +203,11 @@ class Run:
         resumed_at: the first step of each continuation after the first start.
         problems: what was damaged or lost in reading, one sentence each.
         notes: what was assumed or chosen in reading, one sentence each.
-        modified: when the files were last written, seconds since 1970.
+        modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
         clean: True where the log shows that training ended in good order, False where it shows that its writer died (a torn
             end); None where it shows nothing.
         refused: how often points came under a name that is not kept: too long, or one too many.
+        heartbeat: when the tracker's server last heard from the run, seconds since 1970.
     """
 
     name: str
@@ -224,6 +225,7 @@ class Run:
     modified: float = float("nan")
     clean: bool | None = None
     refused: int = 0
+    heartbeat: float = float("nan")
 
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are known elsewhere)."""

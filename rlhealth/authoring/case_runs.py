@@ -105,7 +105,7 @@ def judge_case(case: Case, rule: Rule, rules: Sequence[Rule], until: int | None 
     alone = rule.cause is None and rule.when is not None and bool(rule.when.conditions)
     judge = Judge(run, [rule] if alone else rules, translation=translation)
     judge.advance(*([] if until is None else [until]))
-    return judge.verdict(newest_time(run) + case.idle)
+    return judge.verdict(newest_time(run) + case.idle, ended=case.ended)
 
 
 def _misses(expected: Expected, found: Finding, verdict: RunVerdict) -> list[tuple[str, object, object]]:

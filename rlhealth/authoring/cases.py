@@ -70,6 +70,7 @@ class Case(Strict):
         closed: whether training ended in good order; left out by runs that go on, die or fall silent.
         torn: the file ends inside a record, as that of a killed writer does.
         idle: seconds since the newest point.
+        ended: whether the user says that the run is over.
     """
 
     name: StrictStr
@@ -84,6 +85,7 @@ class Case(Strict):
     idle: Number = 0
     closed: StrictBool = True
     torn: StrictBool = False
+    ended: StrictBool = False
     expect: Literal["quiet", "skipped"] | Expected
 
     @field_validator("series")

@@ -128,6 +128,10 @@ MinSteps = Annotated[
     int | None,
     typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False),
 ]
+Ended = Annotated[
+    bool,
+    typer.Option("--ended", help="The runs are over: one that did not reach its plan died or went silent."),
+]
 BaselineFlag = Annotated[
     Path | None,
     typer.Option(

@@ -19,6 +19,9 @@ CLOSING = (
 )  # transformers logs these once, when train() returns
 PATIENCE = 20.0  # a run is silent when its last event is this many usual steps old …
 AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take their time
+#: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130, Python -2.
+BY_HAND = frozenset((255, 130, -2))
+SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,12 @@ class Ending:
 
     Attributes:
         state: finished, running, stopped or unknown.
-        kinds: what is wrong with the end: `died` (a non-zero exit, or a file torn by its writer's death), `early`
-            (ended in good order before its plan), `silent` (nothing new for long, before its plan, no end recorded).
+        kinds: what is wrong with the end: `died` (a non-zero exit, or a torn log of a run that went silent), `early`
+            (ended in good order or by hand before its plan), `silent` (nothing new for long by the log's own times,
+            before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it ended).
         step: the newest step.
-        planned: the number of steps planned, where the logs tell it.
-        idle: seconds since the last event, at the time of asking; NaN where no time is known.
+        planned: the number of steps planned, where the logs say.
+        idle: seconds since the last sign of life, at the time of asking; NaN where no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
     """
@@ -45,52 +49,82 @@ class Ending:
     said: str
 
 
-def ending_of(run: Run, translation: Translation, now: float | None = None) -> Ending:
-    """Judges how the run stands, at `now` (seconds since 1970; the clock's time where not given)."""
+def ending_of(run: Run, translation: Translation, now: float | None = None, ended: bool = False) -> Ending:
+    """Judges how the run stands, at `now` (seconds since 1970; the clock's time where not given).
+
+    Args:
+        ended: the user says that the run is over: what has not come by now will not come.
+
+    What is wrong with an end rests on the log alone (its plan, exit code, times), so that a copy of it gives the same answer:
+    the date of a file decides only whether a log without times of its own is called running.
+    """
     step = run.last_step or 0
     planned = translation.planned_steps
     usual = usual_seconds(run)
     idle = (time.time() if now is None else now) - last_sign(run)
     if idle < 0:  # the clock of whoever wrote the log is ahead of ours
         idle = 0.0
-    closed = any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
     short = (
         _between_plans(run.planned_steps, step) if planned is None else step < planned * 0.99 and planned - step >= 2
     )
-    waiting = math.isfinite(idle) and idle < max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
+    patience = max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
+    waiting = not ended and math.isfinite(idle) and idle < patience
     plan = (
         f"step {step:,} of {planned:,} planned"
         if planned
         else f"step {step:,}" + (f" (the tracker planned {run.planned_steps:,})" if run.planned_steps else "")
     )
 
-    def told(state: str, said: str, *kinds: str) -> Ending:
+    def end(state: str, said: str, *kinds: str) -> Ending:
         return Ending(state, frozenset(kinds), step, planned, idle, usual, said)
 
-    if run.exit_code not in (None, 0):
-        return told("stopped", f"the process ended with exit code {run.exit_code} at {plan}", "died")
-    if closed or run.exit_code == 0 or run.clean is True:
+    recorded = _recorded(run)
+    if recorded == "by hand":
+        said = f"stopped by hand at {plan} (exit code {run.exit_code} is an interrupt from the keyboard)"
+        return end("stopped", said, *(["early"] if short else []))
+    if recorded == "died":
+        return end("stopped", f"the process ended with exit code {run.exit_code} at {plan}", "died")
+    if recorded == "ended":
         if short:
-            return told("stopped", f"training was ended in good order at {plan}", "early")
-        return told("finished", f"training ended in good order at {plan}")
+            return end("stopped", f"training was ended in good order at {plan}", "early")
+        return end("finished", f"training ended in good order at {plan}")
     if planned is not None and not short:
-        return told("finished", f"reached {plan}")
-    if run.clean is False and not waiting:
-        return told(
-            "stopped",
-            f"the log breaks off inside a record at {plan}: its writer was killed, or the disk was full",
-            "died",
-        )
+        return end("finished", f"reached {plan}")
+    if run.place.kind in SNAPSHOTS:
+        return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:
-        return told("running", f"last event {idle:.0f} s ago, at {plan}")
-    if short and (math.isfinite(run.last_time) or run.place.kind == "trainer_state"):
-        return told("stopped", f"nothing was written after {plan}, and no end was recorded", "silent")
-    return told("unknown", f"no end was recorded and the plan is not known; last at {plan}")
+        return end("running", f"last event {idle:.0f} s ago, at {plan}")
+    torn = run.clean is False
+    if short and (ended or math.isfinite(run.last_time)):
+        if torn:
+            said = f"the log breaks off inside a record at {plan}: its writer was killed, or the disk was full"
+            return end("stopped", said, "died")
+        return end("stopped", f"nothing was written after {plan}, and no end was recorded", "silent")
+    if torn:
+        said = (
+            f"the log ends inside a record at {plan}: its writer was killed, or the log was copied while it was written"
+        )
+        return end("unknown", said, "torn")
+    return end("unknown", f"no end was recorded and the plan is not known; last at {plan}")
+
+
+def _recorded(run: Run) -> str:
+    """What the log says of the end: `by hand`, `died`, `ended`; empty where it says nothing."""
+    if run.exit_code in BY_HAND:
+        return "by hand"
+    if run.exit_code not in (None, 0):
+        return "died"
+    closed = any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
+    return "ended" if closed or run.exit_code == 0 or run.clean is True else ""
 
 
 def last_sign(run: Run) -> float:
-    """When the run last gave a sign of life: its newest point, or the last writing of its log; NaN where no time is known."""
-    return max((moment for moment in (run.last_time, run.modified) if math.isfinite(moment)), default=math.nan)
+    """When the run last gave a sign of life: its newest point, or what its tracker last heard of it.
+
+    The date of its files counts only where neither is known: a copy is always fresh. NaN where no time is known.
+    """
+    own = [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
+    return max(own, default=run.modified)
 
 
 def _between_plans(said: int | None, step: int) -> bool:

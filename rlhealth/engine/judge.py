@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.causes import explain
+from rlhealth.engine.earned import unearned
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.estimate import Bound
@@ -209,12 +210,14 @@ class Judge:
         return shape_of(self.run), logged
 
     @quietly
-    def verdict(self, now: float | None = None, ignore: Mapping[str, str] | None = None) -> RunVerdict:
-        """What is known of the run so far, at `now` (seconds since 1970).
+    def verdict(
+        self, now: float | None = None, ignore: Mapping[str, str] | None = None, ended: bool = False
+    ) -> RunVerdict:
+        """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over.
 
         Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are sought.
         """
-        ending = ending_of(self.run, self.translation, now)
+        ending = ending_of(self.run, self.translation, now, ended)
         found: list[Finding] = []
         skipped = list(self.skipped)
         quiet: set[str] = set()
@@ -254,6 +257,7 @@ class Judge:
         answer = RunVerdict(
             self.run, self.translation, ending.state, everything, skipped, sorted(quiet - fired), ignored, self.families
         )
+        answer.unearned = unearned(self.translation)
         if len(waiting) > len(looked - fired) and not everything:
             answer.too_short = (
                 f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"

@@ -35,6 +35,7 @@ class Settings:
     select: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     min_steps: int | None = None
+    ended: bool = False
     rule_folders: tuple[Path, ...] = ()
     ignore: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -91,6 +92,7 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
         said.select,
         said.require,
         said.min_steps,
+        said.gate.ended,
         tuple(path.parent / one for one in said.rule_folders),
         {one.rule: one.reason for one in said.ignore if one not in expired},
         said.aliases,

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
@@ -46,6 +46,12 @@ class Parameters(Strict):
     critical: CriticalLimits | None = None
 
 
+class GateSettings(Strict):
+    """What a gate may take for granted: `ended`, that every run is over."""
+
+    ended: StrictBool = False
+
+
 class SettingsFile(Strict):
     """What a settings file may hold."""
 
@@ -53,6 +59,7 @@ class SettingsFile(Strict):
     select: tuple[StrictStr, ...] = ()
     require: tuple[StrictStr, ...] = ()
     min_steps: Annotated[StrictInt, Field(ge=0)] | None = Field(default=None, alias="min-steps")
+    gate: GateSettings = Field(default_factory=GateSettings)
     rule_folders: tuple[StrictStr, ...] = Field(default=(), alias="rule-folders")
     ignore: tuple[Ignore, ...] = ()
     rules: dict[str, Parameters] = Field(default_factory=dict)

@@ -120,6 +120,8 @@ class RunVerdict:
         translation: the canonical metrics, for charts; reports never judge with them.
         families: the family of each rule that the run was judged by, those that found nothing too.
         too_short: why the run is too short for an answer (`--min-steps`); empty where it is not.
+        unearned: why the run would not be healthy though nothing was found: no reward or no witness of learning was
+            recognised with enough points, or it is no reinforcement learning.
     """
 
     run: Run
@@ -132,6 +134,7 @@ class RunVerdict:
     families: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     too_short: str = ""
+    unearned: str = ""
 
     @property
     def name(self) -> str:
@@ -151,16 +154,24 @@ class RunVerdict:
         return rules | {self.families[one] for one in rules if one in self.families} | {one.family for one in found}
 
     @property
+    def sick(self) -> bool:
+        """Whether there is a finding at or above warning."""
+        return any(one.severity > Severity.INFO for one in self.findings)
+
+    @property
     def no_answer(self) -> str:
         """Why nothing can be said about the run's health; empty where something can."""
-        return self.too_short or ("" if self.judged else "no rule could look")
+        if self.too_short:
+            return self.too_short
+        if not self.sick and self.unearned:
+            return self.unearned
+        return "" if self.judged else "no rule could look"
 
     @property
     def verdict(self) -> str:
-        """healthy, warning, critical, or unknown where nothing could be judged."""
-        worst = max((one.severity for one in self.findings), default=Severity.INFO)
-        if worst > Severity.INFO:
-            return str(worst)
+        """healthy, warning, critical, or unknown where nothing was found and health was not earned."""
+        if self.sick:
+            return str(max(one.severity for one in self.findings))
         return "unknown" if self.no_answer else "healthy"
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from rlhealth.engine.ending import ending_of
@@ -35,11 +37,14 @@ def grpo(
         (grpo(62, 200), LONG_AGO, "stopped", {"silent"}),
         (grpo(62, 200), 30.0, "running", set()),
         (grpo(62, None), LONG_AGO, "unknown", set()),
-        (grpo(62, None, clean=False), LONG_AGO, "stopped", {"died"}),
+        (grpo(62, None, clean=False), LONG_AGO, "unknown", {"torn"}),
+        (grpo(62, 200, clean=False), LONG_AGO, "stopped", {"died"}),
         (grpo(62, None, clean=False), 5.0, "running", set()),
         (grpo(80, 200, clean=True), LONG_AGO, "stopped", {"early"}),
         (grpo(62, 200, exit_code=1), LONG_AGO, "stopped", {"died"}),
-        (grpo(62, 200, exit_code=255), 5.0, "stopped", {"died"}),
+        (grpo(62, 200, exit_code=255), 5.0, "stopped", {"early"}),
+        (grpo(62, None, exit_code=255), LONG_AGO, "stopped", set()),
+        (grpo(62, 200, exit_code=137), 5.0, "stopped", {"died"}),
         (grpo(100, 100, exit_code=0), LONG_AGO, "finished", set()),
     ],
 )
@@ -50,7 +55,7 @@ def test_the_state_follows_from_the_evidence(run: Run, later: float, state: str,
 
 
 def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
-    run = Run("ppo", Place("trainer_state", "here"), planned_steps=600)
+    run = Run("ppo", Place("wandb", "here"), planned_steps=600)
     steps = list(range(1, 151))
     for tag in ("objective/rlhf_reward", "val/num_eos_tokens", "loss/value_avg", "objective/kl"):
         run.add(tag, steps, [1.0 + step % 5 for step in steps], [10.0 * step for step in steps])
@@ -69,3 +74,46 @@ def test_patience_grows_with_the_usual_step_time() -> None:
         slow.add(tag, steps, [1.0 + step % 2 for step in steps], [3600.0 * step for step in steps])
     assert ending_of(slow, translate(slow), now=36000.0 + 10 * 3600).state == "running"
     assert ending_of(slow, translate(slow), now=36000.0 + 30 * 3600).state == "stopped"
+
+
+@pytest.mark.parametrize("run", [grpo(62, 200), grpo(62, None, clean=False), grpo(62, 200, clean=False)])
+def test_the_date_of_a_file_says_nothing_against_the_times_in_the_log(run: Run) -> None:
+    endings = []
+    for date in (math.nan, 1.0, LONG_AGO, 1062.0 + LONG_AGO):  # unknown, old, and copied a moment ago
+        run.modified = date
+        endings.append(ending_of(run, translate(run), now=1062.0 + LONG_AGO))
+    assert {(one.state, one.kinds) for one in endings} == {(endings[0].state, endings[0].kinds)}
+
+
+def without_times(kind: str, *, modified: float, clean: bool | None = None) -> Run:
+    run = Run("run", Place(kind, "here"), config={"max_steps": 200}, modified=modified, clean=clean)
+    for tag in ("train/reward", "train/reward_std", "train/completions/mean_length"):
+        run.add(tag, list(range(1, 63)), [0.5 + step % 3 for step in range(62)])
+    return run
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "console", "trainer_state"])
+@pytest.mark.parametrize("clean", [None, False])
+def test_a_log_without_times_never_dies_of_its_age(kind: str, clean: bool | None) -> None:
+    for date in (0.0, LONG_AGO):
+        run = without_times(kind, modified=date, clean=clean)
+        assert not ending_of(run, translate(run), now=LONG_AGO).kinds - {"torn"}
+
+
+def test_the_user_may_say_that_a_run_is_over() -> None:
+    fresh = without_times("json", modified=LONG_AGO)
+    assert ending_of(fresh, translate(fresh), now=LONG_AGO).state == "running"
+    assert ending_of(fresh, translate(fresh), now=LONG_AGO, ended=True).kinds == {"silent"}
+
+
+def test_a_checkpoint_shows_a_moment_and_no_end() -> None:
+    snapshot = without_times("trainer_state", modified=0.0)
+    for ended in (False, True):
+        ending = ending_of(snapshot, translate(snapshot), now=LONG_AGO, ended=ended)
+        assert (ending.state, ending.kinds) == ("unknown", frozenset())
+
+
+def test_what_the_server_last_heard_counts_as_a_sign_of_life() -> None:
+    run = grpo(62, 200)
+    run.heartbeat = LONG_AGO
+    assert ending_of(run, translate(run), now=LONG_AGO + 30.0).state == "running"

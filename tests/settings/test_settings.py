@@ -1,5 +1,6 @@
 """Settings: found from the folder upwards, checked with their place, and put into the rules."""
 
+import json
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -70,15 +71,18 @@ def test_everything_that_may_be_set(tmp_path):
         above = 2.0
         for = 5
         critical = {above = 9}
+        [gate]
+        ended = true
         [aliases]
         "my/kl" = "kl"
         """,
     )
-    assert (found.fail_on, found.select, found.require, found.min_steps) == (
+    assert (found.fail_on, found.select, found.require, found.min_steps, found.ended) == (
         "warning",
         ("kl-high", "reward-decline"),
         ("kl-high",),
         20,
+        True,
     )
     assert (found.rule_folders, found.ignore, found.aliases) == (
         (tmp_path / "mine",),
@@ -290,6 +294,18 @@ def test_check_follows_the_settings_and_flags_go_before_them(cli, tmp_path):
     (tmp_path / "rlhealth.toml").write_text('select = ["kl-negative"]\n')
     chosen = cli("check", sick, "-f", "json", cwd=tmp_path).stdout
     assert '"kl-negative"' in chosen and '"reward-decline"' not in chosen
+
+
+def test_a_run_that_is_said_to_be_over_died_before_its_plan(cli, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    rows = [{"current_steps": at, "total_steps": 200, "reward": 0.1 + at % 3, "reward_std": 0.5} for at in range(1, 41)]
+    (run / "trainer_log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    silent = "run-silent"
+    assert silent not in cli("check", run, cwd=tmp_path).stdout, "a fresh log may go on"
+    assert silent in cli("check", run, "--ended", cwd=tmp_path).stdout
+    (tmp_path / "rlhealth.toml").write_text("[gate]\nended = true\n")
+    assert silent in cli("check", run, cwd=tmp_path).stdout
 
 
 def test_what_settings_ignore_is_counted_and_what_expired_is_told(cli, tmp_path):

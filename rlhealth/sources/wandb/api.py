@@ -101,7 +101,7 @@ class WandbReader:
             **{name: str(own[key])[:100] for key, name in _VERSIONS.items() if own.get(key)},
             **self._libraries,
         }
-        self.run.modified = _seconds(getattr(hosted, "heartbeatAt", None))
+        self.run.heartbeat = _seconds(getattr(hosted, "heartbeatAt", None))
 
     def _end(self, hosted: Any) -> bool:
         """How the run ended, and what its summary alone holds of the end."""

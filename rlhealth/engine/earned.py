@@ -1,0 +1,124 @@
+"""Whether a run without findings has earned to be called healthy: a reward and a witness of learning were looked at."""
+
+from __future__ import annotations
+
+import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlhealth.metrics import Metric, Translation
+from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.run import Floats
+
+
+def unearned(translation: Translation) -> str:
+    """Why a run in which nothing is wrong is not healthy but unknown; empty where it has earned it.
+
+    Healthy takes a reward, or what stands for it, with enough points, and one witness that something was learned: KL,
+    entropy, gradients, spread of the rewards, or a reward that rose. earned.yaml says which metrics count.
+    """
+    if translation.is_rl is False:
+        return f"this is {translation.title}; rlhealth judges reinforcement learning"
+    said = _said()
+    least = int(said["points"])
+    rewards = _matching(translation, said["reward"])
+    longest = max((_count(one) for one in rewards), default=0)
+    if not longest:
+        return _with_names("no reward was recognised", translation)
+    if longest < least:
+        return _with_names(f"the reward has {longest} of the {least} points it takes", translation)
+    if any(_rose(one, said["rise"]) for one in rewards):
+        return ""
+    found: list[str] = []
+    for kind, entry in _witnesses(translation.framework):
+        for one in _matching(translation, entry["metrics"]):
+            if _count(one) >= least and (entry.get("constant") == "yes" or _moves(one)):
+                return ""
+            found.append(kind)
+    if found:
+        kinds = " and ".join(dict.fromkeys(found))
+        return _with_names(f"{kinds} never moved or came too seldom, and the reward did not rise", translation)
+    kinds = ", ".join(dict.fromkeys(kind for kind, _ in _witnesses(translation.framework)))
+    return _with_names(
+        f"nothing but the reward says whether it learns, and it did not rise (looked for {kinds})", translation
+    )
+
+
+def not_recognised(translation: Translation) -> str:
+    """How many logged names are not known, with the likeliest of them and what to do; empty where all are."""
+    names = translation.unrecognised
+    if not names:
+        return ""
+    likely = _said()["likely"]
+    first = [one for one in names if any(part in one.lower() for part in likely)] or list(names)
+    count = "1 name" if len(names) == 1 else f"{len(names):,} names"
+    named = f": {first[0]}" if len(names) == 1 else f", among them {', '.join(first[:3])}"
+    return f"{count} not recognised{named}"
+
+
+HOW_TO_NAME = "--alias NAME=METRIC, or see `rlhealth metrics`"
+
+
+def _with_names(reason: str, translation: Translation) -> str:
+    names = not_recognised(translation)
+    return f"{reason}; {names}: {HOW_TO_NAME}" if names else reason
+
+
+@cache
+def _said() -> dict[str, Any]:
+    said: dict[str, Any] = read_texts(Path(__file__).with_name("earned.yaml"))
+    return said
+
+
+@cache
+def _witnesses(framework: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Kinds of witnesses with the metrics that count for that framework."""
+    more = [
+        pair
+        for pattern, own in _said()["frameworks"].items()
+        if fnmatch.fnmatchcase(framework, pattern)
+        for pair in own.items()
+    ]
+    return (*_said()["witnesses"].items(), *more)
+
+
+def _matching(translation: Translation, names: list[str]) -> list[Metric]:
+    return [
+        one
+        for key, one in translation.metrics.items()
+        if len(one) and any(fnmatch.fnmatchcase(key, name) for name in names)
+    ]
+
+
+def _finite(metric: Metric) -> Floats:
+    values = metric.values
+    return values[np.isfinite(values)]
+
+
+def _count(metric: Metric) -> int:
+    return len(_finite(metric))
+
+
+def _moves(metric: Metric) -> bool:
+    values = _finite(metric)
+    return bool(np.any(values != values[0]))
+
+
+def _rose(metric: Metric, rise: dict[str, str]) -> bool:
+    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, from batch means."""
+    values = _finite(metric)
+    if len(values) < int(rise["points"]):
+        return False
+    parts = values[: len(values) // 10], values[-(len(values) // 3) :]
+    start, end = (_level(part, int(rise["batches"])) for part in parts)
+    gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
+    return bool(gained > float(rise["errors"]) * error)
+
+
+def _level(values: Floats, batches: int) -> tuple[float, float]:
+    """Mean of values of shape (n,) and its standard error from the means of so many batches in a row."""
+    means = np.array([part.mean() for part in np.array_split(values, batches)])
+    return float(means.mean()), float(means.std(ddof=1) / np.sqrt(batches))

@@ -1,0 +1,109 @@
+"""Healthy is earned: by a reward and one witness that something was learned, both with enough points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlhealth.check import judge
+from rlhealth.engine.earned import not_recognised, unearned
+from rlhealth.metrics import translate
+from rlhealth.rules.loading import load_rules
+from rlhealth.run import Place, Run
+
+rng = np.random.default_rng(7)
+
+
+def logged(points: int = 60, config: dict[str, object] | None = None, **series: object) -> Run:
+    """A run with those tags; a value that is one number stands for all points."""
+    run = Run("run", Place("json", "here"), config=dict(config or {}))
+    for tag, values in series.items():
+        steps = list(range(1, points + 1))
+        run.add(tag.replace("__", "/"), steps, np.broadcast_to(np.asarray(values, float), points))
+    return run
+
+
+def wiggling(level: float, points: int = 60) -> np.ndarray:
+    return level + 0.1 * level * rng.normal(size=points)
+
+
+GRPO = {"reward": wiggling(0.5), "completions__mean_length": wiggling(100.0)}
+
+
+@pytest.mark.parametrize("witness", ["kl", "entropy", "grad_norm", "frac_reward_zero_std", "clip_ratio__region_mean"])
+def test_a_reward_and_one_witness_of_learning_are_enough(witness: str) -> None:
+    assert unearned(translate(logged(**GRPO, **{witness: wiggling(0.2)}))) == ""
+
+
+def test_a_reward_alone_says_nothing_of_learning() -> None:
+    assert "nothing but the reward" in unearned(translate(logged(**GRPO)))
+
+
+def test_a_witness_without_a_reward_says_nothing_of_success() -> None:
+    run = logged(loss=wiggling(0.1), grad_norm=wiggling(0.2), clip_fraction=wiggling(0.1), kl=wiggling(0.2))
+    assert "no reward was recognised" in unearned(translate(run))
+
+
+def test_a_witness_that_never_moves_is_none() -> None:
+    assert "KL never moved" in unearned(translate(logged(**GRPO, kl=0.0)))
+    assert unearned(translate(logged(**GRPO, frac_reward_zero_std=0.0))) == ""  # every group has spread: that is a look
+
+
+def test_few_points_earn_nothing() -> None:
+    few = logged(9, reward=wiggling(0.5, 9), reward_std=wiggling(0.5, 9), kl=wiggling(0.2, 9))
+    assert "9 of the 10 points" in unearned(translate(few))
+    assert unearned(translate(logged(10, reward=wiggling(0.5, 10), kl=wiggling(0.2, 10)))) == ""
+
+
+def test_a_reward_that_rose_is_a_witness_itself() -> None:
+    rising = 100 * np.tanh(np.arange(300) / 80) + rng.normal(size=300)
+    assert unearned(translate(logged(300, episode_reward=rising))) == ""
+    assert unearned(translate(logged(300, episode_reward=-rising)))
+
+
+def test_noise_alone_seldom_looks_like_a_rise() -> None:
+    earned = 0
+    for _ in range(200):
+        noise = np.empty(200)
+        noise[0] = rng.normal()
+        for at in range(1, 200):
+            noise[at] = 0.8 * noise[at - 1] + 0.6 * rng.normal()
+        earned += unearned(translate(logged(200, episode_reward=noise))) == ""
+    assert earned <= 8
+
+
+def test_exploration_before_the_first_update_is_no_health() -> None:
+    exploring = {
+        "rollout__ep_rew_mean": wiggling(0.3),
+        "time__fps": wiggling(500.0),
+        "rollout__ep_len_mean": wiggling(9.0),
+    }
+    assert unearned(translate(logged(**exploring)))
+    assert unearned(translate(logged(**exploring, train__loss=wiggling(0.2)))) == ""
+
+
+def test_supervised_training_is_named() -> None:
+    run = logged(loss=wiggling(2.0), grad_norm=wiggling(0.5), mean_token_accuracy=wiggling(0.7))
+    verdict = judge(run, load_rules())
+    assert verdict.verdict == "unknown"
+    assert "supervised fine-tuning" in verdict.no_answer
+
+
+def test_a_log_of_which_only_the_loss_was_understood_is_unknown_and_says_what_it_did_not_understand() -> None:
+    names = {f"my__{name}": wiggling(1.0) for name in ("thing", "other", "kl_mean", "value")}
+    verdict = judge(logged(loss=wiggling(0.1), **names), load_rules())
+    assert verdict.verdict == "unknown"
+    assert "4 names not recognised, among them my/kl_mean: --alias" in verdict.no_answer
+
+
+def test_likely_names_are_told_first() -> None:
+    run = logged(**GRPO, zebra=wiggling(1.0), kl_to_ref=wiggling(1.0))
+    assert not_recognised(translate(run)) == "2 names not recognised, among them kl_to_ref"
+    assert not_recognised(translate(logged(**GRPO))) == ""
+
+
+def test_what_is_wrong_counts_though_health_was_not_earned() -> None:
+    verdict = judge(
+        logged(reward=wiggling(0.5), reward_std=wiggling(0.5), loss=[*[0.1] * 59, float("nan")]), load_rules()
+    )
+    assert (verdict.verdict, verdict.no_answer) == ("critical", "")
