@@ -82,11 +82,13 @@ class Growing:
         too_long: lines that were passed over for their length.
         blanks: stretches of zeros in the text: a disk or a copy lost what stood there.
         modified: when the file was last written, seconds since 1970.
+        ends_at_return: whether a carriage return ends a line too, as progress bars write it.
     """
 
     def __init__(self, path: Path, file: IO[bytes] | None = None, longest: int = LONGEST_LINE) -> None:
         self.path = path
         self.longest = longest
+        self.ends_at_return = False
         self._file = file
         self.modified = float("nan")
         self.start_again()
@@ -115,9 +117,27 @@ class Growing:
                 or file.read(len(self._head)) != self._head
             )
 
+    @property
+    def can_start_again(self) -> bool:
+        """Whether the text can be read a second time: what is piped in cannot, unless it was kept."""
+        return self._file is None or self._file.seekable()
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of the file; nothing that was read is forgotten."""
+        if self._file is None:
+            with open_regular(self.path) as file:
+                return file.read(size)
+        here = self._file.tell()
+        self._file.seek(0)
+        head = self._file.read(size)
+        self._file.seek(here)
+        return head
+
     def blocks(self) -> Iterator[bytes]:
         """What is new, in pieces that end with a line; `rest` keeps what does not."""
         if self._file is not None:
+            if not self.offset:
+                self._file.seek(0)
             yield from self._blocks(self._file)
             return
         with open_regular(self.path) as file:
@@ -150,12 +170,15 @@ class Growing:
             if self._decoder is not None:
                 block = self._decoder.decode(block).encode("utf-8", "replace")
             end = block.rfind(b"\n") + 1
+            if self.ends_at_return:
+                end = max(end, block.rfind(b"\r") + 1)
             if not end:
                 self._wait(block)
                 continue
             whole, rest = block[:end], block[end:]
             if self._skipping:
-                whole = whole[whole.index(b"\n") + 1 :]
+                ends = [at for sign in (b"\n", b"\r") if (at := whole.find(sign)) >= 0]
+                whole = whole[(min(ends) if self.ends_at_return else whole.index(b"\n")) + 1 :]
                 self._skipping = False
             elif self.rest:
                 whole = self.rest + whole

@@ -2,42 +2,233 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import IO
 
-from rlhealth.sources.rows.printed import Printed
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.printed_line import bare, pairs
+from rlhealth.sources.rows.row_choice import RowChoice, Worth, accepts
+from rlhealth.sources.rows.row_names import tells
 from rlhealth.sources.rows.textlog import TextLog
+
+MOST_HELD = 20_000  # rows that are held until the form of the log is known
+#: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
+SIGNS = (
+    b"step:",
+    b"loss", b"reward", b"return", b"score", b"kl", b"entropy", b"grad", b"ep_rew", b"eprew", b"epret",
+    b"advantage", b"clipfrac", b"accuracy", b"rew_mean", b"runtime", b"fps", b"eval_", b"train_",
+)  # fmt: skip
+COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round")
+AROUND = 64  # lines before and after such a line that are read
+GAP = 4  # empty lines and rules that may stand inside a block
+LONGEST_HEADING = 400  # bytes of a line that is the heading of a row, or part of a table
+_BEGIN_NUMBERS = frozenset(bytes([byte]) for byte in b"0123456789+-.nNiI")
+NEAREST = 3  # lines shown of a file that holds no row
+SHOWN = 100  # characters of such a line
+LOOKED_AT = 1 << 20  # bytes of the file in which they are looked for
+MOST_LOOKED_AT = 1000  # lines among which they are chosen
+FORMS = (
+    "dicts {'loss': 0.1, …}, boxed tables, tables with a line of names, lines `step: 1 - loss: 0.1`, `loss=0.1, reward=2`, "
+    "blocks of `name: number` lines, progress bars"
+)
 
 
 class ConsoleLog(TextLog):
-    """Rows among the lines of a console: dicts, boxed tables, verl's lines, notebook tables; every other line is passed over in silence."""
+    """Rows among the lines of a console, whatever their form; every other line is passed over in silence."""
 
     kind = "console"
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         super().__init__(path, file)
+        self.text.ends_at_return = True
+        self._best: Worth | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         self._printed = Printed()
+        self._choice = RowChoice()
+        self._held: list[tuple[Worth, PrintedRow]] = []
+        self._passed: deque[tuple[int, bytes]] = deque(maxlen=AROUND)
+        self._before: PrintedRow | None = None
+        self._reach = 0
+        self._cut = 0
 
     def start_again(self) -> None:
-        """The file was rewritten."""
+        """The file was rewritten, or a better form of rows came up."""
         super().start_again()
-        self._printed = Printed()
+        self._begin()
 
     def read(self) -> bool:
         """Takes the rows that the new lines hold; the last line counts if its dict is closed."""
         before = self.text.offset
-        for _, line in self.text.lines():
-            self.rows.take(self._printed.rows(line.decode("utf-8", "replace").rstrip("\n")))
-        if self.text.rest.rstrip().endswith(b"}"):
-            self.rows.take(self._printed.rows(self.text.take_rest().decode("utf-8", "replace")))
+        self._read()
+        best = self._choice.best()
+        if self._best is not None and best is not None and best != self._best and self.text.can_start_again:
+            self._best = best
+            self.start_again()
+            self._read()
+        self._best = best
+        self._release()
         if self.text.offset == before or not self.rows.chosen:
-            self.rows.take(self._printed.end())
+            self._take(self._printed.end())
+            self._best = self._choice.best()
+            self._release()
         return self.text.offset > before
+
+    def _read(self) -> None:
+        for block in self.text.blocks():
+            self._read_block(block)
+        if self.text.rest.rstrip().endswith(b"}") or (self.text.rest and self._is_whole(self.text.rest)):
+            self._read_block(self.text.take_rest())
+
+    def _is_whole(self, rest: bytes) -> bool:
+        """Whether a line that nothing ends is whole all the same: it has the names of the row before, the last number its decimals."""
+        found = [row for row in Printed().rows(rest.decode("utf-8", "replace")) if row.form in ("line", "bar")]
+        before = self._before
+        if len(found) != 1 or not before or found[0].keys() != before.keys():
+            return False
+        name = next(reversed(found[0]))
+        return "." in str(before[name]) and _decimals(found[0][name]) == _decimals(before[name])
+
+    def is_torn(self) -> bool:
+        """Whether the last line may be a row whose end is missing; a progress bar never ends its line."""
+        rest = self.text.rest.strip().lower()
+        return bool(rest) and bool(signed_lines(rest, [rest])) and b"it/s" not in rest and b"s/it" not in rest
+
+    def _read_block(self, block: bytes) -> None:
+        lines = block.splitlines()
+        signs = signed_lines(block, lines)
+        first, is_open = self.text.line, self._printed.is_open
+        for index, line in enumerate(lines):
+            signed = index in signs
+            if signed or is_open or (len(line) < LONGEST_HEADING and _may_belong(line)):
+                self.text.line = first + index + 1
+                if not signed and not is_open and self._reach < index + first:
+                    self._passed.append((first + index, line))
+                    continue
+                if signed:
+                    self._reach = index + first + AROUND
+                    self._catch_up(first + index)
+                self._line(line)
+                is_open = self._printed.is_open
+        self.text.line = first + len(lines)
+
+    def _catch_up(self, here: int) -> None:
+        """Reads the lines before a sign that may belong to it."""
+        last = here
+        for at, line in self._passed:
+            if at >= here - AROUND:
+                if at > last + GAP:
+                    self._take(self._printed.end())
+                self._line(line)
+                last = at
+        self._passed.clear()
+        if here > last + GAP:
+            self._take(self._printed.end())
+
+    def _line(self, line: bytes) -> None:
+        self._take(self._printed.rows(line.decode("utf-8", "replace")))
+
+    def _take(self, rows: Iterator[PrintedRow]) -> None:
+        for row in rows:
+            one = self._choice.judge(row)
+            if one is None:
+                continue
+            self._before = row
+            self._cut += row.is_cut
+            if self._best is None:
+                self._held.append((one, row))
+                if len(self._held) >= MOST_HELD:
+                    self._best = self._choice.best()
+                    self._release()
+            elif accepts(self._best, one, row):
+                self.rows.take([row])
+
+    def _release(self) -> None:
+        """Gives the rows that were held to the run, now that its form is known."""
+        held, self._held = self._held, []
+        if self._best is not None:
+            best = self._best
+            self.rows.take(row for one, row in held if accepts(best, one, row))
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
-        cut = self._printed.cut
+        cut = "1 printed row is cut; what is whole in it was read"
+        if self._cut > 1:
+            cut = f"{self._cut:,} printed rows are cut; what is whole in them was read"
+        return [*super().problems(), *([f"{self.path.name}: {cut}"] if self._cut else [])]
+
+    def remarks(self) -> list[str]:
+        """What was left out on purpose, as sentences."""
+        left = self._choice
         return [
-            *super().problems(),
-            *([f"{self.path.name}: {cut} printed rows are cut and were passed over"] if cut else []),
+            *super().remarks(),
+            *([f"{left.rollouts:,} rows of single rollouts are no steps and were left out"] if left.rollouts else []),
+            *(
+                [f"{left.ranks:,} rows of other processes were left out; the first that printed was read"]
+                if left.ranks
+                else []
+            ),
+            *([f"{left.twice:,} rows were printed twice and read once"] if left.twice else []),
         ]
+
+    def nothing(self) -> RlhealthError:
+        """What is said where the file holds no metrics: which forms were looked for, and what came nearest to one."""
+        error = super().nothing()
+        if not self.text.offset:
+            return error
+        near = nearest(self.text.head(LOOKED_AT).decode("utf-8", "replace"))
+        shown = "".join(f"; line {number}: {text}" for number, text in near)
+        return RlhealthError(
+            f"{error}" + (f"; nearest to a row{shown}" if near else ""),
+            hint=f"looked for {FORMS}, each with a name that logs have (loss, reward, kl, entropy, grad_norm, …)",
+            location=error.location,
+        )
+
+
+def nearest(text: str) -> list[tuple[int, str]]:
+    """The first lines that come nearest to a row, with their numbers: those with a name of a log first, then those with any name and number."""
+    found: list[tuple[bool, int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if (":" in line or "=" in line or "|" in line) and len(found) < MOST_LOOKED_AT:
+            held = pairs(bare(line[:1000])[1])
+            if held:
+                found.append((not any(tells(name) for name in held), number, line.strip()[:SHOWN]))
+    return [(number, line) for _, number, line in sorted(sorted(found)[:NEAREST], key=lambda one: one[1])]
+
+
+def _decimals(value: object) -> int:
+    return len(str(value).partition(".")[2])
+
+
+def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
+    """The indices of those lines of a block that may be a row or the heading of one."""
+    lower = block.lower()
+    places = [at for sign in SIGNS for at in _places(lower, sign)]
+    counters = [at for sign in COUNTERS for at in _places(lower, sign)]
+    if not places and not counters:
+        return set()
+    # splitlines ends a line at \r, \n and \r\n alike: its lines begin where the text before them ends
+    starts = list(accumulate((len(line) for line in block.splitlines(keepends=True)), initial=0))
+    signed = {bisect_right(starts, at) - 1 for at in places}
+    return signed | {index for at in counters if len(lines[index := bisect_right(starts, at) - 1]) < LONGEST_HEADING}
+
+
+def _places(text: bytes, sign: bytes) -> Iterator[int]:
+    at = text.find(sign)
+    while at >= 0:
+        yield at
+        at = text.find(sign, at + len(sign))
+
+
+def _may_belong(line: bytes) -> bool:
+    """Whether a line without a sign may be part of a table or of a block of `name: number` lines."""
+    if b"|" in line or b"\xe2" in line:
+        return True
+    at = max(line.rfind(b":"), line.rfind(b"="))
+    return at > len(line) - 40 and line[at + 1 :].lstrip()[:1] in _BEGIN_NUMBERS

@@ -1,249 +1,184 @@
-"""Rows that a program printed: Python dicts, boxed tables, `step:1 - actor/kl:0.1`, tables of a notebook, `name/metric: 1.0` lines."""
+"""Rows that a program printed: dicts, drawn tables, `step:1 - actor/kl:0.1`, `Loss: 0.1 | Reward: 2`, blocks of `name: 1.0` lines."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
-from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.printed_blocks import Blocks
+from rlhealth.sources.rows.printed_boxes import Boxes
+from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
+from rlhealth.sources.rows.printed_line import Step, bare, heading, pairs, steps_in
+from rlhealth.sources.rows.row_names import has_step, is_telling, names_sample
 
-LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
-MOST_LINES = 400  # of one printed dict
-#: The last part of a name by which a printed dict is known as a log row: settings are printed too.
-TELLING = frozenset(
-    {
-        "loss",
-        "reward",
-        "rewards",
-        "kl",
-        "entropy",
-        "grad_norm",
-        "epoch",
-        "runtime",
-        "train_runtime",
-        "score",
-        "scores",
-        "return",
-        "returns",
-        "approxkl",
-    }
-    | {
-        "approx_kl",
-        "clipfrac",
-        "clip_fraction",
-        "reward_std",
-        "reward_mean",
-        "mean_reward",
-        "ep_rew_mean",
-        "ep_rewmean",
-        "accuracy",
-        "ppo_kl",
-        "kl_mean",
-    }
-    | {"episode_reward", "pg_loss"}
-)
-_OPENING = re.compile(r"\{\s*(?=['\"])")
-_BRACES = re.compile(r"[{}]")
-_PAIR = re.compile(
-    r"(?P<q>['\"])(?P<key>[^'\"\n]{1,4096})(?P=q)\s*:\s*"
-    r"(?:['\"](?P<quoted>[^'\"\n]{0,200})['\"]|(?P<value>[A-Za-z_][\w.]{0,60}\([^()\n]{0,200}\)|[^\s,{}\[\]()'\"]{1,60}))\s*(?=[,}]|$)"
-)
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_BAR = re.compile(r"[|│┃]")
-_RULE = re.compile(r"^\s*[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴]{5,}\s*$")
-_UNDERLINE = re.compile(r"[\s|:-]*+$")
+__all__ = ["Printed", "PrintedRow", "dict_in"]
+MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
+LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
-_NAMED = re.compile(r"^\s*+(?P<key>[A-Za-z_][\w.@-]*+(?:/[\w.@ -]++)++)\s*+[:=]\s*+(?P<value>\S{1,60})\s*+$")
-_EQUAL = re.compile(r"(?:^|[\s,|])(?P<key>[A-Za-z_][\w./@-]{0,200})\s*=\s*(?P<value>[^\s,|=]{1,60})(?=[\s,|]|$)")
+_NEGATIVE_KL = re.compile(
+    r"KL divergence is starting to become negative: (-[\d.]{1,20}\d)"
+)  # TRL's first PPO trainer warns so
+_PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
+_NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP")
 
 
-def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
-    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With `cut`, its end may be missing."""
-    opening = _OPENING.search(text)
-    if opening is None:
-        return None
-    end = _closing(text, opening.start())
-    if end is None and not cut:
-        return None
-    body = text[opening.start() : end]
-    if body[1:].lstrip()[:1] == '"' and end is not None:
-        try:
-            row = json.loads(body)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
-            return row
-    found: dict[str, Any] = {}
-    for pair in _PAIR.finditer(body):
-        value = pair["value"] if pair["value"] is not None else pair["quoted"]
-        spelt = None if value == "None" else number(value)
-        if spelt is not None or value == "None" or pair["key"] in AXES:
-            found[pair["key"]] = spelt if spelt is not None or value == "None" else value
-    return found or None
+class PrintedRow(dict[str, Any]):
+    """A row, and how it was printed.
 
+    Attributes:
+        form: "dict", "box", "line" (several pairs), "block" (a pair a line) or "bar" (beside a progress bar).
+        rank: of the process that printed it; "" where the line does not say.
+        is_cut: whether its end is missing.
+        names_sample: whether it names the sample that it is of, as rows of single rollouts do.
+    """
 
-def is_telling(row: dict[str, Any]) -> bool:
-    """Whether a printed dict is a row of a log: it has a number under a name that logs have."""
-    numbers = [key for key, value in row.items() if number(value) is not None or isinstance(value, dict)]
-    return (
-        any(
-            _last_part(key) in TELLING
-            or key.startswith(("rewards/", "eval_", "train_"))
-            or _last_part(key).endswith("loss")
-            for key in numbers
-        )
-        or "data" in row
-    )
-
-
-def _last_part(key: str) -> str:
-    return key.rsplit("/", 1)[-1].strip().lower()
-
-
-def _closing(text: str, start: int) -> int | None:
-    """Where the brace that opens at `start` is closed, one past it; None where it is not."""
-    depth = 0
-    for brace in _BRACES.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if not depth:
-            return brace.end()
-    return None
+    form = "dict"
+    rank = ""
+    is_cut = False
+    names_sample = False
 
 
 class Printed:
-    """Finds rows in printed lines. Feed it lines in order; it keeps what is begun and not yet ended."""
+    """Finds rows in printed lines. Feed it lines in order; it keeps what is begun and not yet ended.
+
+    A line that names a step and nothing else (`Learning iteration 3/1500`) counts for the rows below it that name none.
+    """
 
     def __init__(self) -> None:
         self.cut = 0
-        self._dict: list[str] = []
-        self._box: dict[str, Any] = {}
-        self._heading = ""
-        self._columns: list[str] = []
-        self._line = ""
-        self._named: dict[str, Any] = {}
+        self._dicts = Dicts()
+        self._boxes = Boxes()
+        self._blocks = Blocks()
+        self._step: Step | None = None
+        self._said: set[str] = set()
+        self._repeats = 0
+        self._rank = ""
 
-    def rows(self, line: str) -> Iterator[dict[str, Any]]:
+    @property
+    def is_open(self) -> bool:
+        """Whether something is begun that the next lines may go on with."""
+        return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open
+
+    def rows(self, line: str) -> Iterator[PrintedRow]:
         """The rows that end with this line."""
         if len(line) > LONGEST_LINE:
             return
-        if "\x1b" in line:
-            line = _ANSI.sub("", line)
-        for part in line.split("\r") if "\r" in line else (line,):
-            yield from self._rows(part)
-
-    def end(self) -> Iterator[dict[str, Any]]:
-        """The rows that the end of the text ends."""
-        if self._box:
-            yield from self._end_box()
-        if self._named:
-            yield self._named
-            self._named = {}
-
-    def _rows(self, line: str) -> Iterator[dict[str, Any]]:
-        if self._dict or "{" in line:
-            taken = yield from self._dicts(line)
-            if taken:
-                return
-        named = _NAMED.match(line)
-        if named and number(named["value"]) is not None:
-            if named["key"] in self._named:
-                yield self._named
-                self._named = {}
-            self._named[named["key"]] = named["value"]
-            return
-        if self._named:
-            yield self._named
-            self._named = {}
-        verl = _VERL.search(line)
-        if verl:
-            yield _pairs(line[verl.start() :])
-        elif _box(line) or _RULE.match(line) or self._box:
-            yield from self._boxes(line)
-        elif "|" in line or "\t" in line or self._columns:
-            yield from self._table(line)
-        elif line.count("=") > 2:
-            row = {pair["key"]: pair["value"] for pair in _EQUAL.finditer(line) if number(pair["value"]) is not None}
-            if len(row) > 2 and is_telling(row):
-                yield row
-        self._line = line
-
-    def _dicts(self, line: str) -> Generator[dict[str, Any], None, bool]:
-        """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
-        if self._dict and not _goes_on(self._dict, line):
-            begun = dict_in("\n".join(self._dict), cut=True)
-            self.cut += begun is not None and is_telling(begun)
-            self._dict = []
-        text = "\n".join([*self._dict, line])
-        opening = _OPENING.search(text)
-        if opening is None:
-            self._dict = []
-            return False
-        end = _closing(text, opening.start())
-        if end is None:
-            self._dict = [*self._dict, line] if len(self._dict) < MOST_LINES and len(text) <= LONGEST_LINE else []
-            return True
-        self._dict = []
-        while opening is not None and end is not None:
-            row = dict_in(text[opening.start() : end])
-            if row is not None and is_telling(row):
-                yield row
-            opening = _OPENING.search(text, end)
-            end = _closing(text, opening.start()) if opening else None
-        return True
-
-    def _boxes(self, line: str) -> Iterator[dict[str, Any]]:
-        pair = _box(line)
-        if pair is None:
-            yield from self._end_box()
-            return
-        indent, key, value = pair
-        if not value and key.endswith("/"):
-            self._heading = key
-        elif number(value) is not None:
-            self._box[f"{self._heading}{key}" if indent > 1 else key] = value
-
-    def _end_box(self) -> Iterator[dict[str, Any]]:
-        if len(self._box) > 1:
-            yield self._box
-        self._box, self._heading = {}, ""
-
-    def _table(self, line: str) -> Iterator[dict[str, Any]]:
-        between = "|" if "|" in line else "\t"
-        cells = [cell.strip() for cell in line.strip().strip("|").split(between)]
-        if "--" in line and _UNDERLINE.match(line):
-            self._columns = [cell.strip() for cell in self._line.strip().strip("|").split("|")]
-        elif between == "\t" and cells[0] in AXES and len(cells) > 1:
-            self._columns = cells
-        elif self._columns and len(cells) == len(self._columns) and number(cells[0]) is not None:
-            yield {key: value for key, value in zip(self._columns, cells, strict=True) if number(value) is not None}
+        if len(line) >= WANDB_CUT or "\r" not in line:
+            yield from self._rows(line.rstrip("\n"))
         else:
-            self._columns = []
+            for part in line.rstrip("\n").split("\r"):
+                yield from self._rows(part)
+
+    def end(self) -> Iterator[PrintedRow]:
+        """The rows that the end of the text ends."""
+        yield from self._made(self._boxes.end(), "box")
+        yield from self._made(self._blocks.end(), "block")
+
+    def _rows(self, line: str) -> Iterator[PrintedRow]:
+        rank, text = bare(line)
+        if rank != self._rank:
+            yield from self.end()
+            self._rank = rank
+        if self._dicts.is_open or "{" in text:
+            taken = yield from self._from_dicts(text)
+            if taken:
+                yield from self.end()
+                return
+        if len(text) > LONGEST_PAIRS:
+            return
+        step = heading(text) if _NAMED_STEP.search(text) else None
+        if step is not None:
+            yield from self.end()
+            self._step, self._said, self._repeats = step, set(), 0
+            return
+        verl = _VERL.search(text)
+        if verl:
+            yield from self.end()
+            yield from self._made([_verl(text[verl.start() :])], "line", is_cut=len(text) >= WANDB_CUT, tells=True)
+            return
+        warned = _NEGATIVE_KL.search(text) if text.startswith("UserWarning") or "KL divergence is" in text else None
+        if warned:
+            yield from self._made([{"objective/kl": warned[1]}], "line")
+            return
+        progress = _PROGRESS.search(text) if "<" in text else None
+        if progress is not None:
+            yield from self._from_line(text, "bar")
+            return
+        was_open = self._boxes.is_open
+        yield from self._made(self._boxes.rows(text), "box", tells=self._boxes.is_told)
+        if was_open or self._boxes.is_open:
+            return
+        several = pairs(text) if ":" in text or "=" in text or "|" in text else {}
+        if len(several) > 1 or (several and _NAMED_STEP.search(text) and steps_in(text)):
+            yield from self._made(self._blocks.end(), "block")
+            yield from self._from_line(text, "line", several)
+        else:
+            yield from self._made(self._blocks.rows(text), "block")
+            if several and not self._blocks.is_open:
+                yield from self._from_line(text, "line", several)
+
+    def _from_dicts(self, text: str) -> Generator[PrintedRow, None, bool]:
+        """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
+        found = False
+        for row, is_cut in self._dicts.rows(text):
+            found = found or not is_cut
+            if not is_telling(row):
+                continue
+            self.cut += is_cut
+            step = None if has_step(row) else steps_in(self._dicts.before)
+            for made in self._made([row], "dict", step, is_cut):
+                made.names_sample = names_sample(self._dicts.text)
+                yield made
+        return found or self._dicts.is_open or len(text) >= WANDB_CUT
+
+    def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
+        row = pairs(text) if several is None else several
+        step = steps_in(text) if _NAMED_STEP.search(text) else None
+        if len(row) + (step is not None) > 1:
+            for made in self._made([row], form, step, len(text) >= WANDB_CUT):
+                made.names_sample = names_sample(text)
+                yield made
+
+    def _made(
+        self,
+        rows: Iterable[dict[str, Any]],
+        form: str,
+        step: Step | None = None,
+        is_cut: bool = False,
+        tells: bool = False,
+    ) -> Iterator[PrintedRow]:
+        for row in rows:
+            if not tells and not is_telling(row):
+                continue
+            made = PrintedRow(row)
+            made.form, made.rank, made.is_cut = form, self._rank, is_cut
+            self._name_step(made, step)
+            yield made
+
+    def _name_step(self, row: PrintedRow, step: Step | None) -> None:
+        """Gives a row that names no step the step of its line, or of the heading above it."""
+        if has_step(row) and not (step and all(name in ("epoch", "Epoch") for name in row if has_step({name: 0}))):
+            return
+        if step is None and self._step is not None:
+            self._repeats += bool(self._said & row.keys())
+            if self._repeats > MOST_REPEATS:
+                self._step = None  # the heading was not that of every row
+            else:
+                self._said |= row.keys()
+                step = self._step
+        if step is not None:
+            row.setdefault(step.name, step.count)
+            if step.total is not None and step.name != "epoch":
+                row.setdefault("total_steps", step.total)
 
 
-def _goes_on(begun: list[str], line: str) -> bool:
-    """Whether a line may belong to a dict that is printed on several lines."""
-    if _OPENING.search(line) is None:
-        return any(sign in line for sign in "'\"}")
-    text = "\n".join([*begun, line])
-    opening = _OPENING.search(text)
-    return opening is not None and _closing(text, opening.start()) is not None
-
-
-def _box(line: str) -> tuple[int, str, str] | None:
-    """The indent, the key and the value of a line of a boxed table, `|    kl | 0.1 |`; None where it is none."""
-    cells = _BAR.split(line.strip(), 4)
-    if len(cells) != 4 or cells[0] or cells[3]:
-        return None
-    key = cells[1].lstrip()
-    return len(cells[1]) - len(key), key.rstrip(), cells[2].strip()
-
-
-def _pairs(text: str) -> dict[str, Any]:
-    """`step:1 - actor/kl:0.1 - …` as a row."""
+def _verl(text: str) -> dict[str, Any]:
+    """`step:1 - actor/kl_loss:0.1 - …` as a row; a last pair that is cut at wandb's limit is left out."""
+    parts = text.split(" - ")
     found: dict[str, Any] = {}
-    for part in text.split(" - "):
+    for part in parts[:-1] if len(text) >= WANDB_CUT else parts:
         key, colon, value = part.strip().rpartition(":")
         if colon and number(value) is not None:
             found[key] = value

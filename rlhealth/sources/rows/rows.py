@@ -30,14 +30,16 @@ FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
 #: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
+#: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
+COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 _NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
 
 
 class Rows:
     """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new one.
 
-    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it. Where there is no
-    such column, the rows are numbered: a row that says again what the one before said is the next step, one that adds to it (an evaluation)
+    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it, and is left out
+    where it says again what that one said. Where there is no such column, the rows are numbered: a row that says again what the one before said is the next step, one that adds to it (an evaluation)
     is not. Steps that fall back to where the run began are a new run; steps that fall back less, and say again what was said, are a resume,
     and what was logged from there on is dropped.
 
@@ -51,6 +53,7 @@ class Rows:
         self.axis = steps
         self.chosen = steps is not None
         self.repeated = 0
+        self.stepless = 0
         self._waiting: list[Mapping[str, Any]] = []
         self._begin()
 
@@ -64,7 +67,7 @@ class Rows:
         self._first: int | None = None
         self._row = 0
         self._said: Set[str] = set()
-        self._epoch = -math.inf
+        self._counted: dict[str, float] = {}
         self._points = Points(self.run)
         self._unflushed = 0
 
@@ -126,9 +129,9 @@ class Rows:
         if self._waiting or self._said:
             return None
         if epochs is not None and count:
-            if not _rises(epochs) or float(epochs[0]) < self._epoch:
+            if not _rises(epochs) or float(epochs[0]) < self._counted.get("epoch", -math.inf):
                 return None
-            self._epoch = float(epochs[-1])
+            self._counted["epoch"] = float(epochs[-1])
         self._row += count
         return np.arange(self._row - count + 1, self._row + 1)
 
@@ -186,6 +189,9 @@ class Rows:
         step = whole(row.get(self.axis))
         last = self._step
         if step is None:
+            if self._said & self._tags(row):
+                self.stepless += 1
+                return None
             step = last or 0
         if last is None or step > last:
             self._said = row.keys()
@@ -203,16 +209,22 @@ class Rows:
         if not tags:
             return None
         again = bool(self._said & tags)
-        epoch = number(row.get("epoch", row.get("train/epoch")))
-        if epoch is not None:
-            if epoch < self._epoch and again:
-                self._next_run()
-            self._epoch = max(epoch, self._epoch)
+        if again and any(self._fell(name, row) for name in COUNTERS):
+            self._next_run()
+        for name in COUNTERS:
+            count = number(row.get(name))
+            if count is not None:
+                self._counted[name] = max(count, self._counted.get(name, -math.inf))
         if again or not self._row:
             self._row += 1
             self._said = set()
         self._said = self._said | tags
         return self._row
+
+    def _fell(self, name: str, row: Mapping[str, Any]) -> bool:
+        """Whether a count that only rises within a run is lower than before."""
+        count = number(row.get(name))
+        return count is not None and count < self._counted.get(name, -math.inf)
 
     def _tags(self, row: Mapping[str, Any]) -> set[str]:
         """The metrics of a row that would be repeated if the row were."""

@@ -161,7 +161,8 @@ def _holds_rows(kind: str, head: bytes) -> bool:
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
         return len(names) > 1 and bool(names & _STEPS) and not header.lower().startswith("name")
     printed = Printed()
-    return any(len(row) > 1 for line in [*lines, ""] for row in printed.rows(line))
+    found = (row for line in lines for row in printed.rows(line))
+    return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
 
 
 _STEPS = {*AXES, "epoch", "Wall time", "value"}

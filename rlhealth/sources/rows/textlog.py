@@ -151,6 +151,18 @@ class TextLog:
             found.append(f"{self.path.name}: {what} passed over, longer than {self.longest >> 20} MiB")
         return found
 
+    def is_torn(self) -> bool:
+        """Whether the last line may be a row whose end is missing."""
+        return bool(self.text.rest.strip())
+
+    def remarks(self) -> list[str]:
+        """What a reader has to know of how the rows were taken, as sentences."""
+        repeated, stepless = self.rows.repeated, self.rows.stepless
+        return [
+            *([f"{repeated:,} rows say a step again; of each the last was kept"] if repeated else []),
+            *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
+        ]
+
     def _tell(self) -> None:
         last = self.runs[-1]
         for run in self.runs:
@@ -158,10 +170,9 @@ class TextLog:
             run.notes[:] = [note for note in run.notes if note not in self._told]
         told = self.problems()
         last.problems += told
-        torn = bool(self.text.rest.strip())
+        torn = self.is_torn()
         notes = [f"{self.path.name}: the last line is not whole; it is waited for"] if torn else []
-        if self.rows.repeated:
-            notes.append(f"{self.rows.repeated:,} rows say a step again; of each the last was kept")
+        notes += self.remarks()
         last.notes += notes
         last.clean = False if torn else None
         self._told = told + notes

@@ -128,10 +128,13 @@ def test_a_dict_that_is_printed_over_several_lines_is_one_row(tmp_path: Path) ->
     assert values(run, "kl") == [(1, 0.1), (2, 0.2)]
 
 
-def test_a_dict_that_is_cut_by_the_next_is_counted_and_one_at_the_end_is_waited_for(tmp_path: Path) -> None:
-    run = log(tmp_path, "{'loss': 0.5, 'kl': 0.1, 'rew\n{'loss': 0.4, 'kl': 0.2}\n{'loss': 0.3, 'k")
-    assert values(run, "kl") == [(1, 0.2)]
-    assert run.problems == ["train.log: 1 printed rows are cut and were passed over"]
+def test_of_a_dict_that_is_cut_what_is_whole_is_read_and_one_at_the_end_is_waited_for(tmp_path: Path) -> None:
+    run = log(
+        tmp_path, "{'loss': 0.5, 'kl': 0.1, 'reward': 12\n{'loss': 0.4, 'kl': 0.2, 'reward': 125}\n{'loss': 0.3, 'k"
+    )
+    assert values(run, "kl") == [(1, 0.1), (2, 0.2)]
+    assert values(run, "reward") == [(2, 125.0)]
+    assert run.problems == ["train.log: 1 printed row is cut; what is whole in it was read"]
     assert run.clean is False
 
 

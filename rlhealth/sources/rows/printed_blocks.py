@@ -1,0 +1,74 @@
+"""Blocks of lines with one name and one number each: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's pretty_print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.printed_line import name_before
+
+MOST_NAMES = 1000
+DEEPEST = 8  # titles within titles
+_PAIR = re.compile(
+    r"(?P<before>\s*+[^\w\s\"'{}\[\]|(]{0,3}\s*+)(?P<name>[A-Za-z_][^:=\n\"'{}]{0,120}?)\s{0,20}[:=]\s{0,80}"
+    r"(?P<value>[^\s\"'{}]{1,60}|[A-Za-z_][\w.]{0,40}\([^()\n]{1,120}\))(?:\s?(?:%|s|ms|it/s|steps/s|[kMGT]i?B))?(?:\s*\([^()\n]{0,40}\))?\s*+"
+)
+_TITLE = re.compile(r"(?P<indent>\s*+)[^\w\s\"'{}\[\]|(]{0,3}[^\w\s]{0,3}\s*+(?P<name>[\w][\w ./-]{0,60}):\s*+")
+_NOTHING = re.compile(r"[\W_]*+")
+
+
+class Blocks:
+    """Finds blocks of `name: number` lines, which are fed in order; a block ends where another line comes or a name comes again."""
+
+    def __init__(self) -> None:
+        self._block: dict[str, Any] = {}
+        self._titles: list[tuple[int, str]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a block is begun."""
+        return bool(self._block)
+
+    def rows(self, line: str) -> Iterator[dict[str, Any]]:
+        """The rows that end with this line."""
+        pair = _PAIR.fullmatch(line) if ":" in line or "=" in line else None
+        if pair is not None:
+            value = _value(pair["value"])
+            name = name_before(pair["name"], 0, len(pair["name"])) if value is not None else ""
+            if name and value is not None:
+                name = self._titled(len(pair["before"]), name)
+                if name in self._block or len(self._block) >= MOST_NAMES:
+                    yield from self.end()
+                self._block[name] = value
+                return
+        title = _TITLE.fullmatch(line)
+        if title is not None and " " not in title["name"]:
+            self._title(len(title["indent"]), title["name"])
+        elif not _NOTHING.fullmatch(line):
+            yield from self.end()
+            self._titles = []
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """The row that the end of a block ends."""
+        if self._block:
+            yield self._block
+        self._block = {}
+
+    def _title(self, indent: int, name: str) -> None:
+        self._titles = [one for one in self._titles if one[0] < indent]
+        if len(self._titles) < DEEPEST:
+            self._titles.append((indent, name))
+
+    def _titled(self, indent: int, name: str) -> str:
+        self._titles = [one for one in self._titles if one[0] < indent]
+        return "/".join([*(title for _, title in self._titles), name]) if " " not in name else name
+
+
+def _value(text: str) -> str | None:
+    """The number in a value, without the unit that is glued to it."""
+    if number(text) is not None:
+        return text
+    bare = text.rstrip("smhMGkKB")
+    return bare if bare and number(bare) is not None else None

@@ -1,0 +1,112 @@
+"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, tables of a notebook with a line of headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.rows.row_names import tells
+
+_BAR = re.compile(r"[|│┃║]")
+_RULE = re.compile(r"\s*+[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴┏┓┗┛┡┩┠┨┣┫┳┻╇╒╕╘╛╞╡╪╤╧╔╗╚╝╠╣╬═*]{5,}+\s*+")
+_INNER = tuple("├┡┣╞╠┝+")  # rules that begin so stand inside a table as well
+_UNDERLINE = re.compile(r"[\s|:+-]*+")
+MOST_CELLS = 200
+
+
+class Boxes:
+    """Finds rows in drawn tables, whose lines are fed in order."""
+
+    def __init__(self) -> None:
+        self._box: dict[str, Any] = {}
+        self._heading = ""
+        self._columns: list[str] = []
+        self._last: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a table is begun."""
+        return bool(self._box or self._columns)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the headings of the table that is begun are those of a log."""
+        return any(tells(name) for name in self._columns)
+
+    def rows(self, line: str) -> Iterator[dict[str, Any]]:
+        """The rows that end with this line."""
+        if _RULE.fullmatch(line):
+            if not line.lstrip().startswith(_INNER):
+                yield from self.end()
+                self._columns = []
+            elif self._last and not self._box:
+                self._columns = self._columns or self._last
+            return
+        drawn = _BAR.search(line) is not None
+        if not drawn and "\t" not in line:
+            yield from self.end()
+            self._columns, self._last = [], []
+            return
+        if "--" in line and _UNDERLINE.fullmatch(line):
+            self._columns = self._last
+            return
+        closed = drawn and _BAR.match(line.strip()) is not None
+        cells = self._cells(line, drawn)
+        if 1 < len(cells) <= MOST_CELLS:
+            yield from self._table_row(cells, closed, drawn)
+        else:
+            yield from self.end()
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """The row that the end of a table ends."""
+        if len(self._box) > 1:
+            yield self._box
+        self._box, self._heading, self._last = {}, "", []
+
+    def _cells(self, line: str, drawn: bool) -> list[str]:
+        if not drawn:
+            return line.strip("\n").split("\t")
+        text = line.strip()
+        cells = _BAR.split(text)
+        first, last = int(not cells[0].strip()), len(cells) - int(not cells[-1].strip())
+        return cells[first:last]
+
+    def _table_row(self, cells: list[str], closed: bool, drawn: bool) -> Iterator[dict[str, Any]]:
+        names = [cell.strip() for cell in cells]
+        if number(names[0]) is not None and not self._columns and len(names) == len(self._last) > 2 and drawn:
+            self._columns = self._last  # OpenAI's PPO1 draws no line below its headings
+        if self._columns and len(names) == len(self._columns) and number(names[0]) is not None:
+            row = {key: value for key, value in zip(self._columns, names, strict=True) if number(value) is not None}
+            if len(row) > 1:
+                yield row
+            return
+        if not drawn and names[0] in AXES:
+            self._columns = names
+        elif closed and len(names) % 2 == 0 and self._is_pairs(names):
+            for key, value in zip(cells[::2], names[1::2], strict=True):
+                yield from self._pair(key, value)
+        elif closed and len(names) == 3 and number(names[0]) is None and number(names[1]) is not None:
+            yield from self._pair(cells[0], names[1])  # a name, its value, and a remark
+        self._last = names if number(names[0]) is None else []
+
+    def _is_pairs(self, names: list[str]) -> bool:
+        if len(names) == 2:
+            return True
+        return number(names[0]) is None and all(
+            number(value) is not None or not key for key, value in zip(names[::2], names[1::2], strict=True)
+        )
+
+    def _pair(self, cell: str, value: str) -> Iterator[dict[str, Any]]:
+        key = cell.strip()
+        if not key:
+            return
+        indent = len(cell) - len(cell.lstrip())
+        if not value and key.endswith("/"):
+            self._heading = key
+        elif number(value) is not None:
+            name = f"{self._heading}{key}" if indent > 1 else key
+            if name in self._box:
+                yield from self.end()
+            self._box[name] = value

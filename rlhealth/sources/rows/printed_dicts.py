@@ -1,0 +1,125 @@
+"""Dicts that a program printed, Python's or JSON's, on one line or on many; nothing is evaluated."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rlhealth.sources.base.spelling import AXES, number
+
+LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
+MOST_LINES = 400  # of one printed dict
+WANDB_CUT = 4096  # characters after which wandb cuts a line of output.log
+_OPENING = re.compile(r"\{\s*(?=['\"])")
+_BRACES = re.compile(r"[{}]")
+_PAIR = re.compile(
+    r"(?P<q>['\"])(?P<key>[^'\"\n]{1,4096})(?P=q)\s*:\s*"
+    r"(?:['\"](?P<quoted>[^'\"\n]{0,200})['\"]|(?P<value>[A-Za-z_][\w.]{0,60}\([^()\n]{0,200}\)|[^\s,{}\[\]()'\"]{1,60}))\s*(?=[,}]|$)"
+)
+
+
+def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
+    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With `cut`, its end may be missing."""
+    opening = _OPENING.search(text)
+    if opening is None:
+        return None
+    end = _closing(text, opening.start())
+    if end is None and not cut:
+        return None
+    body = text[opening.start() : end]
+    if end is None:
+        body = body[: body.rfind(",") + 1]  # the last pair may be cut inside its number
+    if body[1:].lstrip()[:1] == '"' and end is not None:
+        try:
+            row = json.loads(body)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            return row
+    found: dict[str, Any] = {}
+    for pair in _PAIR.finditer(body):
+        value = pair["value"] if pair["value"] is not None else pair["quoted"]
+        spelt = None if value == "None" else number(value)
+        if spelt is not None or value == "None" or pair["key"] in AXES:
+            found[pair["key"]] = spelt if spelt is not None or value == "None" else value
+    return found or None
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the brace that opens at `start` is closed, one past it; None where it is not."""
+    depth = 0
+    for brace in _BRACES.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return brace.end()
+    return None
+
+
+class Dicts:
+    """Finds dicts in lines that are fed in order; keeps one that is begun and not yet closed.
+
+    Attributes:
+        is_open: whether a dict is begun and not closed.
+        before: what stood on the line before the dict that was found last.
+        text: the dict that was found last, as it was printed.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self.before = ""
+        self.text = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a dict is begun and not yet closed."""
+        return bool(self._lines)
+
+    def rows(self, line: str) -> Iterator[tuple[dict[str, Any], bool]]:
+        """The dicts that end with this line, and whether each is cut. `is_open` tells afterwards whether the line was taken by one."""
+        if self._lines and not self._goes_on(line):
+            yield from self._cut()
+        text = "\n".join([*self._lines, line]) if self._lines else line
+        opening = _OPENING.search(text)
+        if opening is None:
+            self._lines = []
+            return
+        if not self._lines:
+            self.before = text[max(0, opening.start() - 200) : opening.start()]
+        end = _closing(text, opening.start())
+        if end is None:
+            self._begin(line, text)
+            if len(line) >= WANDB_CUT:
+                yield from self._cut()
+            return
+        self._lines = []
+        while opening is not None and end is not None:
+            self.text = text[opening.start() : end]
+            row = dict_in(self.text)
+            if row is not None:
+                yield row, False
+            opening = _OPENING.search(text, end)
+            end = _closing(text, opening.start()) if opening else None
+
+    def end(self) -> Iterator[tuple[dict[str, Any], bool]]:
+        """The dict that the end of the text cuts."""
+        yield from self._cut()
+
+    def _begin(self, line: str, text: str) -> None:
+        self._lines = [*self._lines, line] if len(self._lines) < MOST_LINES and len(text) <= LONGEST_LINE else []
+
+    def _cut(self) -> Iterator[tuple[dict[str, Any], bool]]:
+        self.text = "\n".join(self._lines)
+        row = dict_in(self.text, cut=True) if self._lines else None
+        self._lines = []
+        if row is not None:
+            yield row, True
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether a line may belong to the dict that is begun."""
+        if _OPENING.search(line) is None:
+            return any(sign in line for sign in "'\"}")
+        text = "\n".join([*self._lines, line])
+        opening = _OPENING.search(text)
+        return opening is not None and _closing(text, opening.start()) is not None

@@ -1,0 +1,159 @@
+"""One printed line: the process and the logger that printed it, the step that it names, and its pairs of a name and a number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rlhealth.sources.base.spelling import AXES, number
+
+LONGEST_NAME = 100  # characters
+_ANSI = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]")
+#: Who printed the line, where several processes share a console: Ray, torchrun, PyTorch, srun --label, mpirun.
+_RANK = re.compile(
+    r"\[(?:default|rank|Rank |local_rank=)(?P<a>\d{1,5})\]:?\s?|\[\d{1,4},(?P<b>\d{1,5})\]<std(?:out|err)>:?|(?P<c>\d{1,4}): (?=\S)"
+)
+_RAY = re.compile(r"\((?:\w{1,80}\s)?pid=(?P<pid>\d{1,9})[^()\n]{0,80}\)\s?")
+_LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
+#: What a logger puts before its message, piece by piece: time stamps, levels, places in the code.
+_LOGGER = re.compile(
+    r"""(?:(?:
+        \(AReaL\)
+      | \[(?![^\]\n]{0,100}(?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update)\w{0,8}\W{0,3}\d))[^\]\n{]{1,100}\]
+      | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?)?
+      | \d{1,2}[-/]\d\d\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?
+      | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?
+      | [IWEF]\d{4}\s\d\d:\d\d:\d\d\.\d{1,9}\s+\d{1,20}\s[\w./-]{1,100}:\d{1,6}\]
+      | LEVEL\b | root\b | __main__\b
+      | [\w./<>-]{1,100}\.py:\d{1,6}\]? | [\w.]{1,80}:[\w<>.]{1,80}:\d{1,6}
+      | [\w.]{1,80}(?=\s-\s|\s+LEVEL\b)
+    )(?:[\s:|>]|-\s)*+)++""".replace("LEVEL", _LEVEL),
+    re.VERBOSE,
+)
+_WORD = r"(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?"
+_QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|total|ppo|grpo|rl|env(?:ironment)?|metrics)"
+#: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
+_COUNTED = re.compile(
+    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})(?:\s?(?:/|of)\s?(?P<total>\d{{1,15}}))?(?![\w.])\]?",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s)?", re.IGNORECASE)
+_LAST_WORDS = re.compile(
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
+    re.IGNORECASE,
+)
+_NUMBER = (
+    r"[-+]?(?:\d++(?:,\d{3}(?!\d))*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{1,5})?|[-+]?(?:nan|inf(?:inity)?)\b|None\b"
+    r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:' ]{1,120}\)"
+)
+_UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
+_AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s)"
+_VALUE = re.compile(rf"[:=]\s{{0,40}}(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE)
+_SPACED = re.compile(
+    rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
+    re.IGNORECASE,
+)
+_CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s{2,}|\s-\s|±|(?<=[:=])\s")
+_NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
+_ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
+_FIRST_LETTER = re.compile(r"[A-Za-z_]")
+_AXES = {axis.lower(): axis for axis in reversed(AXES)}
+MOST_WORDS = 6  # of a name
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that a line names without a colon: `Step 3/100`."""
+
+    name: str
+    count: int
+    total: int | None
+
+
+def bare(line: str) -> tuple[str, str]:
+    """The rank that printed a line ("" where it does not say), and the line without colours, rank and the prefix of a logger."""
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    rank = ""
+    start = 0
+    found = _RAY.match(line)
+    if found:
+        start = found.end()
+    found = _RANK.match(line, start)
+    if found:
+        rank, start = next(group for group in found.groups() if group), found.end()
+    logger = _LOGGER.match(line, start)
+    return rank, line[logger.end() if logger else start :]
+
+
+def heading(text: str) -> Step | None:
+    """The step of a line that names a step and nothing else, such as `Learning iteration 3/1500`."""
+    if len(text) > 200:
+        return None
+    found = None
+    place = _ENDS.match(text)
+    at = place.end() if place else 0
+    while (counted := _COUNTED.match(text, at)) is not None:
+        if found is None or counted["name"].lower() != "epoch":
+            found = counted
+        at = counted.end()
+        while at < len(text) and text[at] in " ,|-:":
+            at += 1
+    if found is None or not _LAST_WORDS.fullmatch(text, at):
+        return None
+    return _step(found)
+
+
+def steps_in(text: str) -> Step | None:
+    """The first step that a line names, an epoch only where it names nothing else."""
+    found = None
+    for counted in _COUNTED.finditer(text[:400]):
+        if counted["name"].lower() not in ("epoch", "epochs"):
+            return _step(counted)
+        found = found or counted
+    return _step(found) if found else None
+
+
+def _step(counted: re.Match[str]) -> Step:
+    name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
+    name = name if name in _AXES else name.rpartition("_")[2]
+    return Step(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
+
+
+def pairs(text: str) -> dict[str, Any]:
+    """The pairs of a name and a number on a line, `a: 1 | b=2, c (s): 3.1s`; a percentage is a share."""
+    found: dict[str, Any] = {}
+    end = 0
+    for pair in _VALUE.finditer(text):
+        name = name_before(text, max(end, pair.start() - LONGEST_NAME), pair.start())
+        end = pair.end()
+        if name:
+            value = pair["value"] + ("%" if pair["unit"].strip() == "%" else "")
+            if value == "None" or number(value) is not None:
+                found.setdefault(name, value)
+    if text.count("|") > 1 or text.count(",") > 1:
+        for part in re.split(r"[|,]", text[:4000]) if len(found) < 2 or "|" in text else ():
+            spaced = _SPACED.fullmatch(part.rpartition(": ")[2].strip()) if len(part) < 120 else None
+            if spaced and number(spaced["value"]) is not None:
+                share = "%" if part.rstrip().endswith("%") else ""
+                found.setdefault(spaced["name"].strip(), spaced["value"] + share)
+    return found
+
+
+def name_before(text: str, start: int, end: int) -> str:
+    """The name that stands in `text` before `end`, from the last separator on; "" where there is none."""
+    part = text[start:end]
+    last = None
+    for last in _CUT.finditer(part):  # noqa: B007
+        pass
+    part = part[last.end() :] if last else part
+    letter = _FIRST_LETTER.search(part)
+    if letter is None:
+        return ""
+    name = part[letter.start() :].rstrip()
+    odd = part[: letter.start()].strip("([{-*#>=~ :.→▶✓✨📊🚀")
+    if odd or not _NAME.fullmatch(name) or name.count(" ") >= MOST_WORDS:
+        name = part.rsplit(None, 1)[-1] if part.strip() else ""  # what stands before it is the value of another name
+        return name if _ONE_WORD.fullmatch(name) else ""
+    return name

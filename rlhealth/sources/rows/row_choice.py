@@ -1,0 +1,106 @@
+"""Which of the rows that a console holds are rows of the run: the best form that occurs, one process, no single rollouts, no row twice."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from enum import IntEnum
+
+from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.printed import PrintedRow
+from rlhealth.sources.rows.row_names import has_step, is_learning
+
+REMEMBERED = 16  # rows in which a row that comes twice is looked for
+DIGITS = 6  # significant digits of a value that does not come twice by chance
+FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in a form of its own
+
+
+class Worth(IntEnum):
+    """How much a form of rows tells, the best last."""
+
+    BAR = 0
+    LEARNING_BAR = 1
+    LINE = 2
+    DICT = 3
+    LEARNING_LINE = 4
+    LEARNING_DICT = 5
+
+
+_LEARNING = (Worth.LEARNING_BAR, Worth.LEARNING_LINE, Worth.LEARNING_DICT)
+
+
+def worth(row: PrintedRow) -> Worth:
+    """How much the form of a row tells: dicts and boxes are made by trainers, lines and bars by anybody; what tells of learning tells more."""
+    learns = is_learning(row)
+    if row.form == "bar":
+        return Worth.LEARNING_BAR if learns else Worth.BAR
+    if row.form in ("dict", "box"):
+        return Worth.LEARNING_DICT if learns else Worth.DICT
+    return Worth.LEARNING_LINE if learns else Worth.LINE
+
+
+class RowChoice:
+    """Judges rows one by one.
+
+    Attributes:
+        rollouts: rows of single rollouts that were left out.
+        ranks: rows of other processes that were left out.
+        twice: rows that were printed twice.
+    """
+
+    def __init__(self) -> None:
+        self.rollouts = 0
+        self.ranks = 0
+        self.twice = 0
+        self._counts: Counter[Worth] = Counter()
+        self._rank: str | None = None
+        self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
+
+    def judge(self, row: PrintedRow) -> Worth | None:
+        """What the row is worth; None where it is none of the run's own."""
+        if row.names_sample and not is_learning(row):
+            self.rollouts += 1
+            return None
+        if row.rank:
+            self._rank = row.rank if self._rank is None else self._rank
+            if row.rank != self._rank:
+                self.ranks += 1
+                return None
+        if row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
+            self.twice += 1
+            return None
+        self._recent.append(dict(row))
+        found = worth(row)
+        self._counts[found] += 1
+        return found
+
+    def best(self) -> Worth | None:
+        """The best form so far; None where there was no row."""
+        held = [one for one in Worth if self._counts[one]]
+        often = [one for one in held if self._counts[one] >= FEWEST]
+        return max(often or held, default=None)
+
+
+def accepts(best: Worth, one: Worth, row: PrintedRow) -> bool:
+    """Whether a row of that worth is read where `best` is the best that there is."""
+    if one == best:
+        return True
+    if best in _LEARNING and one not in _LEARNING and not (has_step(row) or _is_evaluation(row)):
+        return False
+    if best is Worth.LEARNING_DICT:
+        return one is Worth.DICT
+    if best is Worth.LEARNING_LINE:
+        return one not in (Worth.BAR, Worth.LEARNING_BAR)
+    return best is Worth.LINE and one > best
+
+
+def _is_precise(name: str, value: object) -> bool:
+    """Whether a number has so many digits that two rows do not have it in common by chance."""
+    found = number(value)
+    if found is None or found == int(found if abs(found) < 1e15 else 0) or "lr" in name or "learning_rate" in name:
+        return False
+    return len(f"{found:.{DIGITS}g}".replace(".", "").replace("-", "").lstrip("0").partition("e")[0]) >= DIGITS
+
+
+def _is_evaluation(names: Iterable[str]) -> bool:
+    return any(name.startswith(("eval", "val", "test")) for name in names)

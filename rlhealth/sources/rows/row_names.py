@@ -1,0 +1,62 @@
+"""What the names of a printed row tell: whether it is a row of a log, whether it tells of learning, whether it is of a single rollout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rlhealth.sources.base.spelling import AXES, number
+
+#: Words by which a printed row is known as a row of a log: settings are printed too.
+_TELLING = re.compile(
+    r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy"
+    r"|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean|eplenmean|epret|averageepret|explained_variance|ev)(?:$|[^a-z])|loss$|reward$|^rewards?/|^(?:eval|train)_"
+)
+_LEARNING = re.compile(
+    r"(?:^|[^a-z])(?:loss(?:es)?|kl|approx_?kl|kldiv|entropy|entloss|grad(?:ient)?_?norm|grad\. norm|lr|learning_rate|learning rate|clip_?frac(?:tion)?"
+    r"|explained_variance|advantages?|value_loss)(?:$|[^a-z])|loss$"
+)
+#: Settings that share their names with metrics, and sums up of a whole run.
+_SETTINGS = re.compile(
+    r"coef|weight|fn$|func$|type$|threshold|target|clip_?range|beta|gamma|lambda|scal(?:e|ing)$|^best|max_grad"
+)
+#: Names that only a row of one rollout, not of a step, has.
+_SAMPLE = re.compile(
+    r"(?:^|[^\w])['\"]?(?:(?:task|sample|prompt|problem|question|rollout|trajectory|traj|instance|example|group|env|data|session)_?(?:id|idx|index)|uid)['\"]?\s?[:=]",
+    re.IGNORECASE,
+)
+_AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
+
+
+def words(name: str) -> str:
+    """The name in lower case, capital letters inside a word as an underscore: `Grad Norm`, `gradNorm` and `grad_norm` are alike."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(" ", "_").lower()
+
+
+def is_telling(row: Mapping[str, Any]) -> bool:
+    """Whether a printed row is one of a log: it has a number under a name that logs have."""
+    return "data" in row or any(
+        (number(value) is not None or isinstance(value, dict)) and tells(name) for name, value in row.items()
+    )
+
+
+def tells(name: str) -> bool:
+    """Whether a log's row may be known by that name."""
+    plain = words(name)
+    return _TELLING.search(plain) is not None and _SETTINGS.search(plain) is None
+
+
+def is_learning(names: Iterable[str]) -> bool:
+    """Whether some of the names tell of learning: a loss, KL, entropy, gradients, a learning rate."""
+    return any(_LEARNING.search(words(name)) is not None for name in names)
+
+
+def names_sample(text: str) -> bool:
+    """Whether a printed row names the sample that it is of: a task, a prompt, a trajectory."""
+    return _SAMPLE.search(text) is not None
+
+
+def has_step(row: Mapping[str, Any]) -> bool:
+    """Whether the row says where in training it belongs."""
+    return any(name in _AXES for name in row)

@@ -1,0 +1,247 @@
+"""Every form in which a trainer prints its rows is read as the tracker would have kept it."""
+
+from __future__ import annotations
+
+import math
+import pprint
+from pathlib import Path
+
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Run
+from rlhealth.sources import open_runs
+from rlhealth.sources.rows.console import ConsoleLog
+
+DICT = "{{'loss': 0.{0}, 'grad_norm': 1.{0}23456, 'reward': {0}.5, 'kl': 0.0{0}, 'epoch': 0.0{0}}}"
+
+
+def runs(tmp_path: Path, text: str | bytes, name: str = "train.log") -> list[Run]:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return open_runs(str(path))
+
+
+def log(tmp_path: Path, text: str | bytes, name: str = "train.log") -> Run:
+    (run,) = runs(tmp_path, text, name)
+    return run
+
+
+def values(run: Run, tag: str) -> list[tuple[int, float]]:
+    return list(zip(run.series[tag].steps.tolist(), run.series[tag].values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["train.txt", "a.out", "b.err", "nohup.out", "slurm-123.out", "console", "output"])
+def test_a_console_is_known_by_its_content_whatever_its_name(tmp_path: Path, name: str) -> None:
+    assert len(log(tmp_path, "Loading\n" + "".join(DICT.format(n) + "\n" for n in (1, 2, 3)), name).series["loss"]) == 3
+
+
+def test_rows_after_a_long_header_are_found(tmp_path: Path) -> None:
+    header = "".join(f"INFO 12:00:{n % 60:02d} worker {n}: weights of layer {n} are loaded\n" for n in range(40_000))
+    assert values(log(tmp_path, header + DICT.format(1) + "\n" + DICT.format(2) + "\n"), "reward") == [
+        (1, 1.5),
+        (2, 2.5),
+    ]
+
+
+def test_a_log_whose_lines_end_in_carriage_returns_only_is_read(tmp_path: Path) -> None:
+    text = "\r".join(["Loading", *(f" {n}%| | {n}/3 [00:01<00:02, 1.0it/s]\r{DICT.format(n)}" for n in (1, 2, 3)), ""])
+    run = log(tmp_path, text)
+    assert values(run, "reward") == [(1, 1.5), (2, 2.5), (3, 3.5)]
+    assert run.problems == []
+
+
+def test_a_log_that_ends_in_a_progress_bar_is_not_torn(tmp_path: Path) -> None:
+    run = log(tmp_path, f"{DICT.format(1)}\n{DICT.format(2)}\n 20%|██   | 2/10 [00:20<01:20,  5.0s/it, loss=0.1]")
+    assert values(run, "reward") == [(1, 1.5), (2, 2.5)]
+    assert run.clean is None and not run.problems
+    assert not any("not whole" in note for note in run.notes)
+
+
+def test_a_last_line_without_its_newline_counts_where_it_has_all_that_the_row_before_has(tmp_path: Path) -> None:
+    line = "step:{0} - actor/kl_loss:0.0{0}1 - critic/score/mean:0.{0}00"
+    whole = "\n".join(line.format(n) for n in (1, 2, 3))
+    assert values(log(tmp_path, whole), "critic/score/mean") == [(1, 0.1), (2, 0.2), (3, 0.3)]
+    for cut in range(1, 20):
+        assert len(log(tmp_path, whole[:-cut]).series["critic/score/mean"]) == 2, cut
+
+
+def test_colours_prefixes_of_ray_and_of_loggers_are_no_part_of_a_row(tmp_path: Path) -> None:
+    lines = [
+        f"\x1b[36m(TaskRunner pid=871, ip=10.0.0.2)\x1b[0m step:{n} - actor/kl_loss:0.{n} - critic/score/mean:np.float64(0.{n})"
+        for n in (1, 2)
+    ]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert values(run, "actor/kl_loss") == values(run, "critic/score/mean") == [(1, 0.1), (2, 0.2)]
+    assert set(run.series) == {"actor/kl_loss", "critic/score/mean"}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "2026-01-02 03:04:05,678 - INFO - ", "[2026-01-02 03:04:05] [INFO] ", "INFO 01-02 03:04:05 [trainer.py:12] ", "INFO:root:",
+        "I0102 03:04:05.678901 139 trainer.py:12] ", "2026-01-02 03:04:05.678 | INFO     | my.trainer:train:12 - ",
+        "03:04:05    INFO ", "(AReaL) 20260102-03:04:05.678 Trainer INFO: ", "",
+    ],
+)  # fmt: skip
+def test_the_name_of_the_first_pair_begins_after_the_prefix_of_the_logger(tmp_path: Path, before: str) -> None:
+    lines = [f"{before}loss: 0.{n}, reward: {n}.5, kl: 0.0{n}" for n in (1, 2)]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert set(run.series) == {"loss", "reward", "kl"}
+    assert values(run, "reward") == [(1, 1.5), (2, 2.5)]
+
+
+def test_a_dict_over_25_lines_with_a_prefix_on_each_is_one_row(tmp_path: Path) -> None:
+    rows = [{"loss": n / 10, "step": n} | {f"rewards/f{k}/mean": k * n / 7 for k in range(25)} for n in (1, 2)]
+    text = "".join(f"(Runner pid=12) {line}\n" for row in rows for line in pprint.pformat(row).splitlines())
+    run = log(tmp_path, text)
+    assert len(run.series) == 26
+    assert values(run, "rewards/f24/mean") == [(1, 24 / 7), (2, 48 / 7)]
+
+
+def test_the_heading_above_a_block_names_its_step(tmp_path: Path) -> None:
+    block = "{0:#^80}\n" + " Learning iteration {1}/1500 ".center(80) + "\n\n" + "Value function loss: inf\n".rjust(60)
+    block += (
+        "Mean reward: {1}.50\n".rjust(60)
+        + "Mean episode length: 21.25\n".rjust(60)
+        + "-" * 80
+        + "\n"
+        + "Total time: 3.1s\n".rjust(60)
+    )
+    run = log(tmp_path, "Setting seed: 42\n" + "".join(block.format("", n) for n in (8, 9)))
+    assert values(run, "Mean reward") == [(8, 8.5), (9, 9.5)]
+    assert values(run, "Value function loss") == [(8, math.inf), (9, math.inf)]
+    assert run.planned_steps == 1500 and run.step_axis == "iteration"
+
+
+def test_bullets_below_a_step_are_a_row_and_what_a_model_says_between_is_not(tmp_path: Path) -> None:
+    step = "========================= Step {0}/100 =========================\nAnswer: 4{0}\nThe loss of it: none\n"
+    step += (
+        "\n📊 Training Results:\n  • Loss: 0.{0}\n  • Avg Reward: 0.{0}\n\n⏱️  Timing:\n  • Total step time: 12.{0}s\n"
+    )
+    run = log(tmp_path, "".join(step.format(n) for n in (1, 2)))
+    assert values(run, "Loss") == values(run, "Avg Reward") == [(1, 0.1), (2, 0.2)]
+    assert "Answer" not in run.series
+
+
+def test_names_and_numbers_between_bars_are_a_row(tmp_path: Path) -> None:
+    line = "12:00:0{0} SUCCESS Step {0} |   3.21s | Loss 0.{0}234 | Mismatch KL 0.00{0} | LR 1.00e-06 | Throughput 1234 tokens/s | MFU 12.5%"
+    run = log(tmp_path, "".join(line.format(n) + "\n" for n in (1, 2)))
+    assert values(run, "Loss") == [(1, 0.1234), (2, 0.2234)]
+    assert values(run, "Mismatch KL") == [(1, 0.001), (2, 0.002)]
+    assert values(run, "MFU") == [(1, 0.125), (2, 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("line", "tag"),
+    [
+        ("Episode : {0} \t\t Timestep : {0}00 \t\t Average Reward : {0}.5", "Average Reward"),
+        ("Episode {0}\tAverage Score: {0}.5", "Average Score"),
+        ("iter {0}: loss 0.5, reward {0}.5, lr 1e-3", "reward"),
+        ("[Step {0}/300] reward={0}.5 loss=0.{0} kl=0.01", "reward"),
+        ("Epoch: 0 | Step: {0} | PPO Epoch: 1 | Actor Loss: {0}.5 | Critic Loss: 0.1", "Actor Loss"),
+        ("step={0},loss={0}.5,kl=0.1", "loss"),
+        ("completions/mean_length: 256   reward: {0}.5   step: {0}", "reward"),
+    ],
+)
+def test_pairs_of_names_and_numbers_on_a_line_are_a_row(tmp_path: Path, line: str, tag: str) -> None:
+    run = log(tmp_path, "".join(line.format(n) + "\n" for n in (1, 2, 3)))
+    assert run.series[tag].values.tolist() == [1.5, 2.5, 3.5]
+    assert run.step_axis != "row"
+
+
+def test_rows_of_several_ranks_are_one_run_of_the_first_of_them(tmp_path: Path) -> None:
+    lines = [f"[rank{rank}]: step={n} loss={n}.{rank} reward={rank}.5" for n in (1, 2, 3) for rank in (2, 0, 1)]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert values(run, "loss") == [(1, 1.2), (2, 2.2), (3, 3.2)]
+    assert any("6 rows of other processes were left out" in note for note in run.notes)
+
+
+def test_a_row_that_is_printed_twice_is_read_once(tmp_path: Path) -> None:
+    run = log(tmp_path, "".join(f"{DICT.format(n)}\nINFO {DICT.format(n)}\n" for n in (1, 2, 3)))
+    assert values(run, "reward") == [(1, 1.5), (2, 2.5), (3, 3.5)]
+    assert "3 rows were printed twice and read once" in run.notes
+
+
+def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in (1, 2)
+        for line in (*(f"task_id=t{k} reward={k}.0 turns={k}" for k in range(8)), f"step={n} loss=0.{n} reward=0.{n}")
+    ]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert values(run, "reward") == [(1, 0.1), (2, 0.2)]
+    assert any("single rollouts" in note for note in run.notes)
+
+
+def test_two_runs_one_after_the_other_are_two_whichever_count_begins_again(tmp_path: Path) -> None:
+    one = "".join(f"{{'loss': 0.{n}, 'num_tokens': {n}000.0, 'reward': {n}.0}}\n" for n in (1, 2, 3))
+    first, second = runs(tmp_path, one + "Traceback\n" + one)
+    assert len(first.series["loss"]) == len(second.series["loss"]) == 3
+
+
+def test_a_row_without_a_step_never_overwrites_one(tmp_path: Path) -> None:
+    rows = '{"step": 1, "loss": 0.1, "kl": 0.2}\n{"loss": 9.0, "kl": 9.0}\n{"eval_loss": 0.5}\n{"step": 2, "loss": 0.3, "kl": 0.4}\n'
+    run = log(tmp_path, "start\n" + rows)
+    assert values(run, "loss") == [(1, 0.1), (2, 0.3)]
+    assert values(run, "eval_loss") == [(1, 0.5)]
+    assert any("name no step" in note for note in run.notes)
+
+
+def test_a_line_that_wandb_cut_is_known_as_cut_and_folds_into_no_other(tmp_path: Path) -> None:
+    row = "{'loss': 0.5, " + ", ".join(f"'rewards/f{n}/mean': 0.12345" for n in range(200)) + ", 'kl': 0.25}"
+    run = log(tmp_path, f"{row[:4096]}\n{DICT.format(1)}\n{row[:4096]}\n{DICT.format(2)}\n", "output.log")
+    assert values(run, "loss") == [(1, 0.5), (2, 0.1), (3, 0.5), (4, 0.2)]
+    assert values(run, "kl") == [(2, 0.01), (4, 0.02)]
+    assert run.problems == ["output.log: 2 printed rows are cut; what is whole in them was read"]
+
+
+def test_lines_of_verl_that_wandb_cut_lose_their_last_pair_only(tmp_path: Path) -> None:
+    line = "step:1 - " + " - ".join(f"critic/f{n}/mean:12.345" for n in range(300))
+    run = log(tmp_path, line[:4096] + "\n" + line[:4096].replace("step:1", "step:2") + "\nnext\n", "output.log")
+    assert {value for one in run.series.values() for value in one.values.tolist()} == {12.345}
+    assert run.step_axis == "step" and len(run.series) > 100
+
+
+def test_what_anybody_prints_is_no_row_where_the_trainer_prints_dicts(tmp_path: Path) -> None:
+    text = "".join(f"Reward: 0.{k}, Length: {k}\n" for k in range(5)) + "Score: 3\nTotal reward: 4\n"
+    run = log(tmp_path, "".join(f"{text}{DICT.format(n)}\n" for n in (1, 2, 3)))
+    assert values(run, "reward") == [(1, 1.5), (2, 2.5), (3, 3.5)]
+    assert "Reward" not in run.series and "Length" not in run.series
+
+
+def test_the_best_form_is_read_whenever_it_comes(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("Train: 1/5 [00:01<00:04, 1.0it/s, loss=0.5, reward=1.0]\n" * 3)
+    console = ConsoleLog(path)
+    console.poll()
+    run = console.runs[0]
+    assert "reward" in run.series
+    with path.open("a") as file:
+        file.write(f"{DICT.format(1)}\n{DICT.format(2)}\n")
+    console.poll()
+    assert values(run, "reward") == values(open_runs(str(path))[0], "reward") == [(1, 1.5), (2, 2.5)]
+
+
+def test_a_log_reads_the_same_in_whatever_pieces_it_comes(tmp_path: Path) -> None:
+    step = "=== Step {0}/9 ===\n  • Loss: 0.{0}\n  • Avg Reward: {0}.25\n\nnoise: of\nmany lines\n" + "x\n" * 90
+    text = ("x\n" * 200 + "".join(step.format(n) for n in range(1, 6))).encode()
+    whole = log(tmp_path, text)
+    path = tmp_path / "grows.log"
+    path.touch()
+    console = ConsoleLog(path)
+    with path.open("ab", buffering=0) as file:
+        for at in range(0, len(text), 37):
+            file.write(text[at : at + 37])
+            try:
+                console.poll()
+            except RlhealthError:
+                assert at < 600
+    assert values(console.runs[0], "Loss") == values(whole, "Loss") == [(n, n / 10) for n in range(1, 6)]
+
+
+def test_a_file_without_rows_says_what_was_looked_for_and_what_came_nearest(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError) as told:
+        runs(tmp_path, "starting\nseed: 42\nbatch size: 8\n" + "prose of no interest\n" * 20)
+    assert "line 2: seed: 42" in str(told.value)
+    assert "dict" in str(told.value.hint)
