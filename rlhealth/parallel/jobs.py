@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
@@ -49,33 +47,9 @@ def examined(readers: Sequence[Reader], examine: Examine, jobs: int = 1) -> Iter
     for place, reader in enumerate(readers):
         now, left = time.perf_counter(), len(readers) - place
         if jobs > 1 and left > 1 and (now - begun > PATIENCE or (now - latest) * left > PLENTY):
-            yield from _over_processes(readers[place:], examine, jobs)
+            from rlhealth.parallel.workers import over_processes  # late: most checks are of one run
+
+            yield from over_processes(readers[place:], examine, jobs)
             return
         latest = now
         yield examine(reader)
-
-
-def _over_processes(readers: Sequence[Reader], examine: Examine, jobs: int) -> Iterator[Answer]:
-    """This process goes through the readers in order, the others come to meet it from the last; what they could not do it does itself."""
-    from rlhealth.parallel.workers import Line, Worker, packed  # late: most checks are of one run
-
-    try:
-        told, movable = packed(examine, readers)
-    except (TypeError, AttributeError, pickle.PicklingError):
-        yield from map(examine, readers)
-        return
-    count = min(jobs, len(readers)) - 1
-    line, workers = Line(movable, count), list[Worker]()
-    try:
-        with suppress(OSError):  # a process less
-            workers += (Worker(told, line) for _ in range(count))
-        for place, reader in enumerate(readers):
-            found = None if line.claim(place) else line.answer(place)
-            yield examine(reader) if found is None else found
-    except BaseException:
-        for worker in workers:
-            worker.kill()
-        raise
-    finally:
-        for worker in workers:
-            worker.join()

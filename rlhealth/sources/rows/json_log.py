@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import NoHoles, open_regular
 from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.json_columns import Stretch, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import dict_in
-from rlhealth.sources.rows.repeating import Repeating, Stretch
 from rlhealth.sources.rows.textlog import TextLog
 
 #: A list of objects: bare, or the first one under a name.
@@ -27,15 +29,15 @@ class JsonLines(TextLog):
 
     kind = "jsonl"
 
-    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
-        super().__init__(path, file)
-        self._repeating = Repeating(lines=True)
-
     def read(self) -> bool:
         """Takes the new lines; the last one too, if it is a whole object."""
         before = self.text.offset
         for block in self.text.blocks():
-            self._take_block(block)
+            for piece in stretches(self._rows_of(block)):
+                if isinstance(piece, Stretch):
+                    self.rows.take_columns(piece.table)
+                else:
+                    self.rows.take(piece)
         if self.text.rest.rstrip().endswith(b"}"):
             row = self._row(self.text.rest)
             if row is not None:
@@ -43,34 +45,22 @@ class JsonLines(TextLog):
                 self.rows.take((row,))
         return self.text.offset > before
 
-    def _take_block(self, block: bytes) -> None:
-        text = block.decode("latin-1")  # a character a byte: what is read in stretches is ASCII
-        at = 0
-        while at < len(block):
-            stretch = self._repeating.read(text, at)
-            if stretch is not None:
-                self.rows.take_columns(stretch.table)
-                self.text.line += stretch.rows
-                at = stretch.end
-                continue
-            end = block.index(b"\n", at)
-            line = block[at:end].rstrip()
+    def _rows_of(self, block: bytes) -> Iterator[dict[str, Any]]:
+        """The rows in whole lines; lines that cannot be read are counted."""
+        for line in block.split(b"\n")[:-1]:
             self.text.line += 1
-            if self._take(line):
-                self._repeating.learn(text, at, at + len(line))
-            at = end + 1
-
-    def _take(self, line: bytes) -> bool:
-        row = self._row(line) if line else None
-        if row is not None:
-            self.rows.take((row,))
-        elif line:
-            self.is_bad(self.text.line)
-        return row is not None
+            try:
+                row = orjson.loads(line)
+            except ValueError:
+                row = self._row(line.rstrip())
+            if type(row) is dict:
+                yield row
+            elif line.rstrip():
+                self.is_bad(self.text.line)
 
     def _row(self, text: bytes) -> dict[str, Any] | None:
         try:
-            row = json.loads(text)
+            row = json.loads(text)  # reads NaN and Infinity too
         except (ValueError, RecursionError):
             row = dict_in(text.decode("utf-8", "replace"))  # a printed Python dict
         return row if isinstance(row, dict) else None
@@ -116,7 +106,7 @@ class JsonDocument(TextLog):
             if isinstance(piece, Stretch):
                 self.rows.take_columns(piece.table)
             else:
-                self.rows.take((piece,))
+                self.rows.take(piece)
         self._lost, self._cut = rows.lost, rows.cut
         if not rows.found:
             self._document.seek(0)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
-from rlhealth.sources.rows.repeating import Repeating, Stretch
+import orjson
+
+from rlhealth.sources.rows.json_columns import Row, Stretch, stretches
 
 BLOCK = 8 << 20  # bytes read at a time
-NEAR_THE_END = 64 << 10  # characters
+WINDOW = 1 << 20  # characters parsed at once
+MOST_ENDS = 64  # closing braces, from the end of a window, among which the end of a row is looked for
+ONE_BY_ONE = 1000  # rows read singly after a window that could not be parsed at once
 LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
 LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
 TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
 _NESTING = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,\x00]*")
+_ROW_FOLLOWS = re.compile(r"\}\s*,\s*(?=\{)")
 _NEXT_ROW = re.compile(r"\{(?=\s*+[\"}])")
 _decode = json.JSONDecoder().raw_decode
 
@@ -53,6 +58,7 @@ class JsonRows:
         self.tail = ""
         self.lost = 0
         self.cut = False
+        self._one_by_one = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, one by one. Nothing is yielded where the list's opening is not within the first block."""
@@ -63,25 +69,47 @@ class JsonRows:
             if row is not None:
                 yield row
 
-    def pieces(self) -> Iterator[dict[str, Any] | Stretch]:
-        """The same rows; those that repeat the keys of one before come many at once."""
+    def pieces(self) -> Iterator[Sequence[Row] | Stretch]:
+        """The same rows, parsed many at once; those with the same keys come as columns."""
         if not self._open():
             return
-        repeating = Repeating()
         while self._find_row():
-            if len(self._text) - self._at < NEAR_THE_END:  # a row that is cut there would be tried in vain
+            if len(self._text) - self._at < WINDOW:
                 self._more()
-            stretch = repeating.read(self._text, self._at)
-            if stretch is not None:
-                self._at = stretch.end
-                yield stretch
+            rows = self._window() if not self._one_by_one else None
+            if rows is not None:
+                yield from stretches(rows)
                 continue
-            text, at = self._text, self._at
             row = self._row()
             if row is not None:
-                if text is self._text:
-                    repeating.learn(text, at, self._at)
-                yield row
+                yield (row,)
+
+    def _window(self) -> list[dict[str, Any]] | None:
+        """The rows in the next stretch of text; None where it cannot be parsed at once and every row has to be looked at."""
+        end = self._end_of_rows()
+        if end is None:
+            return None
+        text = f"[{self._text[self._at : end]}]"
+        try:
+            rows = orjson.loads(text)
+        except ValueError:
+            rows = _with_nan(text)
+        if not isinstance(rows, list) or not all(type(row) is dict for row in rows):
+            self._one_by_one = ONE_BY_ONE
+            return None
+        self._at = end
+        return rows
+
+    def _end_of_rows(self) -> int | None:
+        """Where the last row ends that is whole within the next window and has another behind it."""
+        end = self._at + WINDOW
+        for _ in range(MOST_ENDS):
+            end = self._text.rfind("}", self._at, end)
+            if end < 0:
+                return None
+            if _ROW_FOLLOWS.match(self._text, end):
+                return end + 1
+        return None
 
     def _open(self) -> bool:
         self._more()
@@ -122,6 +150,7 @@ class JsonRows:
         return self._resume(self._at)
 
     def _row(self) -> dict[str, Any] | None:
+        self._one_by_one = max(0, self._one_by_one - 1)
         while True:
             try:
                 row, end = _decode(self._text, self._at)
@@ -173,3 +202,11 @@ class JsonRows:
                 self.cut = True
                 return False
             start = 0
+
+
+def _with_nan(text: str) -> Any:
+    """Python's own parser, which is slower and reads NaN and Infinity; None where the text is damaged."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

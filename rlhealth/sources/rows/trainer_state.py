@@ -12,8 +12,8 @@ from rlhealth.sources.base.growing import NoHoles, open_regular
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import Found, walk
+from rlhealth.sources.rows.json_columns import Stretch
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.repeating import Stretch
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
@@ -92,9 +92,11 @@ class TrainerState:
             if isinstance(piece, Stretch):
                 into.take_columns(piece.table)
                 entries += piece.rows
-            elif not rows.lost or "step" in piece or "epoch" in piece:  # after damage anything may stand here
-                into.take((piece,))
-                entries += 1
+                continue
+            for row in piece:
+                if not rows.lost or "step" in row or "epoch" in row:  # after damage anything may stand here
+                    into.take((row,))
+                    entries += 1
         if not rows.found:
             raise RlhealthError(
                 f"{self.path}: no log_history in it",

@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
-from importlib.util import find_spec
+from typing import Any
 
+import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint32]
 MASK_DELTA = 0xA282EAD8
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = _table()
-_LONGEST_IN_PYTHON = 1 << 16
-
-
-def _in_python(payload: bytes) -> int:
-    value = 0xFFFFFFFF
-    for byte in payload:
-        value = _TABLE[(value ^ byte) & 0xFF] ^ value >> 8
-    return value ^ 0xFFFFFFFF
-
-
-# optional: at the speed of memory, where the table takes a tenth of a microsecond a byte
-google_crc32c = import_module("google_crc32c") if find_spec("google_crc32c") else None
-crc32c: Callable[[bytes], int] = google_crc32c.value if google_crc32c else _in_python
+crc32c: Callable[[Any], int] = google_crc32c.value  # of anything that is a buffer of bytes
 
 
 def masked(payload: bytes) -> int:
@@ -47,8 +22,8 @@ def masked(payload: bytes) -> int:
 
 
 def intact(payload: bytes, stored: int) -> bool:
-    """Whether the payload fits its stored checksum. A long one is believed where only the table is at hand: a megabyte would cost it a tenth of a second."""
-    return masked(payload) == stored or (crc32c is _in_python and len(payload) > _LONGEST_IN_PYTHON)
+    """Whether the payload fits its stored checksum."""
+    return masked(payload) == stored
 
 
 def unmasked(stored: Words) -> Words:
@@ -58,16 +33,17 @@ def unmasked(stored: Words) -> Words:
 
 
 def vanishes(differences: NDArray[np.uint8]) -> bool:
-    """Whether the CRC of these bytes, shape (n,), is that of as many zeros. False also where only the table is at hand, which would take too long to tell."""
-    return crc32c is not _in_python and crc32c(differences) == _of_zeros(len(differences))  # type: ignore[arg-type]
+    """Whether the CRC of these bytes, shape (n,), is that of as many zeros."""
+    return crc32c(differences) == _of_zeros(len(differences))
 
 
 @lru_cache(256)
 def _of_zeros(size: int) -> int:
-    return crc32c(bytes(size))
+    return int(crc32c(bytes(size)))
 
 
-_contributions = np.asarray(_TABLE, np.uint32)
+#: What a last byte adds to the CRC: CRC is linear, so it is what tells the CRC of this byte from that of a zero.
+_contributions = np.array([crc32c(bytes([byte])) ^ crc32c(b"\0") for byte in range(256)], np.uint32)
 
 
 def contributions(count: int) -> Words:

@@ -442,11 +442,8 @@ def test_a_file_without_a_record_yields_nothing_and_says_so(tmp_path: Path) -> N
     assert not columns(file) and not file.records and file.lost == [0]
 
 
-def test_checksums_are_verified_without_the_optional_library(
-    long_file: tuple[Path, list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_long_file_only_the_damaged_record_is_lost(long_file: tuple[Path, list[int]]) -> None:
     path, begins = long_file
-    monkeypatch.setattr(crc32c, "crc32c", crc32c._in_python)
     assert_same(columns(EventFile(path)), by_protobuf(path))
     raw = bytearray(path.read_bytes())
     raw[begins[300] + 20] ^= 1
@@ -456,11 +453,12 @@ def test_checksums_are_verified_without_the_optional_library(
     assert file.lost == [begins[300]]
 
 
-def test_both_checksums_are_the_same_function() -> None:
-    google_crc32c = pytest.importorskip("google_crc32c")
-    for size in (0, 1, 8, 63, 1000):
-        payload = random.Random(size).randbytes(size)
-        assert crc32c._in_python(payload) == google_crc32c.value(payload)
+def test_what_a_byte_adds_to_a_checksum_is_what_the_library_says() -> None:
+    table = crc32c.contributions(64)
+    for behind in (0, 1, 7, 63):
+        for byte in (1, 2, 128, 255):
+            differs = crc32c.crc32c(bytes([byte]) + bytes(behind)) ^ crc32c.crc32c(bytes(behind + 1))
+            assert table[256 * behind + byte] == differs
 
 
 def test_memory_does_not_follow_the_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows read many at a time say what they say one by one, whatever stands between them."""
+"""Rows of JSON that are parsed many at a time give what they give one by one, whatever is between them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.run import Place, Run
+from rlhealth.sources.rows.json_columns import Stretch, stretches
 from rlhealth.sources.rows.json_log import JsonLines
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.repeating import Repeating, Stretch
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.trainer_plan import OPENING
 
@@ -33,7 +32,7 @@ def by_stretches(text: bytes) -> tuple[Run, int]:
             into.take_columns(piece.table)
             many += piece.rows
         else:
-            into.take((piece,))
+            into.take(piece)
     into.flush()
     return run, many
 
@@ -187,7 +186,14 @@ def test_lines_are_read_alike_however_often_one_looks(
         many.read()
     many.rows.flush()
     single = JsonLines(path)
-    lost = sum(not single._take(line.rstrip()) and bool(line.strip()) for _, line in single.text.lines())
+    lost = 0
+    for number, line in single.text.lines():
+        row = single._row(line.rstrip())
+        if row is not None:
+            single.rows.take((row,))
+        elif line.rstrip():
+            lost += 1
+            single.is_bad(number)
     single.rows.flush()
     assert [said(run) for run in many.runs] == [said(run) for run in single.runs]
     assert (many.bad, many.first_bad, many.text.line) == (lost, single.first_bad, single.text.line)
@@ -205,27 +211,16 @@ def test_lines_that_repeat_are_read_in_stretches(tmp_path: Path) -> None:
     assert sum(taken) <= 1100, "the rows by which the column of the steps is chosen, and the first of each block"
 
 
-def test_what_never_repeats_is_soon_left_alone() -> None:
-    rows = [{f"{name}{step}": 0.5 for name in "abc"} | {"step": step} for step in range(5000)]
-    repeating, tried = Repeating(), 0
-    text = json.dumps(rows)
-    at = 1
-    for row in rows:
-        end = at + len(json.dumps(row))
-        tried += not repeating._rest
-        assert repeating.read(text, at) is None
-        repeating.learn(text, at, end)
-        at = end + 2
-    assert tried < 5000
+def test_rows_whose_keys_change_come_as_they_are() -> None:
+    rows = [{f"{name}{step % 3}": 0.5 for name in "abc"} | {"step": step} for step in range(100)]
+    pieces = list(stretches(rows))
+    assert not any(isinstance(piece, Stretch) for piece in pieces)
+    assert [row for piece in pieces for row in piece] == rows
 
 
-def test_a_stretch_ends_where_the_text_does() -> None:
-    text = json.dumps(rows_of(100))
-    repeating = Repeating()
-    end = text.index("}") + 1
-    repeating.learn(text, 1, end)
-    found = repeating.read(text, 1)
-    assert found is not None
-    assert text[found.end] == "{"
-    assert json.loads("[" + text[found.end :])[0]["step"] == found.rows + 1
-    assert np.ma.getdata(found.table["step"]).tolist() == list(range(1, found.rows + 1))
+def test_a_damaged_row_costs_no_other_row() -> None:
+    text = json.dumps(rows_of(5000))
+    at = text.index('"step": 2500}')
+    run, many = by_stretches((text[:at] + '"step: 2500}' + text[at + 13 :]).encode())
+    assert len(run.series["loss"]) == 4999 and 2500 not in run.series["loss"].steps
+    assert many > 1900, "the rows far from the damage are still read together"

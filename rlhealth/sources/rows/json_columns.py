@@ -1,0 +1,54 @@
+"""Rows that were parsed from JSON become columns: consecutive rows with the same keys, which nearly all rows of a trainer have, one array a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlhealth.sources.base.spelling import AXES, CLOCKS, number
+from rlhealth.sources.rows.row_shapes import Cells
+
+FEWEST = 16  # rows; fewer are taken row by row
+MOST = 1024  # rows turned into columns at once: an odd cell sends no more than these through the slow path
+_NUMBERS = frozenset({float, int, bool})
+Row = Mapping[str, Any]
+
+
+class Stretch(NamedTuple):
+    """Consecutive rows with the same keys: how many, and their numbers by tag (masked arrays of shape (rows,))."""
+
+    rows: int
+    table: dict[str, Cells]
+
+
+def stretches(rows: Iterable[Row]) -> Iterator[Stretch | Sequence[Row]]:
+    """The same rows in the same order: as columns where consecutive rows have the same keys and plain cells, else as they came."""
+    for _, group in groupby(rows, tuple):
+        same = list(group)
+        for start in range(0, len(same), MOST):
+            some = same[start : start + MOST]
+            table = _columns(some) if len(some) >= FEWEST else None
+            yield some if table is None else Stretch(len(some), table)
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
+    """The numbers of rows with the same keys; None where a cell is neither a number nor a text that says nothing."""
+    table: dict[str, Cells] = {}
+    for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
+        kinds = set(map(type, cells))
+        if kinds <= _NUMBERS:
+            try:
+                table[tag] = np.ma.masked_array(np.array(cells, np.float64))
+            except OverflowError:  # an int of hundreds of digits
+                return None
+        elif kinds != {str} or not _say_nothing(tag, set(cells)):
+            return None
+    return table or None
+
+
+def _say_nothing(tag: str, texts: set[str]) -> bool:
+    """Whether texts under a tag are neither a time, a step nor a number in some spelling."""
+    return tag not in CLOCKS and tag not in AXES and all("/" not in one and number(one) is None for one in texts)
