@@ -61,7 +61,7 @@ def check(
     rules = load_rules() if rules is None else rules
     verdict = Verdict([], gate=gate or Gate())
     names: set[str] = set()
-    readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source))
+    readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source), verdict.left_out)
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
     if ray is not None:
         from rlhealth.parallel.cluster import over_ray  # late: few have a cluster

@@ -186,6 +186,14 @@ class Place:
     location: str
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A file that looks like a log and was not read, and why."""
+
+    location: str
+    reason: str
+
+
 @dataclass
 class Run:
     """One training run, whichever tracker wrote it.

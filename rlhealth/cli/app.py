@@ -115,6 +115,7 @@ def check(
     require: flags.Require = None,
     min_steps: flags.MinSteps = None,
     ended: flags.Ended = False,
+    strict: flags.Strictly = False,
     baseline: flags.BaselineFlag = None,
     write_baseline: flags.WriteBaseline = None,
     config: flags.Config = None,
@@ -144,7 +145,7 @@ def check(
 
     settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps)
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict)
     check_names(judged_by, gate.require, "--require")
     check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()

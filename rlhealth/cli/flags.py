@@ -132,6 +132,9 @@ Ended = Annotated[
     bool,
     typer.Option("--ended", help="The runs are over: one that did not reach its plan died or went silent."),
 ]
+Strictly = Annotated[
+    bool, typer.Option("--strict", help="Exit with code 2 where a file that looks like a log was not read.")
+]
 BaselineFlag = Annotated[
     Path | None,
     typer.Option(
@@ -195,19 +198,27 @@ def first_said(given: int | None, said: int | None) -> int:
     return given if given is not None else said or 0
 
 
-def gate_of(fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0) -> Gate:
+def gate_of(
+    fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0, strict: bool = False
+) -> Gate:
     """The gate that the flags ask for."""
     from rlhealth.verdict.findings import Gate, Severity
 
-    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps)
+    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps, strict)
 
 
 def gate_with(
-    settings: Settings, fail_on: FailOn | None, exit_zero: bool, require: list[str] | None, min_steps: int | None
+    settings: Settings,
+    fail_on: FailOn | None,
+    exit_zero: bool,
+    require: list[str] | None,
+    min_steps: int | None,
+    strict: bool = False,
 ) -> Gate:
     """The gate of a check or a watch: what the flags say, and else the settings."""
     level = fail_on or FailOn(settings.fail_on or "critical")
-    return gate_of(level, exit_zero, listed(require) or settings.require, first_said(min_steps, settings.min_steps))
+    least = first_said(min_steps, settings.min_steps)
+    return gate_of(level, exit_zero, listed(require) or settings.require, least, strict or settings.strict)
 
 
 def listed(said: list[str] | None) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def compare(
     """
     begun = time.perf_counter()
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
-    readers = find_all(_places(where), Choice(source))
+    readers = find_all(_places(where), Choice(source), verdict.left_out)
     mine = {reader.run.place for reader in readers}
     good: list[Run] = []
     for reader in find_all(_places(known_good), Choice(source)):

@@ -57,6 +57,9 @@ def render(verdict: Verdict, look: Look) -> str:
                 }.items()
             }
         )
+    for left in verdict.left_out:
+        about = {"kind": "left-out", "location": left.location, "message": f"not read: {left.reason}"}
+        table.writerow({key: _cell(value) for key, value in about.items()})
     return out.getvalue()
 
 

@@ -38,6 +38,8 @@ def render(verdict: Verdict, look: Look) -> str:
                     "warning", f"rlhealth: not all of {run.name} could be read", "\n".join(run.run.problems[:5])
                 )
             )
+    if unread := words.left_out(verdict):
+        said["warning"].append(_annotation("warning", "rlhealth: " + unread[0].rstrip(":"), "\n".join(unread)))
     said["notice"].append(_annotation("notice", "rlhealth", words.closing(verdict)))
     return "\n".join(line for command, lines in said.items() for line in _capped(command, lines))
 

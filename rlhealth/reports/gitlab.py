@@ -50,6 +50,10 @@ def render(verdict: Verdict, look: Look) -> str:
         )
         for run, name in verdict.unmet
     ]
+    issues += [
+        _issue(f"not read: {one.reason}", "left-out", "info", one.location, fingerprint(one.location, one.reason))
+        for one in verdict.left_out
+    ]
     hidden = words.hidden(verdict)
     if hidden:
         issues.append(
@@ -57,7 +61,7 @@ def render(verdict: Verdict, look: Look) -> str:
                 f"Not judged or not shown: {hidden}",
                 "not-judged",
                 "info",
-                _where(verdict.runs[0]),
+                _where(verdict.runs[0]) if verdict.runs else "rlhealth",
                 fingerprint("not-judged", hidden),
             )
         )

@@ -47,12 +47,14 @@ def report(verdict: Verdict) -> dict[str, Any]:
             "exit_zero": verdict.gate.exit_zero,
             "require": list(verdict.gate.require),
             "min_steps": verdict.gate.min_steps,
+            "strict": verdict.gate.strict,
         },
         "counts": counts(verdict),
         "runs": [one_run(run) for run in verdict.runs],
         "errors": [
             {"location": error.location, "error": error.message, "hint": error.hint} for error in verdict.errors
         ],
+        "left_out": [{"location": one.location, "reason": one.reason} for one in verdict.left_out],
         "unmet": [{"run": run.name, "require": name} for run, name in verdict.unmet],
         "seconds": verdict.seconds,
     }

@@ -102,7 +102,7 @@ def _unreadable(error: RlhealthError) -> Tree.Element:
 
 def _closing(verdict: Verdict) -> Tree.Element:
     case = _case("rlhealth", "summary")
-    Tree.SubElement(case, "system-out").text = _safe(words.closing(verdict))
+    Tree.SubElement(case, "system-out").text = _lines([words.closing(verdict), *words.left_out(verdict, 1000)])
     suite = Tree.Element("testsuite", {"name": "rlhealth", **_counts([case]), "time": "0.000"})
     suite.append(case)
     return suite

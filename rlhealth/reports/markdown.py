@@ -31,6 +31,8 @@ def render(verdict: Verdict, look: Look) -> str:
     parts += [
         f"❌ {_code(run.name)}: required rule {_code(name)} could not look\n" for run, name in verdict.unmet[:_ROWS]
     ]
+    if unread := words.left_out(verdict, _ROWS):
+        parts.append("\n".join([f"❔ {unread[0]}\n", *(f"- {_text(one)}" for one in unread[1:])]) + "\n")
     parts.append(_skipped(runs))
     end = f"---\n{_text(words.closing(verdict))}\n"
     kept: list[str] = []

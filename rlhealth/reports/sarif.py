@@ -111,6 +111,7 @@ def _unread(verdict: Verdict) -> list[dict[str, Any]]:
     said += [(f"{run.name}: {run.no_answer}", "error") for run in verdict.runs if run.no_answer]
     said += [(f"{run.name}: required rule could not look: {name}", "error") for run, name in verdict.unmet]
     said += [(f"{run.name}: {problem}", "warning") for run in verdict.runs for problem in run.run.problems]
+    said += [(f"{one.location}: not read: {one.reason}", "warning") for one in verdict.left_out]
     return [{"level": level, "message": {"text": _text(text)}} for text, level in said]
 
 

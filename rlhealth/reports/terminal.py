@@ -55,6 +55,10 @@ def _body(page: Page, verdict: Verdict) -> None:
         page.line(
             f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more that could not be read (--all shows them)"
         )
+    for number, said in enumerate(words.left_out(verdict, len(verdict.left_out) if page.look.show_all else _ERRORS)):
+        if not number:
+            page.gap()
+        page.prose(page.glyphs.unknown if not number else " ", said, indent=1, hang=2)
     for run, name in verdict.unmet:
         page.line(" ", (page.glyphs.critical, "bold red"), f" {run.name}: required rule could not look: {name}")
     page.gap()

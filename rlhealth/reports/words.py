@@ -193,10 +193,22 @@ def hidden(verdict: Verdict) -> str:
     """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty where all was."""
     ignored = sum(len(run.ignored) for run in verdict.runs)
     skipped = len({one.rule for run in verdict.runs for one in run.skipped})
+    left = len(verdict.left_out)
     damaged = sum(bool(run.run.problems) for run in verdict.runs)
     parts = (
-        ([f"{damaged} damaged"] if damaged else [])
+        ([f"{plural(left, 'file')} not read"] if left else [])
+        + ([f"{damaged} damaged"] if damaged else [])
         + ([f"{ignored} ignored"] if ignored else [])
         + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
     )
     return ", ".join(parts)
+
+
+def left_out(verdict: Verdict, most: int = 5) -> list[str]:
+    """The files that look like logs and were not read, as sentences: how many, then each with its reason, `most` of them; empty where there is none."""
+    found = verdict.left_out
+    if not found:
+        return []
+    said = f"{plural(len(found), 'file')} {'was' if len(found) == 1 else 'were'} not read"
+    told = [f"{one.location}: {one.reason}" for one in found[:most]]
+    return [f"{said}:", *told, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]

@@ -36,6 +36,7 @@ class Settings:
     require: tuple[str, ...] = ()
     min_steps: int | None = None
     ended: bool = False
+    strict: bool = False
     rule_folders: tuple[Path, ...] = ()
     ignore: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -93,6 +94,7 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
         said.require,
         said.min_steps,
         said.gate.ended,
+        said.gate.strict,
         tuple(path.parent / one for one in said.rule_folders),
         {one.rule: one.reason for one in said.ignore if one not in expired},
         said.aliases,

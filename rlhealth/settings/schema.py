@@ -47,9 +47,10 @@ class Parameters(Strict):
 
 
 class GateSettings(Strict):
-    """What a gate may take for granted: `ended`, that every run is over."""
+    """What a gate may take for granted (`ended`: every run is over), and what it refuses (`strict`: files left unread)."""
 
     ended: StrictBool = False
+    strict: StrictBool = False
 
 
 class SettingsFile(Strict):

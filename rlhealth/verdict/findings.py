@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rlhealth.errors import RlhealthError
     from rlhealth.metrics import Translation
-    from rlhealth.run import Run
+    from rlhealth.run import LeftOut, Run
 
 
 class Severity(IntEnum):
@@ -197,12 +197,14 @@ class Gate:
         exit_zero: report only: leave with 0 even so.
         require: rule ids or families that must have been able to look.
         min_steps: a run that did not come this far is no answer.
+        strict: a file that looks like a log and was not read is no answer.
     """
 
     fail_on: Severity | None = Severity.CRITICAL
     exit_zero: bool = False
     require: tuple[str, ...] = ()
     min_steps: int = 0
+    strict: bool = False
 
     def __str__(self) -> str:
         return "never" if self.fail_on is None else str(self.fail_on)
@@ -228,6 +230,7 @@ class Verdict:
     errors: list[RlhealthError] = field(default_factory=list)
     gate: Gate = field(default_factory=Gate)
     seconds: float = 0.0
+    left_out: list[LeftOut] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -246,7 +249,12 @@ class Verdict:
 
         A run of which records were lost has an answer for what was intact, and not a whole one: it does not pass.
         """
-        if self.errors or not self.runs or any(run.no_answer or run.run.problems for run in self.runs):
+        if (
+            (self.gate.strict and self.left_out)
+            or self.errors
+            or not self.runs
+            or any(run.no_answer or run.run.problems for run in self.runs)
+        ):
             return 0 if self.gate.exit_zero and self.runs else 2
         failed = any(self.gate.hits(run.findings) for run in self.runs) or bool(self.unmet)
         return 1 if failed and not self.gate.exit_zero else 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
+from rlhealth.run import LeftOut
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.walk import walk
 from rlhealth.sources.discovery.find import find_readers
@@ -25,12 +26,14 @@ class Discovery:
 
     Attributes:
         waiting: place -> why no run was found there yet.
+        left_out: place -> files there that look like logs and are not read.
     """
 
     def __init__(self, places: Sequence[str], source: str | None = None) -> None:
         self.places = list(places)
         self.source = source
         self.waiting: dict[str, RlhealthError] = {}
+        self.left_out: dict[str, list[LeftOut]] = {}
         self._files: dict[str, frozenset[Path]] = {}
         self._found: set[str] = set()
         self._grows: set[str] = set()
@@ -49,7 +52,8 @@ class Discovery:
             if self._is_settled(place):
                 continue
             try:
-                readers = find_readers(place, source=self.source)
+                self.left_out[place] = []
+                readers = find_readers(place, source=self.source, left=self.left_out[place])
             except RlhealthError as error:
                 if not may_appear(place, error):
                     raise
@@ -75,7 +79,8 @@ class Discovery:
             return place in self._found
         begun = time.perf_counter()
         folder = Path(os.path.abspath(Path(place).expanduser()))  # noqa: PTH100 (links stay as they are named)
-        files = frozenset(path for paths in walk(folder).files.values() for path in paths)
+        walked = walk(folder)
+        files = frozenset(path for paths in (*walked.files.values(), walked.others) for path in paths)
         cost = time.perf_counter() - begun
         if cost > QUICK:  # a folder of a million files is not walked at every look
             self._rests[place] = begun + cost * RARER

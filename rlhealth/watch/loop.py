@@ -106,7 +106,8 @@ class Watch:
         )
         if not seen and not errors:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
-        return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun)
+        left = [one for found in self.discovery.left_out.values() for one in found]
+        return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun, left)
 
     def is_over(self, limits: Limits) -> bool:
         """Whether there is nothing left to wait for."""

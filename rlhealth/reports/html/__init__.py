@@ -126,4 +126,7 @@ def _foot(verdict: Verdict) -> Html:
     unmet = [
         el("p", f"{run.name}: required rule could not look: {name}", class_="problem") for run, name in verdict.unmet
     ]
-    return el("footer", *unmet, el("p", words.closing(verdict)), el("p", f"rlhealth {__version__}", class_="version"))
+    unread = [el("p", said, class_="problem") for said in words.left_out(verdict, 50)]
+    return el(
+        "footer", *unread, *unmet, el("p", words.closing(verdict)), el("p", f"rlhealth {__version__}", class_="version")
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.packed import Plain, encoding_of, is_packed
 from rlhealth.sources.base.walk import reason, regular
 
 BLOCK = 1 << 20
@@ -81,6 +82,7 @@ class Growing:
         rest: the last line, as long as nothing ends it.
         too_long: lines that were passed over for their length.
         blanks: stretches of zeros in the text: a disk or a copy lost what stood there.
+        trouble: what was wrong with a packed file; empty where nothing was.
         modified: when the file was last written, seconds since 1970.
         ends_at_return: whether a carriage return ends a line too, as progress bars write it.
     """
@@ -100,6 +102,8 @@ class Growing:
         self.rest = b""
         self.too_long = 0
         self.blanks = 0
+        self.trouble = ""
+        self._stamp: tuple[int, int] | None = None  # of a packed file, which is read as a whole
         self._skipping = False
         self._head = b""
         self._inode: tuple[int, int] | None = None
@@ -111,6 +115,8 @@ class Growing:
             return False
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
+            if self._stamp is not None:
+                return self._stamp != (here.st_size, here.st_mtime_ns)
             return (
                 (here.st_dev, here.st_ino) != self._inode
                 or here.st_size < self.offset
@@ -143,6 +149,14 @@ class Growing:
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
             self.modified, self._inode = here.st_mtime, (here.st_dev, here.st_ino)
+            if self._stamp is not None:
+                return
+            if not self.offset and is_packed(file.read(8)):
+                self._stamp = here.st_size, here.st_mtime_ns
+                unpacked = Plain(file, self.path)
+                yield from self._blocks(unpacked, packed=True)
+                self.trouble = unpacked.trouble
+                return
             if here.st_size > self.offset:
                 file.seek(self.offset)
                 yield from self._blocks(file)
@@ -159,14 +173,15 @@ class Growing:
         rest, self.rest = self.rest, b""
         return rest
 
-    def _blocks(self, file: IO[bytes]) -> Iterator[bytes]:
-        source = NoHoles(file)
+    def _blocks(self, file: IO[bytes] | Plain, packed: bool = False) -> Iterator[bytes]:
+        source: NoHoles | Plain = NoHoles(file) if not isinstance(file, Plain) else file
+        from_path = self._file is None and not packed
         while block := source.read(BLOCK):
             if not self.offset:
                 self._begin(block)
-            if self._file is None and file.tell() - len(block) > self.offset:
+            if from_path and file.tell() - len(block) > self.offset:
                 block = b"\0\0" + block  # a hole was jumped over
-            self.offset = file.tell() if self._file is None else self.offset + len(block)
+            self.offset = file.tell() if from_path else self.offset + len(block)
             if self._decoder is not None:
                 block = self._decoder.decode(block).encode("utf-8", "replace")
             end = block.rfind(b"\n") + 1
@@ -194,10 +209,9 @@ class Growing:
 
     def _begin(self, block: bytes) -> None:
         self._head = block[:_HEAD]
-        if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # PowerShell writes it for `>`
-            self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        elif block.startswith(codecs.BOM_UTF8):
-            self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        encoding = encoding_of(block)  # PowerShell writes UTF-16 for `>`
+        if encoding is not None:
+            self._decoder = codecs.getincrementaldecoder(encoding)("replace")
 
     def _wait(self, block: bytes) -> None:
         if self._skipping:

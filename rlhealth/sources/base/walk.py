@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 
-#: Deeper folders than this are not looked into.
-DEEPEST = 32
+#: Deeper folders than this are not looked into, and said to be left out. Each folder is entered once, so a loop of links ends before.
+DEEPEST = 500
 #: After so many entries the walk ends and says so: somebody pointed it at a whole disk.
 MOST_ENTRIES = 1_000_000
 #: Folders in which no trainer leaves a log.
@@ -33,15 +33,21 @@ PASSED_BY = frozenset(
 
 #: Kind of file -> its name. The first that fits wins; what only may be a log is looked into by its own reader.
 NAMES: dict[str, re.Pattern[str]] = {
-    "tensorboard": re.compile(r"tfevents"),
-    "wandb": re.compile(r"\.wandb$"),
-    "trackio": re.compile(r"\.(db|sqlite3?)$"),
-    "trainer_state": re.compile(r"^trainer_state.*\.json$"),
-    "jsonl": re.compile(r"\.(jsonl|ndjson)$"),
-    "json": re.compile(r"\.json$"),
-    "csv": re.compile(r"\.(csv|tsv)$"),
-    "console": re.compile(r"\.(log|out|txt)$|^(stdout|stderr|std\.out|nohup)$"),
+    "tensorboard": re.compile(r"tfevents", re.IGNORECASE),
+    "wandb": re.compile(r"\.wandb$", re.IGNORECASE),
+    "trackio": re.compile(r"\.(db|sqlite3?)$", re.IGNORECASE),
+    "trainer_state": re.compile(r"^trainer_state.*\.json$", re.IGNORECASE),
+    "jsonl": re.compile(r"\.(jsonl|jsonlines|jsonl\d|ndjson|ldjson)$", re.IGNORECASE),
+    "json": re.compile(r"\.json$", re.IGNORECASE),
+    "csv": re.compile(r"\.(csv|tsv)$", re.IGNORECASE),
+    "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
+#: Kinds whose readers take packed and rotated files too; a packed file of another kind is said to be left out.
+TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
+PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)
+_UNPACKED_HERE = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
+#: What a rotation puts behind a name: `.1`, `.2026-01-31`, `-20260131`, and the suffix of what packed it.
+ROTATED = re.compile(r"(?P<age>\.\d{1,4}|[.-]\d{4}-?\d\d-?\d\d(?:[-_T]\d{2,6})?)(?:\.(?:gz|bz2|xz))?$", re.IGNORECASE)
 
 
 @dataclass
@@ -50,18 +56,59 @@ class Found:
 
     Attributes:
         files: paths by kind, each file once (by device and inode), in the order of their names.
+        others: regular files whose names tell no kind; some of them may be logs all the same.
+        deeper: folders that lie too deep to be looked into.
         errors: folders that could not be read.
         entries: how many entries were looked at.
     """
 
     files: dict[str, list[Path]] = field(default_factory=dict)
+    others: list[Path] = field(default_factory=list)
+    deeper: list[Path] = field(default_factory=list)
     errors: list[RlhealthError] = field(default_factory=list)
     entries: int = 0
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of log that a file of that name may be, or None."""
+    """The kind of log that a file of that name may be, or None; a text may be packed (`.gz`) and rotated (`.1`)."""
+    packed = PACKED.search(name)
+    kind = None if packed else _kind(name)
+    if kind is None and (bare := _UNPACKED_HERE.sub("", ROTATED.sub("", name))) != name:
+        kind = _kind(bare)
+        if kind not in TEXTS:
+            return None
+    return kind
+
+
+def _kind(name: str) -> str | None:
     return next((kind for kind, pattern in NAMES.items() if pattern.search(name)), None)
+
+
+def rotations(path: Path) -> list[Path]:
+    """The older parts of a rotated log, the oldest first: `train.log.2.gz`, `train.log.1` before `train.log`."""
+    try:
+        beside = [one for one in path.parent.iterdir() if one.name.startswith(path.name) and one != path]
+    except OSError:
+        return []
+    parts = [(found, one) for one in beside if (found := ROTATED.fullmatch(one.name, len(path.name))) and one.is_file()]
+    return [one for _, one in sorted(parts, key=lambda part: _age(part[0]["age"]))]
+
+
+def _age(text: str) -> tuple[int, int | str]:
+    """Sorts dates first, in their order, then numbers, of which the highest is the oldest."""
+    bare = text[1:]
+    return (1, -int(bare)) if text[0] == "." and len(bare) <= 4 else (0, bare)
+
+
+def without_rotated(files: list[Path]) -> list[Path]:
+    """The files without those that are an older part of another one of them."""
+    known = set(files)
+    older: set[Path] = set()
+    for path in files:
+        bare = path.with_name(ROTATED.sub("", path.name)) if ROTATED.search(path.name) else path
+        if bare != path and bare in known and _kind(bare.name) in ("jsonl", "csv", "console"):
+            older.add(path)
+    return [path for path in files if path not in older]
 
 
 def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
@@ -93,7 +140,7 @@ def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
                 )
             )
             break
-    for paths in found.files.values():
+    for paths in (*found.files.values(), found.others):
         paths.sort(key=lambda path: natural(str(path)))
     return found
 
@@ -157,11 +204,15 @@ def _sort(
 ) -> None:
     try:
         if entry.is_dir():
-            if depth < DEEPEST and entry.name not in PASSED_BY:
+            if entry.name in PASSED_BY:
+                return
+            if depth >= DEEPEST:
+                found.deeper.append(Path(entry.path))
+            else:
                 (linked if entry.is_symlink() else waiting).append((Path(entry.path), depth + 1))
             return
         kind = kind_of(entry.name)
-        if kind is None or not entry.is_file():
+        if not entry.is_file():
             return
         here = entry.stat()
     except OSError:  # a link to nothing, or gone since it was listed
@@ -169,4 +220,4 @@ def _sort(
     key = (here.st_dev, here.st_ino)
     if key not in seen:
         seen.add(key)
-        found.files.setdefault(kind, []).append(Path(entry.path))
+        (found.others if kind is None else found.files.setdefault(kind, [])).append(Path(entry.path))

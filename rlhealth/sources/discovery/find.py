@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
+from rlhealth.run import LeftOut
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.discovery.registry import SOURCES, TABLES, kinds_of, source_module
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from rlhealth.sources.base.walk import Found
 
 LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv and console logs, in it and below"
-_MAGIC = ((b":W&B", "wandb"), (b"SQLite format 3\0", "trackio"))
 
 
-def find_readers(where: str | Path, *, source: str | None = None, reader: str = "fast") -> list[Reader]:
+def find_readers(
+    where: str | Path, *, source: str | None = None, reader: str = "fast", left: list[LeftOut] | None = None
+) -> list[Reader]:
     """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
 
     Args:
@@ -27,6 +29,7 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
             `s3://bucket/runs` and what else fsspec knows; `-` for stdin.
         source: one kind of `SOURCES` (or "table"), where the runs were written to several.
         reader: how event files are read: "fast", or "tbparse".
+        left: takes the files of a folder that look like logs and are not read, each with its reason.
 
     Raises:
         RlhealthError: where no run is found, saying what was looked for.
@@ -44,11 +47,11 @@ def find_readers(where: str | Path, *, source: str | None = None, reader: str = 
     if "://" in where:
         from rlhealth.sources.remote import reader as remote
 
-        return remote.find(where, find_readers, source=source, reader=reader)
+        return remote.find(where, find_readers, source=source, reader=reader, left=left)
     path = Path(where).expanduser()
     if not path.exists() and not path.is_symlink():
         raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
-    return _in_folder(path, kinds, reader) if path.is_dir() else _in_file(path, kinds, reader)
+    return _in_folder(path, kinds, reader, left) if path.is_dir() else _in_file(path, kinds, reader)
 
 
 def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
@@ -70,27 +73,34 @@ def _table_kind(kinds: tuple[str, ...]) -> str | None:
 
 def _kind_by_bytes(path: Path) -> str | None:
     """The tracker whose file this is, though its name does not say so."""
+    from rlhealth.sources.base.candidates import tracked_kind
     from rlhealth.sources.base.growing import open_regular
 
     with open_regular(path) as file:
-        head = file.read(64)
-    if b"brain.Event:" in head:
-        return "tensorboard"
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+        return tracked_kind(file.read(64))
 
 
-def _in_folder(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
+def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftOut] | None) -> list[Reader]:
+    from rlhealth.sources.base import candidates
     from rlhealth.sources.base.walk import natural, walk
     from rlhealth.sources.discovery import grouping
 
     root = Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
     found = walk(root)
     errors = list(found.errors)
+    left = [] if left is None else left
+    left += [LeftOut(str(one), "a folder too deep to be looked into") for one in found.deeper]
+    tracked, texts, unread = candidates.others(found.others)
+    left += unread
+    for kind, files in tracked.items():
+        found.files[kind] = sorted([*found.files.get(kind, []), *files], key=lambda one: natural(str(one)))
+    if texts:
+        found.files.setdefault("console", []).extend(texts)
     readers: list[Reader] = []
     for kind in ("tensorboard", "wandb", "trackio"):
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
-    readers += _tables(found, kinds, root, errors)
+    readers += _tables(found, kinds, root, errors, left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if not readers:
@@ -119,12 +129,14 @@ def _options(kind: str, reader: str) -> dict[str, str]:
     return {"reader": reader} if kind == "tensorboard" else {}
 
 
-def _tables(found: Found, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError]) -> list[Reader]:
+def _tables(
+    found: Found, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError], left: list[LeftOut]
+) -> list[Reader]:
     readers: list[Reader] = []
     if "trainer_state" in kinds and found.files.get("trainer_state"):
         readers += list(source_module("trainer_state").find(root, found))
     if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
-        readers += [one for one in source_module("csv").readers(files, errors) if one.run.place.kind in kinds]
+        readers += [one for one in source_module("csv").readers(files, errors, left) if one.run.place.kind in kinds]
     return readers
 
 

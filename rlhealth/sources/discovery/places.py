@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
+from rlhealth.run import LeftOut
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.discovery.find import find_readers
@@ -34,11 +35,13 @@ class Choice:
     state: str | None = None
 
 
-def find_all(places: Sequence[str | Path], choice: Choice | None = None) -> list[Reader]:
+def find_all(
+    places: Sequence[str | Path], choice: Choice | None = None, left: list[LeftOut] | None = None
+) -> list[Reader]:
     """A reader for every run at and below each place; what cannot be read is among them, as `Unreadable`.
 
     Event files, or wandb files, that are named one by one are read together, so that the parts of a resumed run are
-    one run here as they would be in a folder.
+    one run here as they would be in a folder. Files that look like logs and are not read go to `left`.
     """
     choice = choice or Choice()
     said = [str(place) for place in places]
@@ -60,13 +63,13 @@ def find_all(places: Sequence[str | Path], choice: Choice | None = None) -> list
         if place in joined:
             continue
         try:
-            found += _find(place, choice)
+            found += _find(place, choice, left)
         except RlhealthError as error:
             found.append(Unreadable(error))
     return found
 
 
-def _find(place: str, choice: Choice) -> list[Reader]:
+def _find(place: str, choice: Choice, left: list[LeftOut] | None) -> list[Reader]:
     if place.startswith(("wandb://", "https://", "http://")) and (choice.last is not None or choice.state is not None):
         return list(importlib.import_module(SOURCES["wandb-online"]).find(place, last=choice.last, state=choice.state))
-    return find_readers(place, source=choice.source, reader=choice.reader)
+    return find_readers(place, source=choice.source, reader=choice.reader, left=left)

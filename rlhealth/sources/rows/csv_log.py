@@ -75,6 +75,10 @@ class CsvLog(TextLog):
             self._empty(run)
         self._several = {name: Rows(lambda _, run=rows.runs[0]: run) for name, rows in self._several.items()}  # type: ignore[misc]
 
+    def begin_part(self) -> None:
+        """The next part of a rotated table has its own header."""
+        self._names, self._open, self._columns = list(self._given), b"", 0
+
     def read(self) -> bool:
         """Takes the new rows; the last line too, if it has all its cells and the file is not being written."""
         before = self.text.offset

@@ -13,6 +13,7 @@ import orjson
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.json_columns import Stretch, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
@@ -70,6 +71,7 @@ class JsonDocument(TextLog):
     """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole whenever it changes."""
 
     kind = "json"
+    rotates = False
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         super().__init__(path, file)
@@ -93,7 +95,7 @@ class JsonDocument(TextLog):
             if self._stamp is not None:
                 self.start_again()
             self._stamp, self.text.modified = stamp, here.st_mtime
-            return self._poll(file)
+            return self._poll(as_text(file, self.path))
 
     def _poll(self, file: IO[bytes]) -> bool:
         self._document = file
@@ -128,15 +130,46 @@ class JsonDocument(TextLog):
                 location=str(self.path),
             )
         try:
-            found = json.loads(text)
+            yield from document_rows(text.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError) as error:
             hint = "is it whole? jsonl is read line by line and may end anywhere"
             raise RlhealthError(
                 f"{self.path}: not JSON: {str(error)[:100]}", hint=hint, location=str(self.path)
             ) from error
-        columns = {key: value for key, value in found.items() if _is_column(value)} if isinstance(found, dict) else {}
-        for index in range(max((len(value) for value in columns.values()), default=0)):
-            yield {key: value[index] for key, value in columns.items() if index < len(value)}
+
+
+_BETWEEN = re.compile(r"[\s,\x1e]*")
+_decode = json.JSONDecoder().raw_decode
+
+
+def document_rows(text: str) -> Iterator[dict[str, Any]]:
+    """The rows of a JSON text without a list of rows: one object of columns, or objects that follow each other, indented or not.
+
+    Raises:
+        ValueError, RecursionError: where it is no JSON up to the first object's end; what follows a whole object may be cut.
+    """
+    at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everywhere
+    first, at = _decode(text, at)
+    at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+    if at >= len(text):
+        yield from _rows_of(first)
+        return
+    while True:
+        if isinstance(first, dict):
+            yield first
+        if at >= len(text):
+            return
+        try:
+            first, at = _decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _rows_of(found: Any) -> Iterator[dict[str, Any]]:
+    columns = {key: value for key, value in found.items() if _is_column(value)} if isinstance(found, dict) else {}
+    for index in range(max((len(value) for value in columns.values()), default=0)):
+        yield {key: value[index] for key, value in columns.items() if index < len(value)}
 
 
 def _is_column(value: object) -> bool:

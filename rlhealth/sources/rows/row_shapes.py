@@ -49,12 +49,20 @@ def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[st
 
 
 def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else, and no long text."""
+    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else.
+
+    A long text is in a log row only where the row counts steps and no other row has the same one: several texts a step are samples.
+    """
     fits = 0
+    steps: list[object] = []
     for row in rows:
         flat = flatten(row)
         numbers = sum(number(value) is not None for value in flat.values())
         texts = sum(isinstance(value, str) and number(value) is None for value in flat.values())
-        long = any(isinstance(value, str) and len(value) > 200 for value in flat.values())
-        fits += not long and numbers >= 2 and (numbers >= 3 or not texts or any(name in flat for name in AXES))
+        counted = next((flat[name] for name in AXES if name in flat), None)
+        if any(isinstance(value, str) and len(value) > 200 for value in flat.values()):
+            fits += numbers >= 3 and counted is not None and counted not in steps
+        else:
+            fits += numbers >= 2 and (numbers >= 3 or not texts or counted is not None)
+        steps.append(counted)
     return bool(rows) and 2 * fits > len(rows)

@@ -7,20 +7,25 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from rlhealth.errors import RlhealthError
+from rlhealth.run import LeftOut
+from rlhealth.sources.base.candidates import why_left
 from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.packed import as_text, encoding_of, text_of
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.base.temporary import no_room
+from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog, board_tag
-from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
+from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, dict_in
-from rlhealth.sources.rows.row_shapes import looks_like_rows
+from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.textlog import Part, TextLog
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.trainer_state import TrainerState
@@ -32,10 +37,11 @@ FORMATS: dict[str, Callable[..., TextLog]] = {
     "console": ConsoleLog,
 }
 HEAD = 64 << 10  # bytes by which a format is known
-LOG_HEAD = 256 << 10  # bytes of a console in which a row must come, where nobody named it
+LOG_HEAD = 256 << 10  # bytes of a console looked at in one go
+FURTHEST = 64 << 20  # bytes of a text in which the first row must come, where nobody named it
+WHOLE = 8 << 20  # bytes of a JSON file of columns that is looked into, where nobody named it
 IN_MEMORY = 64 << 20  # bytes of stdin; more goes to a temporary file
-_SUFFIX = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-#: JSON files of models and data sets, which are no logs and are not looked into.
+#: JSON files of models and data sets, which are logs only where their rows count steps or name metrics.
 NO_LOGS = re.compile(
     r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
     r"|prompts?|completions?|game_log|datasets?)|\.index\.json$",
@@ -53,7 +59,7 @@ def find(path: Path, kind: str | None = None) -> list[Reader]:
         RlhealthError: where it cannot be read, or holds no log.
     """
     with open_regular(path) as file:
-        head = file.read(HEAD)
+        head = as_text(file, path).read(HEAD)
     return _readers(path, kind or sniff(head, path.name), None, path)
 
 
@@ -74,16 +80,20 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
         except OSError as error:
             raise no_room("-", error) from None
     kept.seek(0)
-    head = kept.read(HEAD)
-    kept.seek(0)
-    return _readers(Path("-"), kind or sniff(head, "stdin"), kept, Path("-"))
+    piped = as_text(kept, Path("-"))
+    head = piped.read(HEAD)
+    piped.seek(0)
+    return _readers(Path("-"), kind or sniff(head, "stdin"), piped, Path("-"))
 
 
-def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
-    """Readers for those of the files, come across in a folder, that are logs; a log that cannot be read goes to `errors`."""
+def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[LeftOut] | None = None) -> list[Reader]:
+    """Readers for those of the files, come across in a folder, that are logs.
+
+    A log that cannot be read goes to `errors`; what looks like a log and is read by nobody, to `left`.
+    """
     found: list[Reader] = []
     boards: dict[tuple[Path, str], CsvLog] = {}
-    for path in files:
+    for path in without_rotated(list(files)):
         try:
             kind = log_kind(path)
             if kind == "csv" and (board := _board(path)):
@@ -95,6 +105,8 @@ def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
                 found.append(Part(boards[key], boards[key].runs[0]))
             elif kind:
                 found += _readers(path, kind, None, path)
+            elif left is not None and (why := why_left(path)):
+                left.append(LeftOut(str(path), why))
         except RlhealthError as error:
             errors.append(error)
         except OSError as error:
@@ -110,18 +122,16 @@ def sniff(head: bytes, name: str) -> str:
     Raises:
         RlhealthError: where it is no text.
     """
-    if b"\0" in head.rstrip(b"\0")[:1024] and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if b"\0" in head.rstrip(b"\0")[:1024] and encoding_of(head) is None:
         raise RlhealthError(
             f"{name}: no text, and no format that is known by its name",
             hint="name it as its tracker does, such as events.out.tfevents.…",
             location=name,
         )
-    suffix = _SUFFIX.get(Path(name).suffix.lower())
-    if suffix:
+    suffix = kind_of(name)
+    text = text_of(head).lstrip("\0 \t\r\n\ufeff")
+    if suffix == "csv" or (suffix == "jsonl" and not _IN_LINES.match(text)):
         return suffix
-    text = head.decode("utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace").lstrip(
-        "\0 \t\r\n"
-    )
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
         return _json_kind(text)
     if text.startswith("["):
@@ -129,11 +139,15 @@ def sniff(head: bytes, name: str) -> str:
     return "csv" if _is_table(text) else "console"
 
 
+#: JSON that was indented: an object or a list that does not end in its first line.
+_IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
+
+
 def log_kind(path: Path) -> str | None:
     """The format of a file that was come across, or None where it is no log (a data set, a model's settings, prose)."""
-    if NO_LOGS.search(path.name):
-        return None
-    with open_regular(path) as file:
+    doubtful = NO_LOGS.search(path.name) is not None
+    with open_regular(path) as raw:
+        file = as_text(raw, path)
         head = file.read(HEAD)
         if not head.strip(b"\0 \r\n\t"):
             return None
@@ -143,23 +157,59 @@ def log_kind(path: Path) -> str | None:
             return None
         if kind == "console":
             head += file.read(LOG_HEAD - HEAD)
-    return kind if _holds_rows(kind, head) else None
+        if _holds_rows(kind, head, doubtful):
+            return kind
+        if kind == "json":
+            whole = head + file.read(WHOLE)
+            return "json" if len(whole) < WHOLE and is_log_document(whole, doubtful) else None
+        while kind in ("jsonl", "console") and file.tell() < FURTHEST and (block := file.read(LOG_HEAD)):
+            if _ROWISH.search(block) and _holds_rows(kind, block.partition(b"\n")[2], doubtful):
+                return kind
+    return None
 
 
-def _holds_rows(kind: str, head: bytes) -> bool:
-    text = head.decode("utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
+_ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
+
+
+def is_log_document(text: bytes, doubtful: bool = False) -> bool:
+    """Whether a JSON file that holds no list of rows is a log all the same: columns of numbers, or objects one after the other."""
+    rows = list(islice(document_rows(text_of(text)), 40))
+    return len(rows) > 2 and _are_log_rows(rows, doubtful) and any(_names_a_metric(row) for row in rows)
+
+
+def _names_a_metric(row: dict[str, Any]) -> bool:
+    return any(name in AXES or _METRIC.search(name) for name in flatten(row))
+
+
+_METRIC = re.compile(r"loss|reward|kl|entropy|grad_?norm|return|clip_?frac|score", re.IGNORECASE)
+
+
+def _are_log_rows(rows: list[dict[str, Any]], doubtful: bool) -> bool:
+    """Whether these are a log's rows, or end in a log's rows (settings may stand before them)."""
+    if not any(looks_like_rows(part) for part in (rows[:20], rows[-20:]) if part):
+        return False
+    if not doubtful:
+        return True
+    telling = [row for row in rows if _names_a_metric(row) and sum(isinstance(one, str) for one in row.values()) < 2]
+    return 2 * len(telling) > len(rows)
+
+
+def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
+    text = text_of(head).lstrip("\ufeff")
     if kind == "trainer_state":
         return True
     if kind == "json":
-        rows = JsonRows(io.BytesIO(head), OPENING)
-        return looks_like_rows([row for row, _ in zip(rows, range(20), strict=False)])
+        rows = JsonRows(io.BytesIO(text.encode("utf-8", "replace")), OPENING)
+        return _are_log_rows([row for row, _ in zip(rows, range(20), strict=False)], doubtful)
     lines = text.splitlines()
     if kind == "jsonl":
-        return looks_like_rows([row for line in lines[:20] if (row := _row(line)) is not None])
+        return _are_log_rows([row for line in lines[:2000] if (row := _row(line)) is not None], doubtful)
     if kind == "csv":
-        header = next((line for line in lines if not line.startswith("#")), "")
+        header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
-        return len(names) > 1 and bool(names & _STEPS) and not header.lower().startswith("name")
+        if len(names) < 2 or header.lower().startswith("name"):
+            return False
+        return bool(names & _STEPS) or (sum(bool(_METRIC.search(name)) for name in names) > 1 and _is_table(text))
     printed = Printed()
     found = (row for line in lines for row in printed.rows(line))
     return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
@@ -215,7 +265,7 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None, place: Path) -> list
 def _board(path: Path) -> str | None:
     """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in it."""
     with open_regular(path) as file:
-        if not file.read(64).startswith(b"Wall time,Step,Value"):
+        if not as_text(file, path).read(64).startswith(b"Wall time,Step,Value"):
             return None
     tag = board_tag(path)
     return path.stem.removesuffix(f"tag-{tag}") if path.stem != tag else ""

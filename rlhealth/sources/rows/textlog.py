@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import IO
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.growing import LONGEST_LINE, Growing
+from rlhealth.sources.base.walk import ROTATED, rotations
 from rlhealth.sources.rows.rows import Rows
 
 #: File names that say nothing about the run: its folder does.
@@ -42,6 +44,7 @@ PLAIN_NAMES = frozenset(
         "-",
     }
 )
+_PACKED = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 
 
 class TextLog:
@@ -56,6 +59,7 @@ class TextLog:
     """
 
     kind = "text"
+    rotates = True
     longest = LONGEST_LINE
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
@@ -65,6 +69,8 @@ class TextLog:
         self.bad = 0
         self.first_bad = 0
         self.followed: list[Run] = []
+        self._older_read = file is not None  # what is piped in has no older parts
+        self._parts = ""  # what is said of the older parts of a rotated log
         self._told: list[str] = []
 
     @property
@@ -93,7 +99,8 @@ class TextLog:
         """
         if self.text.was_rewritten():
             self.start_again()
-        changed = self.read()
+        changed = self._read_older()
+        changed = self.read() or changed
         changed = self.rows.flush() or changed
         for run in self.runs:
             run.modified = self.text.modified
@@ -101,6 +108,29 @@ class TextLog:
         if not any(run.series or run.histograms for run in self.runs):
             raise self.nothing()
         return changed
+
+    def _read_older(self) -> bool:
+        """Reads the parts that a rotation has put aside, the oldest first, as the beginning of this log."""
+        if self._older_read:
+            return False
+        self._older_read = True
+        newest, older = self.text, rotations(self.path) if self.rotates else []
+        for path in older:
+            self.text = Growing(path, longest=self.longest)
+            self.begin_part()
+            self.read()
+            newest.too_long += self.text.too_long
+            newest.blanks += self.text.blanks
+            newest.trouble = newest.trouble or self.text.trouble
+        if older:
+            self.begin_part()
+            parts = "part" if len(older) == 1 else "parts"
+            self._parts = f"{self.path.name}: read together with its {len(older)} older {parts}, {older[0].name} first"
+        self.text = newest
+        return bool(older)
+
+    def begin_part(self) -> None:
+        """Another part of a rotated log begins: a table has its header again."""
 
     def read(self) -> bool:
         """Takes the new lines into `rows`; True where there were any."""
@@ -120,6 +150,7 @@ class TextLog:
     def start_again(self) -> None:
         """The file was rewritten: what it said before is dropped, the runs stay the same objects."""
         self.text.start_again()
+        self._older_read = False
         self.bad = self.first_bad = 0
         old = self.runs
         self.rows = Rows(lambda number: self._empty(old[number]) if number < len(old) else self.make(number))
@@ -146,6 +177,8 @@ class TextLog:
         if self.text.blanks:
             stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
+        if self.text.trouble:
+            found.append(f"{self.path.name}: {self.text.trouble}")
         if self.text.too_long:
             what = "1 line" if self.text.too_long == 1 else f"{self.text.too_long:,} lines"
             found.append(f"{self.path.name}: {what} passed over, longer than {self.longest >> 20} MiB")
@@ -172,6 +205,7 @@ class TextLog:
         last.problems += told
         torn = self.is_torn()
         notes = [f"{self.path.name}: the last line is not whole; it is waited for"] if torn else []
+        notes += [self._parts] if self._parts else []
         notes += self.remarks()
         last.notes += notes
         last.clean = False if torn else None
@@ -209,7 +243,8 @@ def run_name(path: Path) -> str:
     """What the run in a file is called: the file's name, or the folder's where the file's says nothing."""
     if str(path) == "-":
         return "stdin"
-    stem = path.name.rsplit(".", 1)[0] if "." in path.name.strip(".") else path.name
+    bare = _PACKED.sub("", ROTATED.sub("", path.name))
+    stem = bare.rsplit(".", 1)[0] if "." in bare.strip(".") else bare
     if stem.lower() in PLAIN_NAMES:
         folder = path.absolute().parent.name
         return folder or stem

@@ -9,6 +9,7 @@ from pathlib import Path
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import Found, walk
@@ -19,7 +20,6 @@ from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
 
 KIND = "trainer_state"
-NAME = re.compile(r"^trainer_state.*\.json$")
 SETTINGS = ("num_train_epochs", "train_batch_size", "save_steps", "eval_steps")
 _CHECKPOINT = re.compile(r"^checkpoint-(\d+)$")
 _GLOBAL_STEP = re.compile(rb'"global_step"\s*:\s*(\d{1,18})\b')
@@ -55,7 +55,7 @@ class TrainerState:
             stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
             if stamp == self._seen:
                 return False
-            rows = JsonRows(NoHoles(file), OPENING)
+            rows = JsonRows(NoHoles(as_text(file, self.path)), OPENING)
             found, entries = self._read(rows)
         self._seen = stamp
         changed = bring_up_to_date(self.run, found)
@@ -128,8 +128,7 @@ def find(where: Path, found: Found | None = None) -> list[Reader]:
         return [TrainerState(where)]
     groups: dict[Path, list[Path]] = {}
     for path in (found or walk(where)).files.get(KIND, []):
-        if NAME.match(path.name):
-            groups.setdefault(output_folder(path), []).append(path)
+        groups.setdefault(output_folder(path), []).append(path)
     return [_newest(paths) for paths in groups.values()]
 
 

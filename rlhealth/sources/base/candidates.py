@@ -1,0 +1,156 @@
+"""Candidates: files come across in a folder that look like logs and are not read are counted, each with its reason; the rest is silent."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import LeftOut
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.packed import Plain, encoding_of, is_packed
+from rlhealth.sources.base.walk import PACKED, ROTATED, kind_of
+
+HEAD = 64 << 10  # bytes looked at
+#: What no log is, by its suffix: pictures, sounds, code, pages, settings. Everything else is looked into, weights too: a name can deceive.
+_NEVER = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?|ico|mp4|avi|mov|webm|wav|mp3|flac|ogg|pdf|ttf|otf|woff2?"
+    r"|py|pyi|pyc|pyo|ipynb|sh|bash|zsh|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|jsx|tsx|java|rb|pl|lua|sql|css|scss|html?|xml|xsl|tex|bib"
+    r"|md|rst|ya?ml|toml|ini|cfg|conf|env|lock|so|a|o|dll|dylib|exe|whl|egg|jar|patch|diff|pid|sock)$",
+    re.IGNORECASE,
+)
+#: Tables and archives that cannot be read: they count by their names.
+_TABLES = re.compile(r"\.(?:parquet|feather|arrow|pkl|pickle|npz|npy|h5|hdf5|xlsx?|mat|avro|orc)$", re.IGNORECASE)
+_LOG_NAME = re.compile(
+    r"(?:^|[._\- ])(?:logs?|metrics?|histor(?:y|ies)|progress|monitor|trainer_state|training|train_log|evaluations?|results?|curves?|scalars?|runs?)(?=[._\- ]|\d|$)",
+    re.IGNORECASE,
+)
+#: Words of which a metric's name is made in every trainer.
+_SIGN = r"(?:loss|reward|kl|entropy|grad_?norm|advantages?|returns?|clip_?frac\w*|clip_?ratio|ratio|explained_var\w*|accuracy|learning_rate|lr|length)"
+_NUMBER = r"-?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
+_LOGGED = re.compile(
+    rf"([\w./-]{{0,60}}?{_SIGN}[\w./-]{{0,40}})[\"'`]?\s{{0,4}}[:=|]{{1,2}}\s{{0,8}}[\"']?{_NUMBER}", re.IGNORECASE
+)
+_TOLD = re.compile(rf"(?:^|[^a-z]){_SIGN}(?:$|[^a-z])", re.IGNORECASE)
+_TABLE_ROW = re.compile(rf"[ \t]*{_NUMBER}(?:[ \t,;|]{{1,40}}{_NUMBER}){{1,200}}[ \t,;|\r]*", re.IGNORECASE)
+_TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()-]{1,100}){1,200}[ \t,;|\r]*")
+_TIMES = 3  # how often one name must stand with a number: settings say each once
+_MAGIC = ((b":W&B", "wandb"), (b"SQLite format 3\0", "trackio"))
+_MOST_MEMBERS = 10_000
+
+
+def tracked_kind(head: bytes) -> str | None:
+    """The tracker whose file begins like that, whatever its name says."""
+    if b"brain.Event:" in head[:64]:
+        return "tensorboard"
+    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[LeftOut]]:
+    """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left out."""
+    tracked: dict[str, list[Path]] = {}
+    texts: list[Path] = []
+    left: list[LeftOut] = []
+    for path in paths:
+        if _NEVER.search(path.name):
+            continue
+        if reason := _packed_or_table(path):
+            left.append(LeftOut(str(path), reason))
+            continue
+        head = _head(path)
+        kind = tracked_kind(head)
+        if kind == "trackio" and not path.name.endswith((".db", ".sqlite", ".sqlite3")):
+            left.append(LeftOut(str(path), "a SQLite database under an unusual name: name the file itself to read it"))
+        elif kind is not None:
+            tracked.setdefault(kind, []).append(path)
+        elif _is_text(head):
+            texts.append(path)
+    return tracked, texts, left
+
+
+def why_left(path: Path) -> str:
+    """Why a text that no reader took looks like a log all the same; empty where it does not."""
+    head, tail = _ends(path)
+    for part in (head, tail):
+        text = part.decode(encoding_of(part) or "utf-8", "replace")
+        if reason := _logged(text):
+            return reason
+    return ""
+
+
+def _logged(text: str) -> str:
+    names = Counter(found[1].lower().strip("./-") for found in _LOGGED.finditer(text))
+    often = [name for name, times in names.items() if times >= _TIMES]
+    if often:
+        shown = ", ".join(sorted(often)[:3])
+        return f"numbers named {shown} in a form that is not read as a log: name the file itself to try"
+    lines = text.splitlines()
+    for place, line in enumerate(lines[:2000]):
+        if len(line) < 4096 and _TOLD.search(line) and _TABLE_HEAD.fullmatch(line):
+            rows = sum(bool(_TABLE_ROW.fullmatch(one)) for one in lines[place + 1 : place + 6] if len(one) < 4096)
+            if rows >= 2:
+                return "a table of numbers of which no column is known to count the steps: name the file itself to try"
+    return ""
+
+
+def _packed_or_table(path: Path) -> str:
+    packed = PACKED.search(path.name)
+    bare = ROTATED.sub("", path.name[: packed.start()] if packed else path.name)
+    if packed is None:
+        return "a table in a binary format, which is not read" if _TABLES.search(bare) and _is_log_name(bare) else ""
+    if packed[1].lower() == "zip":
+        return "an archive with logs in it: unpack it" if _zip_has_logs(path) else ""
+    if kind_of(bare) in ("tensorboard", "wandb", "trackio"):
+        return f"a packed log ({packed[1]}) of a kind that is read unpacked only: unpack it"
+    named = kind_of(bare) is not None or _is_log_name(bare)
+    return f"packed as {packed[1]}: unpack it" if named else ""
+
+
+def _is_log_name(name: str) -> bool:
+    return bool(_LOG_NAME.search(name))
+
+
+def _zip_has_logs(path: Path) -> bool:
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            members = archive.infolist()[:_MOST_MEMBERS]
+    except (zipfile.BadZipFile, OSError, RlhealthError, ValueError, NotImplementedError):
+        return _is_log_name(path.stem)
+    strong = ("tensorboard", "wandb", "trainer_state", "jsonl", "csv")
+    return any((kind := kind_of(Path(one.filename).name)) in strong or kind == "console" for one in members)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read(4096)
+    except (RlhealthError, OSError):
+        return b""
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a file, unpacked."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(HEAD)
+            if is_packed(head):
+                return Plain(file, path).read(HEAD), b""
+            size = file.seek(0, 2)
+            if size <= HEAD:
+                return head, b""
+            file.seek(max(HEAD, size - HEAD) // 4 * 4)
+            tail = file.read(HEAD)
+    except (RlhealthError, OSError):
+        return b"", b""
+    return head, tail
+
+
+def _is_text(head: bytes) -> bool:
+    if not head.strip(b"\0 \r\n\t"):
+        return False
+    if is_packed(head) or encoding_of(head):
+        return True
+    return b"\0" not in head and sum(one < 9 or 13 < one < 27 or 27 < one < 32 for one in head) * 50 < len(head)
