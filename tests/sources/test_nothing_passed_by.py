@@ -120,7 +120,7 @@ def test_json_lists_them(root: Path) -> None:
 def test_a_gzip_bomb_ends_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gzip
 
-    monkeypatch.setattr("rlhealth.sources.packed.LARGEST_UNPACKED", 1 << 20)
+    monkeypatch.setattr("rlhealth.sources.base.packed.LARGEST_UNPACKED", 1 << 20)
     (root / "other" / "train.jsonl.gz").write_bytes(gzip.compress(lines(sick_rows()).encode() + b"\n" * (1 << 24)))
     (run,) = (one for one in check(root).runs if one.run.place.kind == "jsonl")
     assert any("unpacked; the rest was not read" in one for one in run.run.problems)
