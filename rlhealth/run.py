@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 #: More metrics than this in one run are dropped, with a problem that says so; a longer name is no name.
 MOST_TAGS = 100_000
 LONGEST_TAG = 4096
+#: More replaced parts of one run than this are not judged, with a problem that says so.
+MOST_REPLACED = 32
+#: So many values of one metric must have been overwritten for them to be judged as another writer's; one that is not finite is enough.
+FEWEST_OVERWRITTEN = 3
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Points = tuple[Ints, Floats, Floats]  # steps, values, times
 
 
 class Series:
@@ -25,9 +30,10 @@ class Series:
     Attributes:
         tag: the name as the tracker wrote it.
         revision: counts the changes that were not a growth at the end (a rewind, a late point).
+        overwritten: points whose values a later point at the same step replaced with others, in the order in which that happened.
     """
 
-    __slots__ = ("_size", "_steps", "_times", "_values", "revision", "tag")
+    __slots__ = ("_size", "_steps", "_times", "_values", "overwritten", "revision", "tag")
 
     def __init__(
         self,
@@ -38,6 +44,7 @@ class Series:
     ) -> None:
         self.tag = tag
         self.revision = 0
+        self.overwritten: list[Points] = []
         self._size = 0
         self._steps: Ints = np.empty(0, np.int64)
         self._values: Floats = np.empty(0, np.float64)
@@ -87,7 +94,10 @@ class Series:
             new_times = np.concatenate([self.times, new_times])
             order = np.argsort(new_steps, kind="stable")
             ordered = new_steps[order]
-            keep = order[np.append(ordered[1:] != ordered[:-1], True)]
+            last = np.append(ordered[1:] != ordered[:-1], True)
+            keep = order[last]
+            if not last.all():
+                self._note_overwritten(order, last, new_steps, new_values, new_times)
             if self._size:
                 self.revision += 1
             self._size = 0
@@ -98,6 +108,17 @@ class Series:
         self._values[self._size : end] = new_values
         self._times[self._size : end] = new_times
         self._size = end
+
+    def _note_overwritten(
+        self, order: Ints, last: NDArray[np.bool_], steps: Ints, values: Floats, times: Floats
+    ) -> None:
+        """Keeps the points that give way to a later one with another value at their step."""
+        kept_by = np.flatnonzero(last)[np.searchsorted(np.flatnonzero(last), np.arange(len(order)))]
+        before, after = values[order], values[order[kept_by]]
+        other = ~last & (before != after) & ~(np.isnan(before) & np.isnan(after))
+        if other.any():
+            lost = order[other]
+            self.overwritten.append((steps[lost], values[lost], times[lost]))
 
     def rewind(self, step: int) -> None:
         """Drops every point at `step` or later: the run was resumed from before it."""
@@ -111,7 +132,15 @@ class Series:
         end = int(np.searchsorted(self.steps, step, side="right"))
         cut = Series(self.tag)
         cut._steps, cut._values, cut._times, cut._size = self._steps[:end], self._values[:end], self._times[:end], end
+        for steps, values, times in self.overwritten:
+            there = steps <= step
+            cut.overwritten.append((steps[there], values[there], times[there]))
         return cut
+
+    def since(self, step: int) -> Points:
+        """Copies of the points at `step` or later."""
+        start = int(np.searchsorted(self.steps, step, side="left"))
+        return self.steps[start:].copy(), self.values[start:].copy(), self.times[start:].copy()
 
     def _reserve(self, size: int) -> None:
         if size <= len(self._steps):
@@ -165,15 +194,23 @@ class Histogram:
                 del kept[keep:]
             self.revision += 1
 
+    def since(self, step: int) -> Histogram:
+        """The distributions at `step` or later."""
+        start = int(np.searchsorted(self.steps, step, side="left"))
+        return self._part(slice(start, None))
+
     def until(self, step: int) -> Histogram:
         """The distributions up to and including `step`."""
         end = int(np.searchsorted(self.steps, step, side="right"))
+        return self._part(slice(0, end))
+
+    def _part(self, part: slice) -> Histogram:
         cut = Histogram(self.tag)
         cut.steps, cut.times, cut.edges, cut.counts = (
-            self.steps[:end],
-            self.times[:end],
-            self.edges[:end],
-            self.counts[:end],
+            self.steps[part],
+            self.times[part],
+            self.edges[part],
+            self.counts[part],
         )
         return cut
 
@@ -184,6 +221,24 @@ class Place:
 
     kind: str
     location: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What a resume replaced: every point from `step` on, as it was before, by tag."""
+
+    step: int
+    points: dict[str, Points]
+    histograms: dict[str, Histogram]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A run as it stood before a resume, or as another writer told it: from `step` on it differs from the run as it is; `said` names it."""
+
+    step: int
+    said: str
+    run: Run
 
 
 @dataclass(frozen=True)
@@ -209,6 +264,7 @@ class Run:
         planned_steps: the number of steps that the tracker itself says were planned (not the config).
         step_axis: what the steps count, in a word ("global_step", "row").
         resumed_at: the first step of each continuation after the first start.
+        replaced: what each resume replaced, in the order of the resumes.
         problems: what was damaged or lost in reading, one sentence each.
         notes: what was assumed or chosen in reading, one sentence each.
         modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
@@ -228,6 +284,7 @@ class Run:
     planned_steps: int | None = None
     step_axis: str = "global_step"
     resumed_at: list[int] = field(default_factory=list)
+    replaced: list[Segment] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     modified: float = float("nan")
@@ -277,12 +334,81 @@ class Run:
         return found
 
     def rewind(self, step: int) -> None:
-        """Notes that the run was resumed at `step`: what was logged from there on is replaced."""
+        """Notes that the run was resumed at `step`: what was logged from there on is replaced, and kept in `replaced`."""
+        points = {tag: one.since(step) for tag, one in self.series.items() if len(one) and one.steps[-1] >= step}
+        bins = {tag: one.since(step) for tag, one in self.histograms.items() if len(one) and one.steps[-1] >= step}
+        if points or bins:
+            self.replaced.append(Segment(int(step), points, bins))
+        self.forget(step)
+        self.resumed_at.append(int(step))
+
+    def forget(self, step: int) -> None:
+        """Drops what stands at `step` or later, to read it again."""
         for one in self.series.values():
             one.rewind(step)
         for other in self.histograms.values():
             other.rewind(step)
-        self.resumed_at.append(int(step))
+
+    @property
+    def replacements(self) -> tuple[int, int]:
+        """How many resumes replaced something, and how often values were overwritten: where neither has changed, `before` is as it was."""
+        return len(self.replaced), sum(len(one.overwritten) for one in self.series.values())
+
+    def before(self) -> Iterator[Replaced]:
+        """The run as it stood before each resume, the newest resume first, then as the writers told it whose values were overwritten.
+
+        Of more than `MOST_REPLACED` the others are left, and a problem says so.
+        """
+        now, bins = dict(self.series), dict(self.histograms)
+        for number in range(len(self.replaced) - 1, max(-1, len(self.replaced) - 1 - MOST_REPLACED), -1):
+            segment = self.replaced[number]
+            now = {tag: _with_tail(tag, now.get(tag), segment) for tag in now.keys() | segment.points.keys()}
+            bins = {tag: _with_bins(tag, bins.get(tag), segment) for tag in bins.keys() | segment.histograms.keys()}
+            said = f"before the run was resumed at step {segment.step:,}"
+            yield Replaced(segment.step, said, self._as(now, bins, self.resumed_at[:number]))
+        if len(self.replaced) > MOST_REPLACED:
+            self._tell(
+                f"resumed {len(self.replaced):,} times: what the first {len(self.replaced) - MOST_REPLACED:,} replaced was not judged"
+            )
+        yield from self._overwritten()
+
+    def _overwritten(self) -> Iterator[Replaced]:
+        """The run with the values that were overwritten, those of the first writer first."""
+        writers = [_by_writer(one) for one in self.series.values()]
+        for number in range(min(MOST_REPLACED, max(map(len, writers), default=0))):
+            told = {
+                one.tag: writer[number]
+                for one, writer in zip(self.series.values(), writers, strict=True)
+                if len(writer) > number
+            }
+            if not any(_is_telling(points) for points in told.values()):
+                continue
+            first = min(int(steps[0]) for steps, _, _ in told.values())
+            count = max(len(steps) for steps, _, _ in told.values())
+            self._tell(f"{count:,} steps were logged again with other values: both were judged", self.notes)
+            series = {tag: _with_points(one, told.get(tag)) for tag, one in self.series.items()}
+            said = "as it was logged first, at steps that were logged again with other values"
+            yield Replaced(first, said, self._as(series, self.histograms, self.resumed_at))
+
+    def _as(self, series: dict[str, Series], histograms: dict[str, Histogram], resumed_at: list[int]) -> Run:
+        return Run(
+            self.name,
+            self.place,
+            series,
+            histograms,
+            self.config,
+            self.versions,
+            None,
+            self.planned_steps,
+            self.step_axis,
+            list(resumed_at),
+            modified=self.modified,
+        )
+
+    def _tell(self, said: str, where: list[str] | None = None) -> None:
+        where = self.problems if where is None else where
+        if said not in where:
+            where.append(said)
 
     def until(self, step: int) -> Run:
         """The run as it stood when `step` had been written: the prefix that a watcher would have seen."""
@@ -297,6 +423,7 @@ class Run:
             self.planned_steps,
             self.step_axis,
             [s for s in self.resumed_at if s <= step],
+            [_segment_until(one, step) for one in self.replaced if one.step <= step],
             list(self.problems),
             list(self.notes),
             self.modified,
@@ -330,6 +457,61 @@ class Run:
         ]
         columns = ["run", "tag", "step", "time", "value"]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _with_tail(tag: str, now: Series | None, segment: Segment) -> Series:
+    """A series as it stood before a resume: what stands before the resume's step, then what the resume replaced."""
+    kept = Series(tag) if now is None else now.until(segment.step - 1)
+    made = Series(tag, kept.steps, kept.values, kept.times)
+    if tag in segment.points:
+        made.extend(*segment.points[tag])
+    return made
+
+
+def _with_bins(tag: str, now: Histogram | None, segment: Segment) -> Histogram:
+    made = (Histogram(tag) if now is None else now).until(segment.step - 1)
+    tail = segment.histograms.get(tag)
+    if tail is not None:
+        made.steps, made.times = made.steps + tail.steps, made.times + tail.times
+        made.edges, made.counts = made.edges + tail.edges, made.counts + tail.counts
+    return made
+
+
+def _with_points(one: Series, points: Points | None) -> Series:
+    """A series with other values at some of its steps; steps that it does not have are left out."""
+    made = Series(one.tag, one.steps, one.values, one.times)
+    if points is not None:
+        steps, values, times = points
+        there = np.isin(steps, one.steps)
+        made.extend(steps[there], values[there], times[there])
+    made.overwritten.clear()
+    return made
+
+
+def _by_writer(one: Series) -> list[Points]:
+    """The overwritten points of a series, one list for the first value of each step, one for the second, …"""
+    if not one.overwritten:
+        return []
+    steps, values, times = (np.concatenate(part) for part in zip(*one.overwritten, strict=True))
+    order = np.argsort(steps, kind="stable")
+    steps, values, times = steps[order], values[order], times[order]
+    begins = np.flatnonzero(np.append(True, steps[1:] != steps[:-1]))
+    turn = np.arange(len(steps)) - np.repeat(begins, np.diff(np.append(begins, len(steps))))
+    return [
+        (steps[turn == number], values[turn == number], times[turn == number]) for number in range(int(turn.max()) + 1)
+    ]
+
+
+def _is_telling(points: Points) -> bool:
+    return len(points[0]) >= FEWEST_OVERWRITTEN or not bool(np.isfinite(points[1]).all())
+
+
+def _segment_until(one: Segment, step: int) -> Segment:
+    points = {}
+    for tag, (steps, values, times) in one.points.items():
+        end = int(np.searchsorted(steps, step, side="right"))
+        points[tag] = steps[:end], values[:end], times[:end]
+    return Segment(one.step, points, {tag: bins.until(step) for tag, bins in one.histograms.items()})
 
 
 def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.causes import explain
+from rlhealth.engine.earlier import Earlier, with_earlier
 from rlhealth.engine.earned import unearned
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
@@ -162,6 +163,8 @@ class Judge:
         self.diagnoses = [rule for rule in rules if rule.cause is not None]
         self.families = {rule.id: rule.family for rule in rules}
         self.aliases = aliases or {}
+        endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
+        self.earlier = Earlier(lambda before: _whole(Judge(before, rules, aliases)), endings)
         self.restart()
 
     @quietly
@@ -252,10 +255,21 @@ class Judge:
         blind = not self.watched and len(self.others) < len(self.rules)  # no rule that reads metrics found one to read
         if self.translation.is_rl is False or blind:
             quiet, found, diagnosed = set(), [], []
+        else:
+            known = with_earlier(diagnosed + found, self.earlier.findings(self.run))
+            accepted = [one for one in known if not (one.rule in unwanted or one.family in unwanted)]
+            diagnosed, found = [], accepted
         everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
         skipped.sort(key=lambda one: one.rule)
         answer = RunVerdict(
-            self.run, self.translation, ending.state, everything, skipped, sorted(quiet - fired), ignored, self.families
+            self.run,
+            self.translation,
+            ending.state,
+            everything,
+            skipped,
+            sorted(quiet - fired - {one.rule for one in everything}),
+            ignored,
+            self.families,
         )
         answer.unearned = unearned(self.translation)
         if len(waiting) > len(looked - fired) and not everything:
@@ -263,6 +277,11 @@ class Judge:
                 f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"
             )
         return answer
+
+
+def _whole(judge: Judge) -> RunVerdict:
+    judge.advance()
+    return judge.verdict()
 
 
 @cache

@@ -119,6 +119,7 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "try": list(one.advice),
         "source": one.source,
         "explained_by": one.explained_by,
+        "replaced_at": one.replaced_at,
         "episodes": [
             {
                 "first_step": part.first_step,

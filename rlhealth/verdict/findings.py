@@ -61,6 +61,8 @@ class Finding:
             "noise" where it is in units of the metric's noise, "share" where it is a share of points.
         level: the limit as a level of the metric's own values, for charts; None where the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
+        replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged again; None where
+            it was found in the run as it is.
     """
 
     rule: str
@@ -86,6 +88,7 @@ class Finding:
     level: float | None = None
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
+    replaced_at: int | None = None
 
     @property
     def ended(self) -> bool:

@@ -176,7 +176,9 @@ class Stopping:
         if self.done or run.verdict is None or run.over:
             return False
         lives = run.live or run.verdict.state == "running"
-        return lives and any(one.severity >= self.severity and not one.ended for one in run.verdict.findings)
+        return lives and any(
+            one.severity >= self.severity and not one.ended and one.replaced_at is None for one in run.verdict.findings
+        )
 
     def stop(self, document: Mapping[str, Any]) -> str:
         """Stops, and never again.

@@ -20,6 +20,7 @@ def bring_up_to_date(run: Run, found: Run) -> bool:
         run.series.update(found.series)
         run.histograms.update(found.histograms)
         run.resumed_at[:] = found.resumed_at
+        run.replaced[:] = found.replaced
         return changed or bool(run.series or run.histograms)
     differing = [_differs(one, found.series.get(tag)) for tag, one in run.series.items()]
     differing += [_differs(one, found.histograms.get(tag)) for tag, one in run.histograms.items()]

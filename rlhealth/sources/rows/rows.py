@@ -27,6 +27,7 @@ from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
+MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
 #: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
@@ -39,12 +40,18 @@ class Rows:
     """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new one.
 
     The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it, and is left out
-    where it says again what that one said. Where there is no such column, the rows are numbered: a row that says again what the one before said is the next step, one that adds to it (an evaluation)
-    is not. Steps that fall back to where the run began are a new run; steps that fall back less, and say again what was said, are a resume,
-    and what was logged from there on is dropped.
+    where it says again what that one said. Where there is no such column, the rows are numbered: a row that says again what the one
+    before said is the next step, one that adds to it (an evaluation) is not. Steps that fall back are waited with until the next row
+    tells what they are: where the run goes on from there, it is a new run (they fell back to where it began) or a resume, which
+    replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change nothing else.
 
     Args:
         make: makes an empty run, given its number (0, 1, …).
+
+    Attributes:
+        repeated: rows that say the step before again.
+        late: rows that came out of order.
+        beyond: rows of further runs than `MOST_RUNS`.
     """
 
     def __init__(self, make: Callable[[int], Run], *, steps: str | None = None) -> None:
@@ -54,6 +61,9 @@ class Rows:
         self.chosen = steps is not None
         self.repeated = 0
         self.stepless = 0
+        self.late = 0
+        self.beyond = 0
+        self._fallen: list[tuple[int, Mapping[str, Any]]] = []
         self._waiting: list[Mapping[str, Any]] = []
         self._begin()
 
@@ -64,6 +74,7 @@ class Rows:
 
     def _begin(self) -> None:
         self._step: int | None = None
+        self._lowest: int | None = None  # of rows in descending order
         self._first: int | None = None
         self._row = 0
         self._said: Set[str] = set()
@@ -101,6 +112,9 @@ class Rows:
             for start in range(0, count, FIRST_LOOK):
                 self.take(dicts(table, start + FIRST_LOOK, start))
             return
+        if len(self.runs) > MOST_RUNS:
+            self.beyond += count
+            return
         self._move()
         times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
@@ -116,7 +130,7 @@ class Rows:
         if cells is None or not count or not _rises(cells):
             return None
         steps = np.ma.getdata(cells).astype(np.int64)
-        if np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
+        if self._fallen or np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
             return None
         self._first = int(steps[0]) if self._first is None else self._first
         self._step = int(steps[-1])
@@ -159,8 +173,15 @@ class Rows:
 
     def _take(self, nested: Mapping[str, Any]) -> None:
         row = flatten(nested)
+        if self._fallen and self._decide(row):
+            return
         step = self._step_of(row)
-        if step is None:
+        if step is not None:
+            self._put(row, step)
+
+    def _put(self, row: Mapping[str, Any], step: int) -> None:
+        if len(self.runs) > MOST_RUNS:
+            self.beyond += 1
             return
         time = next((clock(row[name]) for name in CLOCKS if name in row), math.nan)
         self._plan(row)
@@ -196,13 +217,43 @@ class Rows:
         if last is None or step > last:
             self._said = row.keys()
             self._first = step if self._first is None else self._first
-            self._step = step
+            self._step, self._lowest = step, None
         elif step == last:
             self.repeated += bool(self._said & self._tags(row))
             self._said = self._said | row.keys()
-        else:
-            self._fell_back(step, self._tags(row))
+        elif self._lowest is not None and step < self._lowest:
+            self._lowest = step
+            self.late += 1
+        elif self._falls_back(step, self._tags(row)):
+            self._fallen = [(step, row)]
+            return None
         return step
+
+    def _decide(self, row: Mapping[str, Any]) -> bool:
+        """What the rows that fell back are, now that another one has come; True where that one was taken with them."""
+        assert self.axis is not None and self._step is not None
+        first, last = self._fallen[0][0], self._fallen[-1][0]
+        said = whole(row.get(self.axis))
+        step = last if said is None else said
+        if step == last:
+            self._fallen.append((step, row))
+            return True
+        fallen, self._fallen = self._fallen, []
+        if step < last or (step > self._step and first == last):
+            self._take_late(fallen)
+            self._lowest = last if step < last else None
+            return False
+        self._go_back(first, self._tags(fallen[0][1]))
+        for _, one in fallen:
+            known = self._step_of(one)
+            if known is not None:
+                self._put(one, known)
+        return False
+
+    def _take_late(self, fallen: list[tuple[int, Mapping[str, Any]]]) -> None:
+        self.late += len(fallen)
+        for step, row in fallen:
+            self._put(row, step)
 
     def _row_number(self, row: Mapping[str, Any]) -> int | None:
         tags = self._tags(row)
@@ -237,25 +288,31 @@ class Rows:
     def _is_metric(self, tag: str) -> bool:
         return tag != self.axis and tag not in _NO_METRICS
 
-    def _fell_back(self, step: int, tags: set[str]) -> None:
-        """The steps go back: a new run, a resume, or a row that comes late (from another process) and changes nothing."""
+    def _falls_back(self, step: int, tags: set[str]) -> bool:
+        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands before all that was said."""
         if not any(self._points.last_step(tag) >= step for tag in tags):
-            return
+            return False
+        if self._first is not None and step <= self._first:
+            return True
         self._move()
-        passed = [self.run.series[tag].steps for tag in tags if tag in self.run.series and len(self.run.series[tag])]
-        if self._first is not None and step <= self._first and any(steps[0] >= step for steps in passed):
+        passed = (self.run.series[tag].steps for tag in tags if tag in self.run.series)
+        return any((at := int(np.searchsorted(steps, step))) < len(steps) and steps[at] == step for steps in passed)
+
+    def _go_back(self, step: int, tags: set[str]) -> None:
+        """A new run begins, or this one goes on from before `step`."""
+        self._move()
+        if self._first is not None and step <= self._first:
             self._next_run()
-            self._step = self._first = step
-        elif any(step in steps for steps in passed):
-            self.run.rewind(step)
-            self._step = step
+            self._step = self._first = None
         else:
-            return
-        self._said = tags
+            self.run.rewind(step)
+            self._step = step - 1
+        self._said = set()
 
     def _next_run(self) -> None:
         self._move()
-        self.runs.append(self._make(len(self.runs)))
+        if len(self.runs) <= MOST_RUNS:
+            self.runs.append(self._make(len(self.runs)))
         self._begin()
         self._name_axis()
 

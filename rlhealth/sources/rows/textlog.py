@@ -10,7 +10,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.growing import LONGEST_LINE, Growing
 from rlhealth.sources.base.walk import ROTATED, rotations
-from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 
 #: File names that say nothing about the run: its folder does.
 PLAIN_NAMES = frozenset(
@@ -157,8 +157,11 @@ class TextLog:
 
     def _empty(self, run: Run) -> Run:
         if run.first_step is not None:
-            run.rewind(run.first_step)
-            run.resumed_at.pop()
+            run.forget(run.first_step)
+        run.replaced.clear()
+        run.resumed_at.clear()
+        for series in run.series.values():
+            series.overwritten.clear()
         return run
 
     def is_bad(self, line: int) -> None:
@@ -177,6 +180,10 @@ class TextLog:
         if self.text.blanks:
             stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
+        if self.rows.beyond:
+            found.append(
+                f"{self.path.name}: more than {MOST_RUNS} runs in one file: {self.rows.beyond:,} rows of the others were not read"
+            )
         if self.text.trouble:
             found.append(f"{self.path.name}: {self.text.trouble}")
         if self.text.too_long:
@@ -190,14 +197,16 @@ class TextLog:
 
     def remarks(self) -> list[str]:
         """What a reader has to know of how the rows were taken, as sentences."""
-        repeated, stepless = self.rows.repeated, self.rows.stepless
+        repeated, stepless, late = self.rows.repeated, self.rows.stepless, self.rows.late
+        rows = "1 row" if late == 1 else f"{late:,} rows"
         return [
+            *([f"{rows} came out of order: they stand at their own steps, and nothing was replaced"] if late else []),
             *([f"{repeated:,} rows say a step again; of each the last was kept"] if repeated else []),
             *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
         ]
 
     def _tell(self) -> None:
-        last = self.runs[-1]
+        last = next((run for run in reversed(self.runs) if run.series or run.histograms), self.runs[-1])
         for run in self.runs:
             run.problems[:] = [problem for problem in run.problems if problem not in self._told]
             run.notes[:] = [note for note in run.notes if note not in self._told]

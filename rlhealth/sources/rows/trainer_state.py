@@ -16,7 +16,7 @@ from rlhealth.sources.base.walk import Found, walk
 from rlhealth.sources.rows.json_columns import Stretch
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.rewritten import bring_up_to_date
-from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
 
 KIND = "trainer_state"
@@ -104,6 +104,14 @@ class TrainerState:
                 location=str(self.path),
             )
         into.flush()
+        if into.late:
+            run.notes.append(
+                f"{into.late:,} entries came out of order: they stand at their own steps, and nothing was replaced"
+            )
+        if into.beyond:
+            run.problems.append(
+                f"the steps start again more than {MOST_RUNS} times: {into.beyond:,} entries were not read"
+            )
         return run, entries
 
     def _finish(self, rows: JsonRows, entries: int) -> None:

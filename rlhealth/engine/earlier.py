@@ -1,0 +1,57 @@
+"""What a resume replaced, or a second writer overwrote, is judged too: its findings stand beside those of the run as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from rlhealth.run import Replaced, Run
+from rlhealth.verdict.findings import Finding, RunVerdict
+
+Examine = Callable[[Run], RunVerdict]
+
+
+class Earlier:
+    """The findings of a run as it stood before each of its resumes, and as its other writers told it.
+
+    Args:
+        examine: judges one run.
+        endings: ids of the rules that judge how a run ended: a run that was resumed had not ended.
+    """
+
+    def __init__(self, examine: Examine, endings: Sequence[str]) -> None:
+        self._examine = examine
+        self._endings = frozenset(endings)
+        self._seen: object = None
+        self._found: list[Finding] = []
+
+    def findings(self, run: Run) -> list[Finding]:
+        """Findings that were raised in what was replaced; what was raised before it, the run as it is now raises too."""
+        state = run.replacements
+        if state != self._seen:
+            self._seen = state
+            self._found = [found for one in run.before() for found in self._of(one)] if any(state) else []
+        return self._found
+
+    def _of(self, one: Replaced) -> list[Finding]:
+        return [
+            replace(found, message=f"{one.said}: {found.message}", replaced_at=one.step)
+            for found in self._examine(one.run).findings
+            if found.raised_step >= one.step and found.rule not in self._endings
+        ]
+
+
+def with_earlier(found: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
+    """Both; of two findings of one rule on one metric the more severe, of equals the one that holds now."""
+    kept = {(one.rule, one.metric): one for one in found}
+    order = [*found]
+    for one in earlier:
+        key = one.rule, one.metric
+        known = kept.get(key)
+        if known is None:
+            order.append(one)
+            kept[key] = one
+        elif one.severity > known.severity:
+            order[next(place for place, other in enumerate(order) if other is known)] = one
+            kept[key] = one
+    return order
