@@ -272,6 +272,7 @@ class Run:
             end); None where it shows nothing.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
+        trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
     """
 
     name: str
@@ -291,6 +292,7 @@ class Run:
     clean: bool | None = None
     refused: int = 0
     heartbeat: float = float("nan")
+    trainer: str = ""
 
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are known elsewhere)."""
@@ -428,6 +430,7 @@ class Run:
             list(self.notes),
             self.modified,
             None,
+            trainer=self.trainer,
         )
 
     @property

@@ -65,7 +65,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
     if idle < 0:  # the clock of whoever wrote the log is ahead of ours
         idle = 0.0
     short = (
-        _between_plans(run.planned_steps, step) if planned is None else step < planned * 0.99 and planned - step >= 2
+        _between_plans(run.planned_steps, step)
+        if planned is None
+        else step < planned * 0.99 and planned - step >= max(2, usual_steps(run))
     )
     patience = max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
     waiting = not ended and math.isfinite(idle) and idle < patience
@@ -130,6 +132,16 @@ def last_sign(run: Run) -> float:
 def _between_plans(said: int | None, step: int) -> bool:
     """Whether a run certainly ended early, where its tracker's plan may count mini-batches (TRL 0.13's PPO): a finished run's steps divide it."""
     return said is not None and 0 < step < said and said % step != 0
+
+
+def usual_steps(run: Run) -> float:
+    """Median distance of the logged steps of the longest series: the last row of a finished run is up to that far from its end."""
+    longest = max(run.series.values(), key=len, default=None)
+    return (
+        plain_median(np.diff(longest.steps[-200:]).astype(np.float64))
+        if longest is not None and len(longest) > 2
+        else 0.0
+    )
 
 
 def usual_seconds(run: Run) -> float:

@@ -17,6 +17,8 @@ _UNKNOWN: dict[str, Any] = {
     "library": "",
     "prefix": ["train/"],
 }
+#: A class whose name is the end of every trainer's name: it is meant only where it stands alone.
+PLAIN = frozenset({"Trainer"})
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
@@ -72,16 +74,24 @@ def recognise(run: Run) -> Recognised:
     tags = [spaced(tag) for tag, one in run.series.items() if len(one)] + [
         spaced(tag) for tag, one in run.histograms.items() if len(one)
     ]
-    trainer = next((match[1] for match in map(_PROFILED.match, tags) if match), "")
-    known = next(
-        (entry["class"] for entry in frameworks() if entry.get("class") and trainer.endswith(entry["class"])), ""
-    )
+    known = _class_of(run.trainer or next((match[1] for match in map(_PROFILED.match, tags) if match), ""))
     views: dict[tuple[tuple[str, ...], int], set[str]] = {}
     for entry in frameworks():
         seen = _seen(entry, tags, views)
         if _fits(entry, seen, run, known):
             return _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
+    named = next((entry for entry in frameworks() if run.trainer and known and entry.get("class") == known), None)
+    if named is not None:  # too little was logged to know the trainer by, but the code names it
+        return _recognised(named, _seen(named, tags, views), run, sure=True)
     return _recognised(_UNKNOWN, _seen(_UNKNOWN, tags, views), run, sure=True)
+
+
+def _class_of(trainer: str) -> str:
+    """The class in frameworks.yaml that a trainer is, or is made from by its name; "" where it is in none."""
+    classes = [entry["class"] for entry in frameworks() if entry.get("class")]
+    return next((one for one in classes if trainer == one), "") or next(
+        (one for one in classes if one not in PLAIN and trainer.endswith(one)), ""
+    )
 
 
 def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int], set[str]]) -> set[str]:

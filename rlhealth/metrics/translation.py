@@ -110,7 +110,15 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
 def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
     """What a translation depends on; a run's tags and settings are only ever added, so counting them is enough."""
     held = sum(1 for one in run.series.values() if len(one)), sum(1 for one in run.histograms.values() if len(one))
-    return run, held, len(run.config), tuple(run.versions.items()), run.planned_steps, tuple(aliases.items())
+    return (
+        run,
+        held,
+        len(run.config),
+        tuple(run.versions.items()),
+        run.trainer,
+        run.planned_steps,
+        tuple(aliases.items()),
+    )
 
 
 def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:

@@ -117,6 +117,28 @@ TEXT_WORDS = (
     b"50%",
     b"2/10",
 )
+NOTEBOOK_WORDS = (
+    b'"cells"',
+    b'"outputs": [',
+    b'"output_type": "display_data"',
+    b"<<<<<<< HEAD\n",
+    b"=======\n",
+    b">>>>>>> b\n",
+    b"<table>",
+    b"</table>",
+    b"<tr><td>",
+    b"<th>Step</th>",
+    b"[10/20 00:10]",
+    b"No log",
+    b"...",
+    b"\\\n\n",
+    b"GRPOConfig(",
+    b"GRPOTrainer(args=GRPOConfig(beta=0.1)).train()",
+    b"%%writefile a.py\n",
+    b"!ls\n",
+    b"for x in y:\n",
+    b"\x1e",
+)
 CSV_WORDS = (
     *NUMBERS,
     b",",
@@ -263,6 +285,26 @@ def _table(kind: str) -> Callable[[Path], Sequence[object]]:
         return table.find(path, kind)
 
     return find
+
+
+def _notebook(path: Path) -> Sequence[object]:
+    from rlhealth.sources.notebooks.reader import find
+
+    return find(path)
+
+
+def _notebook_outputs(raw: bytes, path: Path) -> bool:
+    """A sound notebook, whose code, streams and HTML hold anything."""
+    import json
+
+    parts = [part.decode("utf-8", "replace") for part in [*raw.split(b"\x1e"), b"", b""][:3]]
+    shown = [
+        {"output_type": "stream", "name": "stdout", "text": parts[1]},
+        {"output_type": "display_data", "metadata": {}, "data": {"text/html": parts[2]}},
+        {"output_type": "execute_result", "metadata": {}, "data": {"text/plain": parts[1]}},
+    ]
+    cell = {"cell_type": "code", "metadata": {}, "source": parts[0], "outputs": shown}
+    return reading(_notebook)(json.dumps({"cells": [cell, cell], "nbformat": 4}).encode(), path)
 
 
 def _any(path: Path) -> Sequence[object]:
@@ -449,6 +491,8 @@ TARGETS = {
         Target("wandb-records", framed(wandb_file, reading(_wandb)), seeds.wandb_records, (*BINARY_WORDS, *NUMBERS)),
         Target("trackio-file", reading(_trackio), seeds.databases, BINARY_WORDS, 60),
         Target("trackio-rows", _trackio_rows, seeds.rows_of_json, JSON_WORDS, 60),
+        Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
+        Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),
         Target("trainer-state", reading(_table("trainer_state")), seeds.trainer_states, JSON_WORDS),
         Target("jsonl", reading(_table("jsonl")), seeds.rows_of_json, JSON_WORDS),
         Target("json", reading(_table("json")), seeds.documents, JSON_WORDS),

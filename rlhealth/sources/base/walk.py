@@ -40,6 +40,7 @@ NAMES: dict[str, re.Pattern[str]] = {
     "jsonl": re.compile(r"\.(jsonl|jsonlines|jsonl\d|ndjson|ldjson)$", re.IGNORECASE),
     "json": re.compile(r"\.json$", re.IGNORECASE),
     "csv": re.compile(r"\.(csv|tsv)$", re.IGNORECASE),
+    "notebook": re.compile(r"\.ipynb$", re.IGNORECASE),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
 #: Kinds whose readers take packed and rotated files too; a packed file of another kind is said to be left out.

@@ -16,7 +16,7 @@ from rlhealth.sources.discovery.registry import SOURCES, TABLES, kinds_of, sourc
 if TYPE_CHECKING:
     from rlhealth.sources.base.walk import Found
 
-LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv and console logs, in it and below"
+LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
 
 
 def find_readers(
@@ -60,7 +60,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
     if len(kinds) > 1 and kind not in ("tensorboard", "wandb", "trackio"):
         kind = _kind_by_bytes(path) or kind
-    if kind in ("tensorboard", "wandb", "trackio"):
+    if kind in ("tensorboard", "wandb", "trackio", "notebook"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
 
@@ -137,6 +137,8 @@ def _tables(
         readers += list(source_module("trainer_state").find(root, found))
     if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
         readers += [one for one in source_module("csv").readers(files, errors, left) if one.run.place.kind in kinds]
+    if "notebook" in kinds and found.files.get("notebook"):
+        readers += source_module("notebook").readers(found.files["notebook"], errors)
     return readers
 
 

@@ -14,7 +14,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
-from rlhealth.sources.discovery.registry import TABLES
+from rlhealth.sources.discovery.registry import TEXTS
 
 if TYPE_CHECKING:
     from rlhealth.sources.rows.trainer_plan import Plan
@@ -209,7 +209,7 @@ def is_copy(one: Reader, other: Reader) -> bool:
     kinds = {first.place.kind, second.place.kind}
     if (
         len(kinds) > 1
-        or not kinds <= set(TABLES)
+        or not kinds <= set(TEXTS)
         or first.place.location.partition("#")[0] == second.place.location.partition("#")[0]
     ):
         return False

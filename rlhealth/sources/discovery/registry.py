@@ -18,10 +18,13 @@ SOURCES: dict[str, str] = {
     "json": "rlhealth.sources.rows.table",
     "csv": "rlhealth.sources.rows.table",
     "console": "rlhealth.sources.rows.table",
+    "notebook": "rlhealth.sources.notebooks.reader",
     "wandb-online": "rlhealth.sources.wandb.api",
 }
 #: What `--source` takes beside the kinds themselves.
 TABLES = ("jsonl", "json", "csv", "console")
+#: Logs that are text, which people copy: the very same numbers in two files are one run.
+TEXTS = (*TABLES, "notebook")
 GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
 
 

@@ -1,0 +1,139 @@
+"""A notebook as cells with their code and their texts; whatever is whole in a damaged one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlhealth.sources.notebooks.salvage import salvage, sides
+
+#: The oldest format that needs no conversion; every notebook of the past ten years has it.
+PLAIN_FORMAT = 4
+_WARNING = re.compile(r"<IPython\.core\.display\.\w+ object>")
+
+
+@dataclass
+class Output:
+    """What one output of a cell shows: its HTML, its text, and the name of the exception where it is one."""
+
+    html: str = ""
+    text: str = ""
+    is_stream: bool = False
+    error: str = ""
+
+
+@dataclass
+class Cell:
+    """One cell.
+
+    Attributes:
+        number: its place in the notebook, from 1.
+        code: its source where it is code, else "".
+    """
+
+    number: int
+    code: str = ""
+    outputs: list[Output] = field(default_factory=list)
+
+
+@dataclass
+class Document:
+    """A notebook, or what is left of one.
+
+    Attributes:
+        problems: what was damaged, as sentences without the file's name.
+        is_whole: whether it could be read as it stands.
+    """
+
+    cells: list[Cell]
+    problems: list[str] = field(default_factory=list)
+    is_whole: bool = True
+
+
+def documents(raw: bytes) -> Iterator[Document]:
+    """The notebook in these bytes; of one with git's conflict marks both sides, of a damaged one what is whole.
+
+    Nothing is yielded where there is no notebook in them.
+    """
+    text = raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
+    found = _parsed(text)
+    if found is not None:
+        yield found
+        return
+    conflicted = sides(text)
+    parsed = [(name, one) for name, side in conflicted if (one := _parsed(side)) is not None]
+    for name, one in parsed:
+        one.problems.append(f"git's conflict marks are in it; the side of {name} was read")
+        one.is_whole = False
+        yield one
+    if parsed:
+        return
+    cells = [_cell(number, cell) for number, cell in enumerate(salvage(conflicted[0][1] if conflicted else text), 1)]
+    if any(cell.outputs or cell.code for cell in cells):
+        problem = "it is no valid JSON (cut off, or damaged); the cells and outputs that are whole were read"
+        yield Document(cells, [problem], is_whole=False)
+
+
+def _parsed(text: str) -> Document | None:
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(notebook, dict):
+        return None
+    problems: list[str] = []
+    cells = notebook.get("cells")
+    if not isinstance(cells, list):
+        cells, problems = _converted(notebook)
+    return Document([_cell(number, cell) for number, cell in enumerate(cells, 1)], problems)
+
+
+def _converted(notebook: dict[str, Any]) -> tuple[list[Any], list[str]]:
+    """The cells of a notebook in a format older than 4, which has its cells in worksheets."""
+    if not isinstance(notebook.get("worksheets"), list):
+        return [], []
+    import nbformat  # late: a quarter of a second, and only old notebooks need it
+
+    try:
+        return list(nbformat.convert(nbformat.from_dict(notebook), PLAIN_FORMAT).get("cells", [])), []
+    except Exception as error:  # whatever an old notebook lacks
+        return [], [
+            f"an old notebook (format {notebook.get('nbformat')}) that cannot be converted: {type(error).__name__}"
+        ]
+
+
+def _cell(number: int, cell: object) -> Cell:
+    if not isinstance(cell, Mapping):
+        return Cell(number)
+    outputs = cell.get("outputs")
+    if cell.get("output_type"):  # an output without its cell, out of a damaged notebook
+        outputs = [cell]
+    is_code = cell.get("cell_type") == "code"
+    found = [_output(one) for one in outputs if isinstance(one, Mapping)] if isinstance(outputs, list) else []
+    return Cell(number, _joined(cell.get("source")) if is_code else "", found)
+
+
+def _output(output: Mapping[str, Any]) -> Output:
+    kind = output.get("output_type")
+    if kind == "stream":
+        return Output(text=_joined(output.get("text")), is_stream=True)
+    if kind == "error":
+        name = output.get("ename")
+        return Output(error=name if isinstance(name, str) and name.isidentifier() else "an exception")
+    shown = output.get("data")
+    if not isinstance(shown, Mapping):
+        return Output()
+    text = _joined(shown.get("text/plain"))
+    return Output(html=_joined(shown.get("text/html")), text="" if _WARNING.fullmatch(text) else text)
+
+
+def _joined(text: object) -> str:
+    """A text as nbformat keeps it: whole, or as a list of its lines."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, Sequence):
+        return "".join(one for one in text if isinstance(one, str))
+    return ""

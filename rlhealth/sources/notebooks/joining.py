@@ -1,0 +1,115 @@
+"""From tables to runs: which tables tell of the same run, which go on with one, and which trainer each belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlhealth.sources.notebooks.code import Code, Trainer
+from rlhealth.sources.notebooks.document import Document
+from rlhealth.sources.notebooks.outputs import tables_of
+from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
+
+#: Trainers that learn from rewards; a table with rewards is one of theirs.
+_REWARDED = re.compile(
+    r"(?:GRPO|RLOO|PPO|OnlineDPO|NashMD|XPO|DDPO|PPOv2)\w*Trainer$|^(?:PPO|A2C|DQN|SAC|TD3|DDPG|TRPO)$"
+)
+_REWARD = re.compile(
+    r"^(?:reward|rewards/(?!chosen|rejected|margins|accuracies).*|objective/.*|env/reward.*|.*ep_rew_mean)$"
+)
+#: Of an interrupt by hand it is known that it was meant.
+BY_HAND = "KeyboardInterrupt"
+
+
+@dataclass
+class Told:
+    """One run as a notebook tells it.
+
+    Attributes:
+        parts: its tables, in their order; a later one goes on with the run, or was resumed.
+        trainer: as the code makes it; None where that is not clear.
+        error: the exception that ended its last cell.
+    """
+
+    parts: list[Table]
+    trainer: Trainer | None = None
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def points(self) -> int:
+        """How many numbers its tables hold."""
+        return sum(part.points for part in self.parts)
+
+
+def runs_of(document: Document, code: Code) -> list[Told]:
+    """The runs that a notebook tells of, in the order of their first tables; one that is told twice counts once."""
+    found: list[Told] = []
+    for cell in document.cells:
+        tables = tables_of(cell)
+        if not tables:
+            continue
+        error = next((output.error for output in reversed(cell.outputs) if output.error), "")
+        fresh: list[Told] = []
+        for table in tables:
+            _take(table, found, fresh)
+        _assign(fresh, cell.number, code)
+        if fresh:
+            fresh[-1].error = error
+        for told in fresh:
+            before = next((one for one in reversed(found) if _continues(one, told)), None)
+            if before is not None:
+                before.parts += told.parts
+                before.error = told.error
+            else:
+                found.append(told)
+    return found
+
+
+def _take(table: Table, found: list[Told], fresh: list[Told]) -> None:
+    """Puts a table to the run that it tells of, among those of its own cell (`fresh`) and of the cells before."""
+    for told in [*reversed(fresh), *reversed(found)]:
+        index = next((index for index, part in enumerate(told.parts) if is_same(part, table)), None)
+        if index is not None:
+            kept = told.parts[index]
+            told.parts[index] = joined(kept, table)
+            if kept.cell != table.cell:
+                told.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
+            return
+    fresh.append(Told([table]))
+
+
+def _continues(before: Told, after: Told) -> bool:
+    same_trainer = (
+        before.trainer is None
+        or after.trainer is None
+        or (before.trainer.name == after.trainer.name and before.trainer.settings == after.trainer.settings)
+    )
+    return same_trainer and goes_on(before.parts[-1], after.parts[0])
+
+
+def _assign(fresh: Sequence[Told], cell: int, code: Code) -> None:
+    """Says which trainer each of the runs of one cell belongs to, where the code leaves no doubt."""
+    started = code.trainings.get(cell, [])
+    made = [trainer for number, trainer in code.trainers if number <= cell]
+    for index, told in enumerate(fresh):
+        rewarded = any(_REWARD.match(tag) for part in told.parts for tag in part.tags)
+        if len(started) == len(fresh):
+            told.trainer = started[index]
+        elif started and len({trainer.name for trainer in started}) == 1:
+            told.trainer = Trainer(started[0].name, _shared([trainer.settings for trainer in started]))
+        elif len({trainer.name for trainer in made}) == 1:
+            told.trainer = Trainer(made[-1].name, _shared([trainer.settings for trainer in made]))
+        elif rewarded and len({one.name for one in made if _REWARDED.search(one.name)}) == 1:
+            fitting = [trainer for trainer in made if _REWARDED.search(trainer.name)]
+            told.trainer = Trainer(fitting[-1].name, _shared([trainer.settings for trainer in fitting]))
+        if told.trainer is not None and rewarded and not _REWARDED.search(told.trainer.name):
+            told.trainer = None
+
+
+def _shared(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The settings on which all agree."""
+    first, *others = settings
+    return {key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)}

@@ -1,0 +1,136 @@
+"""The tables of rows that the outputs of one cell hold: in HTML, as text, or as rows printed among other text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from rlhealth.run import MOST_TAGS
+from rlhealth.sources.base.spelling import AXES, number, whole
+from rlhealth.sources.notebooks.document import Cell
+from rlhealth.sources.notebooks.frame_text import frames
+from rlhealth.sources.notebooks.html_table import Grid, grids
+from rlhealth.sources.notebooks.table import Table, plain
+from rlhealth.sources.rows.printed import Printed, is_telling
+from rlhealth.sources.rows.row_shapes import flatten
+
+#: What transformers returns once, when training has ended; no row of a log.
+CLOSING = frozenset(
+    {
+        "train_runtime",
+        "train_samples_per_second",
+        "train_steps_per_second",
+        "total_flos",
+        "train_loss",
+        "epoch",
+        "train_tokens",
+    }
+)
+_DOTS = frozenset({"...", "..", "…", "⋮"})
+_TRUNCATED = "Streaming output truncated to the last"
+#: Of rows among other text, those of training: an environment that is tried out prints rewards too.
+_TRAINED = re.compile(
+    r"loss|grad_?norm|learning_rate|(?:^|/)lr$|(?:^|[/_])kl(?:$|[/_])|entropy|approx_?kl|ep_rew_?mean|explained_var|mean|avg",
+    re.IGNORECASE,
+)
+#: What an evaluation returns, whose result a notebook prints.
+_EVALUATED = ("eval_", "test_", "predict_")
+_REWARD = re.compile(r"reward|return|score", re.IGNORECASE)
+
+
+def tables_of(cell: Cell) -> list[Table]:
+    """The tables of a cell, in their order; rows that say what a table beside them shows are not told again."""
+    found: list[Table] = []
+    printed = Printed()
+    rows: list[dict[str, Any]] = []
+    streams: list[str] = []
+    for output in cell.outputs:
+        if output.is_stream:
+            streams.append(output.text)
+            continue
+        if "<table" in output.html:
+            found += _tables(cell.number, grids(output.html))
+        elif output.text:
+            found += _tables(cell.number, frames(output.text))
+            rows += _rows(Printed(), output.text)
+    text = "".join(streams)
+    shown = _tables(cell.number, frames(text)) if "tep" in text else []
+    found += shown
+    if not shown:
+        rows = [*_rows(printed, text), *rows]
+    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for row in rows for tag in row):
+        found = _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in text))
+    return found
+
+
+def _rows(printed: Printed, text: str) -> Iterator[dict[str, Any]]:
+    """The log rows in a text; what is printed for other reasons is left out."""
+    for line in text.split("\n"):
+        yield from filter(_is_row, printed.rows(line))
+    yield from filter(_is_row, printed.end())
+
+
+def _is_row(row: Mapping[str, Any]) -> bool:
+    return is_telling(dict(row)) and not row.keys() <= CLOSING
+
+
+def _tables(cell: int, found: Iterator[Grid]) -> list[Table]:
+    return [table for grid in found if (table := _table(cell, grid)) is not None and table.rows]
+
+
+def _table(cell: int, grid: Grid) -> Table | None:
+    """A grid as rows of numbers; None where it is no log."""
+    names = grid.heading[: MOST_TAGS + 1]
+    axis = next((name for name in (*AXES, "Epoch", "epoch") if name in names), "")
+    metrics = [name for name in names if name not in ("", axis) and name not in _DOTS]
+    if not axis or not (names[0] == axis or is_telling(dict.fromkeys(metrics, 1.0)) or "Training Loss" in metrics):
+        return None
+    rows: list[dict[str, float]] = []
+    place = names.index(axis)
+    cut = grid.is_cut or any(name in _DOTS for name in names)
+    for cells in grid.rows:
+        if cells[place : place + 1] and cells[place] in _DOTS:
+            cut = True
+            continue
+        if names[0] == "" and cells and number(cells[0]) is None:  # the summary of a table: count, mean, std
+            continue
+        row = {
+            name: found
+            for name, text in zip_longest(names, cells[: len(names)], fillvalue="")
+            if name
+            and name not in _DOTS
+            and (found := number(text)) is not None
+            and not (grid.is_frame and math.isnan(found))  # pandas shows it where nothing was logged
+        }
+        if whole(row.get(axis)) is not None and len(row) > 1:
+            rows.append(row)
+    total = grid.epochs if axis in ("Epoch", "epoch") else grid.total
+    done = grid.done if axis not in ("Epoch", "epoch") else None
+    return Table(cell, axis, rows, done, total, cut)
+
+
+def _table_of(cell: int, rows: list[dict[str, Any]], is_cut: bool) -> Table:
+    """Printed rows as a table; without an axis where not all of them name their step."""
+    flat = [{tag: found for tag, value in flatten(row).items() if (found := number(value)) is not None} for row in rows]
+    axis = next((name for name in AXES if all(whole(row.get(name)) is not None for row in flat)), "")
+    return Table(cell, axis, flat, is_cut=is_cut, is_table=False)
+
+
+def _with_rows(found: list[Table], printed: Table) -> list[Table]:
+    """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it counts."""
+    if not found or printed.axis:
+        return [*found, printed]
+    shows_reward = any(_REWARD.search(tag) for table in found for tag in table.tags)
+    prints_reward = any(_REWARD.search(tag) for tag in printed.tags)
+    if shows_reward or not prints_reward:
+        return found
+    last = found[-1]
+    if len(last.rows) != len(printed.rows):
+        return [*found, printed]
+    known = last.tags
+    for row, more in zip(last.rows, printed.rows, strict=True):
+        row.update((tag, value) for tag, value in more.items() if plain(tag) not in known)
+    return found

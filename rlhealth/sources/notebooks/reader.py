@@ -1,0 +1,218 @@
+"""Notebooks: finds the runs that a notebook tells of, and reads it again whenever it was saved anew."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Place, Run
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.notebooks.code import Code, read_code
+from rlhealth.sources.notebooks.document import documents
+from rlhealth.sources.notebooks.joining import BY_HAND, Told, runs_of
+from rlhealth.sources.rows.rewritten import bring_up_to_date
+from rlhealth.sources.rows.rows import Rows
+
+KIND = "notebook"
+#: Bytes of a notebook; a larger one holds pictures or videos, and would take several times its size in memory.
+LARGEST = 256 << 20
+#: Words of which a notebook with rows in it has one; the others are not read further.
+_TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward")
+STILL_WRITTEN = 5.0  # seconds since the last write in which a damaged notebook may be one that is being saved
+HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
+
+
+class Notebook:
+    """One notebook, read as a whole whenever it has changed.
+
+    Attributes:
+        runs: what it tells of; they stay the same objects and grow.
+        followed: those that have a reader.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs: list[Run] = []
+        self.followed: list[Run] = []
+        self._seen: tuple[int, int, int] | None = None
+
+    def poll(self) -> bool:
+        """Reads the notebook if it was saved since; True where its runs have changed.
+
+        Raises:
+            RlhealthError: where it cannot be read, or tells of no run.
+        """
+        with open_regular(self.path) as file:
+            here = os.fstat(file.fileno())
+            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            if stamp == self._seen:
+                return False
+            if here.st_size > LARGEST:
+                hint = "clear the pictures out of it, or name the trainer's output folder"
+                raise self._error(f"larger than {LARGEST >> 20} MiB", hint)
+            raw = file.read(here.st_size)
+        found, is_whole = _read(raw, self)
+        if self.runs and not is_whole and time.time() - here.st_mtime < STILL_WRITTEN:
+            return False  # it is being saved; the next poll reads it whole
+        self._seen = stamp
+        changed = self._bring_up_to_date(found, here.st_mtime)
+        if not any(run.series for run in self.runs):
+            raise self._error(_why(raw), HINT)
+        return changed
+
+    def _bring_up_to_date(self, found: list[Run], modified: float) -> bool:
+        changed = False
+        for index, run in enumerate(found):
+            run.modified = modified
+            if index == len(self.runs):
+                self.runs.append(run)
+                changed = True
+                continue
+            known = self.runs[index]
+            changed |= bring_up_to_date(known, run)
+            changed |= (known.exit_code, known.clean) != (run.exit_code, run.clean)
+            known.config = run.config
+            known.versions, known.trainer = run.versions, run.trainer
+            known.exit_code, known.clean, known.modified = run.exit_code, run.clean, modified
+        for gone in self.runs[len(found) :]:  # its output was cleared
+            if gone.first_step is not None:
+                gone.rewind(gone.first_step)
+                changed = True
+        return changed
+
+    def make(self, number: int) -> Run:
+        """An empty run, the `number`-th of the notebook, from 0."""
+        name = self.path.name.rsplit(".", 1)[0] or self.path.name
+        place = str(self.path) if not number else f"{self.path}#{number + 1}"
+        return Run(name if not number else f"{name}#{number + 1}", Place(KIND, place))
+
+    def _error(self, why: str, hint: str) -> RlhealthError:
+        return RlhealthError(f"{self.path}: {why}", hint=hint, location=str(self.path))
+
+
+class Part:
+    """The reader of one run of a notebook; several may share it."""
+
+    def __init__(self, notebook: Notebook, run: Run) -> None:
+        self.notebook = notebook
+        self.run = run
+        self._size = -1
+        notebook.followed.append(run)
+
+    def appeared(self) -> list[Part]:
+        """Readers for the runs that have begun in the notebook and that nobody reads yet."""
+        return [
+            Part(self.notebook, run)
+            for run in self.notebook.runs
+            if run.series and not any(run is one for one in self.notebook.followed)
+        ]
+
+    def poll(self) -> bool:
+        """Reads the notebook if it was saved anew; True where this run has grown or changed since the last call."""
+        self.notebook.poll()
+        size = sum(len(one) + one.revision for one in self.run.series.values())
+        changed, self._size = size != self._size, size
+        return changed
+
+
+def find(path: Path) -> list[Reader]:
+    """A reader for every run in a notebook that somebody named.
+
+    Raises:
+        RlhealthError: where it cannot be read, or tells of no run.
+    """
+    notebook = Notebook(path)
+    notebook.poll()
+    return [Part(notebook, run) for run in notebook.runs if run.series]
+
+
+def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
+    """Readers for those of the notebooks, come across in a folder, that tell of a run; what cannot be read goes to `errors`."""
+    found: list[Reader] = []
+    for path in files:
+        notebook = Notebook(path)
+        try:
+            notebook.poll()
+        except RlhealthError as error:
+            if error.hint != HINT:  # a notebook without a log is no log
+                errors.append(error)
+            continue
+        found += [Part(notebook, run) for run in notebook.runs if run.series]
+    return found
+
+
+def _why(raw: bytes) -> str:
+    if not raw.strip():
+        return "is empty"
+    return "no training table and no printed rows in its outputs" if b'"cell' in raw else "is no notebook"
+
+
+def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
+    """The runs in these bytes, and whether all of the notebook could be read."""
+    if not any(word in raw for word in _TELLING):
+        return [], True
+    best: tuple[int, list[Run], bool] = (-1, [], True)
+    for document in documents(raw):
+        code = read_code(document.cells)
+        told = runs_of(document, code)
+        runs: list[Run] = []
+        for one in told:
+            runs += _runs(one, code, notebook, len(runs))
+        for run in runs:
+            run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
+        points = sum(one.points for one in told)
+        if points > best[0]:
+            best = (points, runs, document.is_whole)
+    return best[1], best[2]
+
+
+def _runs(told: Told, code: Code, notebook: Notebook, before: int) -> list[Run]:
+    """The runs in the tables of one; printed rows may be those of several, one after the other."""
+    axis = told.parts[0].axis
+    rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
+    for part in told.parts:
+        rows.take(part.rows)
+    rows.flush()
+    runs = [run for run in rows.runs if run.series]
+    for index, run in enumerate(runs):
+        run.step_axis = {"Step": "global_step", "step": "global_step", "Epoch": "epoch"}.get(axis, run.step_axis)
+        run.versions.update(code.versions)
+        _describe(run, told, is_last=index == len(runs) - 1)
+    return runs
+
+
+def _describe(run: Run, told: Told, is_last: bool) -> None:
+    """Adds what the progress bar, the code and an exception say of the run."""
+    last = told.parts[-1]
+    cells = list(dict.fromkeys(part.cell for part in told.parts))
+    where = f"cell {cells[0]}" if len(cells) == 1 else f"cells {', '.join(map(str, cells))}"
+    run.notes.append(f"read from the output of {where}")
+    run.notes += told.notes
+    if any(part.is_cut for part in told.parts):
+        run.notes.append(f"rows or columns are left out of the output of {where}; they are missing here")
+    trainer = told.trainer
+    if trainer is not None:
+        run.trainer = trainer.name
+        run.config = dict(trainer.settings)
+    if run.step_axis not in ("global_step", "epoch"):
+        run.config.pop("max_steps", None)  # steps are row numbers here
+    if last.total and told.parts[0].axis:
+        run.planned_steps = last.total
+        asked = run.config.pop("max_steps", None)
+        if run.step_axis == "global_step" and isinstance(asked, int | float) and asked > 0:
+            if asked == last.total:
+                run.config["max_steps"] = asked
+            else:
+                run.notes.append(
+                    f"the code says max_steps={asked:g}, the progress bar {last.total}: the code was changed after the run"
+                )
+        if last.done is not None and last.done >= last.total:
+            run.clean = True
+    if told.error and is_last and run.clean is None:
+        run.notes.append(f"its cell ended with {told.error}")
+        if told.error != BY_HAND:
+            run.exit_code = 1

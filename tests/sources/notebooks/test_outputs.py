@@ -1,0 +1,142 @@
+"""Tables in outputs: HTML and text, whole, shortened and hostile; rows that were printed among other text."""
+
+from __future__ import annotations
+
+import time
+
+import pandas as pd
+import pytest
+
+from rlhealth.sources.notebooks.document import Cell, Output
+from rlhealth.sources.notebooks.frame_text import frames
+from rlhealth.sources.notebooks.html_table import grids
+from rlhealth.sources.notebooks.outputs import tables_of
+from rlhealth.sources.notebooks.salvage import salvage, sides
+from rlhealth.sources.notebooks.table import Table, goes_on, is_same
+from tests.sources.notebooks.books import table
+
+LOG = pd.DataFrame(
+    {"step": range(1, 201), "Training Loss": [1 / n for n in range(1, 201)], "reward": [n / 300 for n in range(1, 201)]}
+    | {f"rewards / a_reward_function_{n} / mean": [0.5] * 200 for n in range(12)}
+)
+
+
+def tables(html: str = "", text: str = "", stream: str = "") -> list[Table]:
+    return tables_of(Cell(1, "", [Output(html=html, text=text), Output(text=stream, is_stream=True)]))
+
+
+def test_the_progress_bar_above_a_table_tells_the_plan() -> None:
+    (running,) = grids(table([(1, 2)], bar="[ 31/597 3:10:18 < 61:54:18, 0.00 it/s, Epoch 0.15/3]"))
+    assert (running.done, running.total, running.epochs) == (31, 597, 3)
+    (ended,) = grids(table([(1, 2)], bar="[600/600 4:32:25, Epoch 1/9223372036854775807]"))
+    assert (ended.done, ended.total, ended.epochs) == (600, 600, None)
+    (bare,) = grids(table([(1, 2)], bar="[ 60/60 ]"))
+    assert bare.total == 60
+    (none,) = grids(table([(1, 2)]))
+    assert none.total is None
+
+
+def test_a_row_that_is_cut_off_is_left_out() -> None:
+    html = table([(1, "0.123456"), (2, "0.234567")])
+    (cut,) = grids(html[: html.index("0.234567") + 4])
+    assert cut.rows == [["1", "0.123456"]]
+    assert cut.is_cut
+
+
+def test_a_table_as_pandas_shows_it_is_read_without_the_rows_that_it_leaves_out() -> None:
+    for found in (tables(html=LOG._repr_html_()), tables(text=repr(LOG)), tables(stream=f"here:\n{LOG}\n")):
+        (one,) = found
+        assert one.steps[:3] == [1, 2, 3] and one.steps[-1] == 200
+        assert len(one.steps) in (10, 60)
+        assert one.is_cut
+
+
+def test_the_pages_of_a_wide_table_are_joined() -> None:
+    with pd.option_context("display.width", 60, "display.max_columns", 30, "display.max_rows", 300):
+        (one,) = tables(text=repr(LOG[::-1].reset_index(drop=True)[list(reversed(LOG.columns))]))
+    assert len(one.rows) == 200
+    assert len(one.rows[0]) == 15
+    assert one.rows[199]["Training Loss"] == 1.0
+
+
+def test_a_table_printed_without_its_index_is_read() -> None:
+    (one,) = tables(stream=LOG[["step", "reward"]].to_string(index=False))
+    assert one.steps == list(range(1, 201))
+
+
+def test_the_summary_of_a_table_is_no_log() -> None:
+    assert not tables(html=LOG.describe()._repr_html_())
+
+
+def test_a_table_of_what_is_no_log_is_left_out() -> None:
+    assert not tables(html=pd.DataFrame({"step": [1, 2], "city": [3, 4]})._repr_html_())
+    assert not tables(text=repr(pd.DataFrame({"model": ["a", "b"], "reward": [3, 4]})))
+
+
+def test_printed_rows_beside_a_table_that_shows_rewards_are_not_told_twice() -> None:
+    shown = table([(n, 0.5 / n, n / 10) for n in range(1, 6)], ("Step", "Training Loss", "reward"))
+    printed = "".join(f"{{'loss': {0.5 / n:.4f}, 'reward': {n / 10}, 'epoch': 0.{n}}}\n" for n in range(1, 6))
+    (one,) = tables(html=shown, stream=printed)
+    assert one.is_table
+
+
+def test_printed_rows_add_the_reward_to_a_table_that_shows_the_loss_only() -> None:
+    shown = table([(10 * n, 0.5 / n) for n in range(1, 6)])
+    printed = "".join(f"{{'loss': {0.5 / n:.4f}, 'reward': {n / 10}, 'kl': 0.{n}}}\n" for n in range(1, 6))
+    (one,) = tables(html=shown, stream=printed)
+    assert one.rows[2] == {"Step": 30, "Training Loss": pytest.approx(0.5 / 3), "reward": 0.3, "kl": 0.3}
+
+
+def test_rows_of_tabs_that_were_pasted_are_read() -> None:
+    text = " [20/20 05:11, Epoch 0/1]\nStep\tTraining Loss\treward\n1\t0.100000\t0.200000\n2\t0.110000\t0.210000\n"
+    (one,) = tables(stream=text)
+    assert one.steps == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<table" * 200_000,
+        "<table><tr>" + "<td" * 300_000,
+        "<table><tr><th>Step</th></tr>" + "<tr><td>1" * 200_000,
+        "<table>" + "<tr><td>" + "&lt;" * 200_000,
+        "[" * 500_000 + "<table><tr><th>a</th>",
+        '<table border="1">' + "<" * 500_000,
+    ],
+)
+def test_hostile_html_takes_time_in_proportion(text: str) -> None:
+    started = time.process_time()
+    list(grids(text))
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text", ['{"id": ' * 30_000, '{"cell_type": "code", "source": "' + "a" * 500_000, '"' * 300_000, "{" * 500_000]
+)
+def test_salvaging_takes_time_in_proportion(text: str) -> None:
+    started = time.process_time()
+    salvage(text)
+    assert time.process_time() - started < 10
+
+
+def test_hostile_text_takes_time_in_proportion() -> None:
+    started = time.process_time()
+    list(frames("step  " * 3_000 + "\n" + ("step  loss\n" + "1  2  3\n") * 20_000))
+    assert time.process_time() - started < 5
+
+
+def test_both_sides_of_a_conflict_are_told_apart() -> None:
+    text = "a\n<<<<<<< HEAD\nb\n||||||| base\nc\n=======\nd\n>>>>>>> other\ne\n=======\n"
+    assert [side for _, side in sides(text)] == ["a\nb\ne\n=======\n", "a\nd\ne\n=======\n"] or sides(text)
+    assert not sides("=======\nno marks\n")
+
+
+def test_tables_of_one_run_are_known_by_their_digits() -> None:
+    one = Table(1, "Step", [{"Step": n, "Training Loss": round(0.9 / n, 6)} for n in range(1, 9)])
+    rounded = Table(2, "step", [{"step": n, "loss": round(0.9 / n, 4)} for n in range(1, 9)])
+    other = Table(3, "Step", [{"Step": n, "Training Loss": round(0.8 / n, 6)} for n in range(1, 9)])
+    assert is_same(one, rounded) and is_same(rounded, one)
+    assert not is_same(one, other)
+    assert not goes_on(one, other)
+    later = Table(4, "Step", [{"Step": n, "Training Loss": 0.1} for n in range(9, 12)])
+    assert goes_on(one, later)

@@ -1,0 +1,354 @@
+"""Notebooks: the runs that real ones tell of, and what is said of damaged, growing and foreign ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
+from rlhealth.sources import find_readers, open_runs
+from rlhealth.sources.notebooks.reader import find
+from tests.sources.notebooks.books import FIXTURES, book, code, notebook, runs, shown, stream, table, values
+
+LOSSES = [(n, f"{0.9 / n:.6f}") for n in range(1, 31)]
+
+
+def test_a_supervised_table_and_a_grpo_table_are_two_runs() -> None:
+    sft, grpo = open_runs(str(FIXTURES / "sft-then-grpo.ipynb"))
+    assert (sft.name, grpo.name) == ("sft-then-grpo", "sft-then-grpo#2")
+    first, second = translate(sft), translate(grpo)
+    assert (first.framework, first.is_rl) == ("trl-sft", False)
+    assert (second.framework, second.is_rl, second.unrecognised) == ("trl-grpo", True, ())
+    assert sft.series["Training Loss"].steps.tolist() == [5, 10, 15, 20]
+    assert grpo.series["reward"].steps.tolist() == list(range(1, 61))
+    assert {"reward", "kl", "loss", "reward/partial_reward_func"} <= {*second.metrics} | {"reward/partial_reward_func"}
+    assert (grpo.planned_steps, grpo.clean, grpo.step_axis) == (60, True, "global_step")
+
+
+def test_settings_come_from_the_code_and_secrets_do_not() -> None:
+    grpo = open_runs(str(FIXTURES / "sft-then-grpo.ipynb"))[1]
+    assert grpo.config["learning_rate"] == 3e-4
+    assert grpo.config["max_completion_length"] == 16  # max_seq_length - max_prompt_length
+    assert grpo.trainer == "GRPOTrainer"
+    assert "hf_abc" not in repr(grpo)
+    assert translate(grpo).config["max_completion_length"] == 16
+
+
+def test_a_run_that_broke_and_was_resumed_in_the_next_cell_is_one_run() -> None:
+    (run,) = open_runs(str(FIXTURES / "resumed.ipynb"))
+    assert run.series["reward"].steps.tolist() == list(range(1, 41))
+    assert run.resumed_at == [21]
+    assert (run.clean, run.exit_code, run.planned_steps) == (True, None, 40)
+
+
+def test_a_run_that_broke_has_an_exit_code_and_the_name_of_the_exception(tmp_path: Path) -> None:
+    broken = book("resumed")
+    broken["cells"] = broken["cells"][:7]
+    (run,) = runs(tmp_path, broken)
+    assert run.exit_code == 1
+    assert "its cell ended with RuntimeError" in run.notes
+    assert run.series["reward"].steps.tolist() == list(range(1, 26))
+    broken["cells"][6]["outputs"][-1]["ename"] = "KeyboardInterrupt"
+    assert runs(tmp_path, broken)[0].exit_code is None
+
+
+def test_a_table_of_the_loss_and_the_log_history_of_the_same_run_are_one_run_with_all_of_its_metrics() -> None:
+    (run,) = open_runs(str(FIXTURES / "loss-only.ipynb"))
+    assert run.series["reward"].steps.tolist() == list(range(5, 41, 5))
+    assert run.planned_steps == 40
+    assert any("cells 6 and 7 show the same run" in note for note in run.notes)
+
+
+def test_columns_that_pandas_left_out_are_told(tmp_path: Path) -> None:
+    shortened = book("loss-only")
+    shortened["cells"] = shortened["cells"][:7]
+    (run,) = runs(tmp_path, shortened)
+    assert "reward" not in run.series and "grad_norm" in run.series
+    assert any("columns are left out" in note for note in run.notes)
+
+
+def test_rows_that_were_printed_are_read() -> None:
+    (run,) = open_runs(str(FIXTURES / "printed-rows.ipynb"))
+    assert len(run.series["reward"]) == 50
+    assert "max_steps" not in run.config  # the rows have no steps that could be held against it
+    assert run.config["learning_rate"] == 0.05
+
+
+def test_the_same_run_twice_counts_once_and_the_longer_table_is_read(tmp_path: Path) -> None:
+    short, long = (
+        table(LOSSES[:10], bar="[10/30 00:10 < 00:20, 1.00 it/s]"),
+        table(LOSSES, bar="[30/30 00:30, Epoch 1/1]"),
+    )
+    for first, second in ((short, long), (long, short)):
+        (run,) = runs(tmp_path, notebook(code("", shown(first)), code("", shown(second))))
+        assert len(run.series["Training Loss"]) == 30
+        (run,) = runs(tmp_path, notebook(code("", shown(first), shown(second))))
+        assert len(run.series["Training Loss"]) == 30
+        assert run.clean is True
+
+
+def test_two_runs_with_different_numbers_stay_two(tmp_path: Path) -> None:
+    other = [(n, f"{0.8 / n:.6f}") for n in range(1, 31)]
+    one, two = runs(tmp_path, notebook(code("", shown(table(LOSSES))), code("", shown(table(other)))))
+    assert values(one, "Training Loss")[0] == (1, 0.9)
+    assert values(two, "Training Loss")[0] == (1, 0.8)
+
+
+def test_two_runs_whose_losses_are_zero_are_not_taken_for_one(tmp_path: Path) -> None:
+    zeros = [(n, "0.000000") for n in range(1, 11)]
+    assert len(runs(tmp_path, notebook(code("", shown(table(zeros))), code("", shown(table(zeros)))))) == 2
+
+
+def test_a_table_in_pages_is_one_run(tmp_path: Path) -> None:
+    pages = [shown(table(LOSSES[start : start + 10])) for start in (0, 10, 20)]
+    (run,) = runs(tmp_path, notebook(code("trainer.train()", *pages)))
+    assert run.series["Training Loss"].steps.tolist() == list(range(1, 31))
+
+
+def test_a_second_run_that_is_logged_more_rarely_does_not_go_on_with_the_first(tmp_path: Path) -> None:
+    rare = [(n, f"{0.7 / n:.6f}") for n in range(10, 310, 10)]
+    found = runs(tmp_path, notebook(code("", shown(table(LOSSES))), code("", shown(table(rare)))))
+    assert [one.series["Training Loss"].steps[0] for one in found] == [1, 10]
+
+
+def test_no_log_cells_and_columns_that_come_later_leave_no_points(tmp_path: Path) -> None:
+    rows = [(100, "No log", "1.20"), (200, "0.500000", "1.10", "0.9"), (300, "nan", "1.00", "0.8")]
+    heading = ("Step", "Training Loss", "Validation Loss", "Accuracy")
+    (run,) = runs(tmp_path, notebook(code("", shown(table(rows, heading)))))
+    assert [step for step, _ in values(run, "Training Loss")] == [200, 300]
+    assert values(run, "Accuracy") == [(200, 0.9), (300, 0.8)]
+    assert str(run.series["Training Loss"].values[-1]) == "nan"
+
+
+def test_rows_by_epoch_are_counted_in_epochs(tmp_path: Path) -> None:
+    html = table([(1, "0.5"), (2, "0.4")], ("Epoch", "Training Loss"), "[20/20 00:10, Epoch 2/2]")
+    cell = "args = GRPOConfig(max_steps=20, beta=0.1)\ntrainer = GRPOTrainer(args=args)\ntrainer.train()"
+    (run,) = runs(tmp_path, notebook(code(cell, shown(html))))
+    assert (run.step_axis, run.planned_steps) == ("epoch", 2)
+    assert run.config == {"beta": 0.1}
+
+
+def test_settings_of_code_that_was_changed_after_the_run_are_told(tmp_path: Path) -> None:
+    cell = "trainer = GRPOTrainer(args=GRPOConfig(max_steps=500))\ntrainer.train()"
+    (run,) = runs(tmp_path, notebook(code(cell, shown(table(LOSSES, bar="[30/30 00:30, Epoch 1/1]")))))
+    assert run.planned_steps == 30
+    assert "max_steps" not in run.config
+    assert any("changed after the run" in note for note in run.notes)
+
+
+def test_a_grpo_run_of_which_only_the_loss_is_shown_is_known_as_grpo_by_the_code(tmp_path: Path) -> None:
+    cell = "trainer = GRPOTrainer(reward_funcs=f)\ntrainer.train()"
+    (run,) = runs(tmp_path, notebook(code(cell, shown(table(LOSSES)))))
+    assert translate(run).framework == "trl-grpo"
+    (run,) = runs(tmp_path, notebook(code(cell.replace("GRPO", ""), shown(table(LOSSES)))))
+    assert not translate(run).is_rl
+
+
+def test_the_versions_that_pip_installed_are_known(tmp_path: Path) -> None:
+    pip = stream("Collecting trl\nSuccessfully installed peft-0.14.0 trl-0.15.2 transformers-4.49.0\n")
+    (run,) = runs(tmp_path, notebook(code("!pip install trl==0.22.2", pip), code("", shown(table(LOSSES)))))
+    assert run.versions == {"trl": "0.15.2", "transformers": "4.49.0"}
+
+
+def test_what_an_environment_prints_is_no_run(tmp_path: Path) -> None:
+    steps = stream("".join(f"{{'step_reward': 0.{n}, 'score': {n}, 'done': False}}\n" for n in range(9)))
+    with pytest.raises(RlhealthError, match="no training table"):
+        runs(tmp_path, notebook(code("env.step()", steps)))
+    (run,) = runs(tmp_path, notebook(code("env.step()", steps), code("", shown(table(LOSSES)))))
+    assert "score" not in run.series
+
+
+def test_wandbs_summaries_and_data_sets_are_no_runs(tmp_path: Path) -> None:
+    summary = '<table class="wandb"><tr><td>train/loss</td><td>▁▂▃</td></tr></table>'
+    data = '<table border="1" class="dataframe"><thead><tr><th></th><th>problem</th><th>reward</th></tr></thead><tbody><tr><th>0</th><td>2+2</td><td>1</td></tr></tbody></table>'
+    (run,) = runs(tmp_path, notebook(code("", shown(summary)), code("", shown(data)), code("", shown(table(LOSSES)))))
+    assert set(run.series) == {"Training Loss"}
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9, 0.97])
+def test_a_notebook_that_is_cut_off_gives_what_is_whole(tmp_path: Path, share: float) -> None:
+    raw = (FIXTURES / "sft-then-grpo.ipynb").read_bytes()
+    whole = open_runs(str(FIXTURES / "sft-then-grpo.ipynb"))[1]
+    cut = raw[: int(len(raw) * share)]
+    found = runs(tmp_path, cut)
+    last = found[-1]
+    assert any("no valid JSON" in problem for problem in last.problems)
+    assert last.last_step is not None and last.last_step >= {0.3: 10, 0.5: 20, 0.7: 35, 0.9: 50, 0.97: 55}[share]
+    for tag in last.series:
+        known = dict(values(whole, tag)) if tag in whole.series else {}
+        assert all(known[step] == value for step, value in values(last, tag)), "a number that the run never had"
+
+
+def test_damage_in_one_cell_leaves_the_others(tmp_path: Path) -> None:
+    raw = (FIXTURES / "sft-then-grpo.ipynb").read_text()
+    at = raw.index('"# A tiny model')
+    damaged = raw[:at] + "\x00\x01{{{" + raw[at + 3 :]
+    assert len(runs(tmp_path, damaged)) == 2
+
+
+def test_gits_conflict_marks_leave_the_side_that_says_more(tmp_path: Path) -> None:
+    lines = (FIXTURES / "sft-then-grpo.ipynb").read_text().splitlines(keepends=True)
+    at = max(n for n, line in enumerate(lines) if "<td>0." in line)
+    ours = ["<<<<<<< HEAD\n", lines[at], "=======\n", lines[at].replace("0.", "0.1"), ">>>>>>> other\n"]
+    found = runs(tmp_path, "".join([*lines[:at], *ours, *lines[at + 1 :]]))
+    assert [len(one.series["Training Loss"]) for one in found] == [4, 60]
+    assert any("git's conflict marks" in problem for problem in found[-1].problems)
+
+
+def test_an_old_notebook_is_converted(tmp_path: Path) -> None:
+    html = table(LOSSES).splitlines(keepends=True)
+    cell = {
+        "cell_type": "code",
+        "collapsed": False,
+        "input": "1",
+        "language": "python",
+        "metadata": {},
+        "prompt_number": 1,
+    }
+    cell["outputs"] = [{"output_type": "display_data", "html": html, "text": ["x"], "metadata": {}}]
+    old = {
+        "metadata": {"name": ""},
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "worksheets": [{"cells": [cell], "metadata": {}}],
+    }
+    (run,) = runs(tmp_path, old)
+    assert len(run.series["Training Loss"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "is empty"),
+        (b"{}", "is no notebook"),
+        (b"hello reward", "is no notebook"),
+        (b'{"cells": "reward"}', "no training table"),
+        (b'{"cells": [1, null, {"cell_type": "code", "outputs": [3, {"data": 7, "reward": 1}]}]}', "no training table"),
+    ],
+)
+def test_what_is_no_notebook_is_refused_in_one_line(tmp_path: Path, raw: bytes, why: str) -> None:
+    with pytest.raises(RlhealthError, match=why):
+        runs(tmp_path, raw)
+
+
+def test_a_notebook_without_a_log_hides_no_run_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "plots.ipynb").write_text(json.dumps(notebook(code("import reward"))))
+    (tmp_path / "exp.ipynb").write_bytes((FIXTURES / "printed-rows.ipynb").read_bytes())
+    readers = find_readers(tmp_path)
+    assert [one.run.place.kind for one in readers] == ["notebook"]
+
+
+def test_two_copies_of_one_notebook_are_one_run(tmp_path: Path) -> None:
+    for name in ("a.ipynb", "a-copy.ipynb"):
+        (tmp_path / name).write_bytes((FIXTURES / "printed-rows.ipynb").read_bytes())
+    assert len(find_readers(tmp_path)) == 1
+
+
+def test_a_notebook_is_read_again_when_it_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / "live.ipynb"
+    path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:5]))))))
+    (reader,) = find(path)
+    assert reader.poll()
+    assert not reader.poll()
+    path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:9]))))))
+    assert reader.poll()
+    assert len(reader.run.series["Training Loss"]) == 9
+    assert reader.run.series["Training Loss"].revision == 0
+    path.write_text(
+        json.dumps(notebook(code("", shown(table(LOSSES[:9]))), code("", shown(table(LOSSES[:3], bar="[3/9]")))))
+    )
+    path.write_text(path.read_text()[:-40])  # it is being saved
+    assert not reader.poll()
+    assert len(reader.run.series["Training Loss"]) == 9
+
+
+def test_a_run_that_begins_while_a_notebook_is_watched_gets_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "live.ipynb"
+    other = [(n, f"{0.8 / n:.6f}") for n in range(1, 5)]
+    path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:5]))))))
+    (reader,) = find(path)
+    path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:5]))), code("", shown(table(other))))))
+    reader.poll()
+    (appeared,) = reader.appeared()  # type: ignore[attr-defined]
+    assert values(appeared.run, "Training Loss")[0] == (1, 0.8)
+    path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:5]))))))
+    reader.poll()
+    assert not len(appeared.run.series["Training Loss"])  # its output was cleared
+
+
+def large(size: int) -> bytes:
+    """A notebook of that many bytes: a real one, with pictures, completions and more tables."""
+    whole = book("sft-then-grpo")
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": "A" * 200_000, "text/plain": "<Figure>"},
+    }
+    text = stream("Question: what is 2 + 2?\nAnswer: | 4 | a = 3, b = {x}\n" * 4_000)
+    table_cell = whole["cells"][-1]
+    while len(json.dumps(whole)) < size:
+        whole["cells"] += [code("plt.show()", picture), code("print(1)", text), table_cell, table_cell]
+    return json.dumps(whole).encode()[: max(size, 0) + 10_000_000]
+
+
+def test_five_megabytes_are_read_in_half_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "large.ipynb"
+    path.write_bytes(large(5_000_000))
+    find(path)
+    started = time.process_time()
+    found = find(path)
+    assert time.process_time() - started < 1.0  # half of it where nothing else runs
+    assert len(found) == 2
+
+
+def test_memory_is_bounded_by_the_size(tmp_path: Path) -> None:
+    path = tmp_path / "large.ipynb"
+    path.write_bytes(large(5_000_000))
+    find(path)
+    tracemalloc.start()
+    find(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * path.stat().st_size
+
+
+def test_a_huge_notebook_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "huge.ipynb"
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), 300 << 20)
+    with pytest.raises(RlhealthError, match="larger than 256 MiB"):
+        find(path)
+
+
+def test_nothing_in_a_notebook_is_run_and_no_secret_is_printed(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.ipynb"
+    marker = tmp_path / "ran"
+    source = (
+        f"open({str(marker)!r}, 'w')\ntoken = 'hf_" + "a" * 34 + "'\n"
+        "args = GRPOConfig(beta=0.1, hub_token=token, run_name=token, push_to_hub_token='sk-secretsecretsecret', learning_rate=(lambda: 1)())\n"
+        "trainer = GRPOTrainer(args=args)\ntrainer.train()"
+    )
+    heading = ("Step", "Training Loss", "reward", "<script>alert(1)</script>\x1b[31m")
+    html = table([(n, 0.1, 0.2 + n / 100, 1) for n in range(1, 40)], heading)
+    path.write_text(json.dumps(notebook(code(source, shown(html)))))
+    for form in ("text", "json", "html", "markdown"):
+        done = subprocess.run(
+            [sys.executable, "-m", "rlhealth", "check", str(path), "-f", form],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert "hf_aaa" not in done.stdout + done.stderr and "sk-secret" not in done.stdout + done.stderr
+        assert "<script>alert" not in done.stdout
+    assert not marker.exists()
+    (run,) = open_runs(str(path))
+    assert run.config == {"beta": 0.1}
