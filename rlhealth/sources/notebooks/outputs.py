@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from rlhealth.run import MOST_TAGS
-from rlhealth.sources.base.spelling import AXES, number, whole
+from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
 from rlhealth.sources.notebooks.document import Cell
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
-from rlhealth.sources.rows.printed import Printed, is_telling
+from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.row_names import is_telling
 from rlhealth.sources.rows.row_shapes import flatten
 
+#: Rows of one metric among other text that are a log; fewer are a result that somebody printed.
+FEWEST_ROWS = 3
 #: What transformers returns once, when training has ended; no row of a log.
 CLOSING = frozenset(
     {
@@ -44,37 +48,37 @@ _REWARD = re.compile(r"reward|return|score", re.IGNORECASE)
 def tables_of(cell: Cell) -> list[Table]:
     """The tables of a cell, in their order; rows that say what a table beside them shows are not told again."""
     found: list[Table] = []
-    printed = Printed()
-    rows: list[dict[str, Any]] = []
-    streams: list[str] = []
+    texts: list[str] = []
+    streamed = "".join(output.text for output in cell.outputs if output.is_stream)
     for output in cell.outputs:
-        if output.is_stream:
-            streams.append(output.text)
-            continue
         if "<table" in output.html:
             found += _tables(cell.number, grids(output.html))
-        elif output.text:
+        elif output.text and not output.is_stream:
             found += _tables(cell.number, frames(output.text))
-            rows += _rows(Printed(), output.text)
-    text = "".join(streams)
-    shown = _tables(cell.number, frames(text)) if "tep" in text else []
-    found += shown
-    if not shown:
-        rows = [*_rows(printed, text), *rows]
-    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for row in rows for tag in row):
-        found = _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in text))
+            texts.append(output.text)
+    framed = _tables(cell.number, frames(streamed)) if "tep" in streamed else []
+    found += framed
+    if any(_REWARD.search(tag) for table in found for tag in table.tags):
+        return found  # what a trainer prints beside such a table is less than the table
+    rows = [row for text in ([] if framed else [streamed]) + texts for row in _rows(text)]
+    often = {tag for tag, count in Counter(tag for row in rows for tag in row).items() if count >= FEWEST_ROWS}
+    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for tag in often):
+        found = _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in streamed))
     return found
 
 
-def _rows(printed: Printed, text: str) -> Iterator[dict[str, Any]]:
-    """The log rows in a text; what is printed for other reasons is left out."""
+def _rows(text: str) -> Iterator[PrintedRow]:
+    """The log rows in a text; what is printed for other reasons, and what is of one sample only, is left out."""
+    if not _TRAINED.search(text) and not _REWARD.search(text):
+        return
+    printed = Printed()
     for line in text.split("\n"):
         yield from filter(_is_row, printed.rows(line))
     yield from filter(_is_row, printed.end())
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
-    return is_telling(dict(row)) and not row.keys() <= CLOSING
+def _is_row(row: PrintedRow) -> bool:
+    return not row.names_sample and is_telling(row) and not row.keys() <= CLOSING | BOOKKEEPING | set(AXES)
 
 
 def _tables(cell: int, found: Iterator[Grid]) -> list[Table]:
@@ -112,7 +116,7 @@ def _table(cell: int, grid: Grid) -> Table | None:
     return Table(cell, axis, rows, done, total, cut)
 
 
-def _table_of(cell: int, rows: list[dict[str, Any]], is_cut: bool) -> Table:
+def _table_of(cell: int, rows: Sequence[Mapping[str, Any]], is_cut: bool) -> Table:
     """Printed rows as a table; without an axis where not all of them name their step."""
     flat = [{tag: found for tag, value in flatten(row).items() if (found := number(value)) is not None} for row in rows]
     axis = next((name for name in AXES if all(whole(row.get(name)) is not None for row in flat)), "")
@@ -123,9 +127,7 @@ def _with_rows(found: list[Table], printed: Table) -> list[Table]:
     """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it counts."""
     if not found or printed.axis:
         return [*found, printed]
-    shows_reward = any(_REWARD.search(tag) for table in found for tag in table.tags)
-    prints_reward = any(_REWARD.search(tag) for tag in printed.tags)
-    if shows_reward or not prints_reward:
+    if not any(_REWARD.search(tag) for tag in printed.tags):
         return found
     last = found[-1]
     if len(last.rows) != len(printed.rows):
