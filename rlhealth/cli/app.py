@@ -17,6 +17,7 @@ from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
 from rlhealth.cli import watch as watch_cli
 from rlhealth.errors import RlhealthError
+from rlhealth.reports.unsteered import Unsteered
 from rlhealth.system import process
 
 app = typer.Typer(
@@ -54,13 +55,14 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """What a stream cannot encode is escaped, and a stream that was closed before the start is one into the void."""
+    """What a stream cannot encode is escaped, what a CI system would take for a command is broken up, and a stream that was closed before the start is one into the void."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (it stays open)
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, Unsteered(getattr(sys, name)))
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 (it stays open)
 

@@ -49,6 +49,12 @@ def write_file(file: str, text: str, *, append: bool = False) -> None:
         ) from None
 
 
+def _print(text: str, format: str) -> None:
+    """Prints a report; the commands in GitHub's annotations are ours and pass."""
+    raw = getattr(sys.stdout, "raw", None) if format == "github" else None
+    sys.stdout.write(text) if raw is None or not callable(raw) else raw(text)
+
+
 def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: Look) -> None:
     """Writes each format where it is to go: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
 
@@ -64,11 +70,11 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
     for name, file in pairs(wanted, outputs or [], sys.argv[1:]):
         text = write(verdict, name, look)
         if file == "-":
-            sys.stdout.write(text)
+            _print(text, name)
         else:
             write_file(file, text)
         if name == "terminal" and file == "-" and os.environ.get("GITHUB_ACTIONS") == "true":
-            sys.stdout.write(write(verdict, "github", look))
+            _print(write(verdict, "github", look), "github")
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         from rlhealth.reports import github
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
+from rlhealth.reports.unsteered import in_format
 
 if TYPE_CHECKING:
     from rlhealth.verdict.findings import Verdict
@@ -56,7 +57,7 @@ def write(verdict: Verdict, format: str, look: Look | None = None) -> str:
     if format not in REPORTS:
         raise RlhealthError(f"there is no report format {format!r}", hint=f"the formats are {', '.join(REPORTS)}")
     text: str = import_module(REPORTS[format]).render(verdict, look or Look())
-    text = text if text.endswith("\n") else text + "\n"
+    text = in_format(text if text.endswith("\n") else text + "\n", format)
     return _in_ascii(text, format) if look is not None and look.ascii and not text.isascii() else text
 
 
