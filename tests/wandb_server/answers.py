@@ -40,7 +40,7 @@ def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
-        url = f"{server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
+        url = f"{server.files_at or server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
         node = {
             "id": "RmlsZQ==",
             "name": "requirements.txt",

@@ -32,6 +32,7 @@ class WandbServer:
         self.rows_sent = 0
         self.key = KEY
         self.times_here = 0
+        self.files_at = ""  # another host that it names for its files
         self._lock = threading.Lock()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if certificate is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import logging
 import math
 import os
@@ -10,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rlhealth.errors import RlhealthError
@@ -22,6 +24,7 @@ _LOCK = threading.Lock()
 _elsewhere: list[tempfile.TemporaryDirectory[str]] = []
 _inside: list[int] = []
 _before: dict[str, str | None] = {}
+_CLOUD = "https://api.wandb.ai"
 
 
 def private_folder() -> str:
@@ -32,19 +35,65 @@ def private_folder() -> str:
         return _elsewhere[0].name
 
 
+def load_settings() -> Any:
+    """wandb's settings, of the user's own file and environment alone.
+
+    The SDK also reads `wandb/settings` below the working folder, which may be a run's folder of a stranger: its server would be sent the
+    key, through its proxy. They are loaded once, from a folder with nothing in it; a process that has loaded them before keeps its own.
+    """
+    import wandb
+
+    setup = wandb.setup
+    try:
+        from wandb.sdk import wandb_setup
+
+        loaded = wandb_setup.singleton().settings_if_loaded is not None
+    except (ImportError, AttributeError):
+        loaded = False
+    if loaded:
+        return setup().settings
+    with _LOCK:
+        before = os.open(".", os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)) if hasattr(os, "fchdir") else None
+        place = Path.cwd() if before is None else None
+        try:
+            os.chdir(_elsewhere[0].name)
+            return setup().settings
+        except Exception as error:
+            said = scrub(str(error)).replace("\n", " ")[:200]
+            raise RlhealthError(f"the settings of wandb cannot be used: {said}", hint=LOG_IN) from None
+        finally:
+            if before is not None:
+                os.fchdir(before)
+                os.close(before)
+            elif place is not None:
+                os.chdir(place)
+
+
+def user_setting(name: str) -> str | None:
+    """A setting of the user's own settings file, in `WANDB_CONFIG_DIR` or ~/.config/wandb; None where it is not set there."""
+    folder = Path(os.environ.get("WANDB_CONFIG_DIR") or "~/.config/wandb").expanduser()
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read(folder / "settings", encoding="utf-8")
+        return parser.get("default", name, fallback=None)
+    except (configparser.Error, OSError, UnicodeDecodeError):
+        return None
+
+
+def server_of_user() -> str:
+    """The base URL of the server that the user has configured: by the environment, or in the user's own settings file, or wandb's cloud."""
+    return (os.environ.get("WANDB_BASE_URL") or user_setting("base_url") or _CLOUD).rstrip("/")
+
+
 def key_for(server: str) -> str | None:
     """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is none. Never asks.
 
     Raises:
         RlhealthError: if there is one that cannot be used.
     """
-    import wandb
-
     try:
-        settings = wandb.setup().settings
-        found = os.environ.get("WANDB_API_KEY") or (
-            settings.api_key if str(settings.base_url).rstrip("/") == server else None
-        )
+        load_settings()
+        found = os.environ.get("WANDB_API_KEY") or (user_setting("api_key") if server_of_user() == server else None)
         if not found and os.environ.get("WANDB_IDENTITY_TOKEN_FILE"):
             return ""
         return found or _key_in_netrc(server)
@@ -71,7 +120,7 @@ def bounded(wandb: Any, patience: float) -> Iterator[None]:
 
     The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to that (0 would mean 20 times).
     """
-    settings = wandb.setup().settings
+    settings = load_settings()
     wanted = {
         "x_graphql_retry_max": max(1, int(math.log2(patience / 3 + 1))),
         "x_graphql_retry_wait_min_seconds": 1.0,

@@ -13,8 +13,17 @@ from typing import Any, TypeVar
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb.address import CLOUD, Address
 from rlhealth.sources.wandb.faults import AWAY, LOG_IN, told
+from rlhealth.sources.wandb.one_host import proxies_for
 from rlhealth.sources.wandb.pages import Pages, Row, scan
-from rlhealth.sources.wandb.quiet import bounded, key_for, private_folder, private_folders, within
+from rlhealth.sources.wandb.quiet import (
+    bounded,
+    key_for,
+    load_settings,
+    private_folder,
+    private_folders,
+    server_of_user,
+    within,
+)
 
 T = TypeVar("T")
 #: Seconds for which a look is tried before it is given up.
@@ -211,17 +220,17 @@ class Session:
             self.secrets = (key,)
             with bounded(wandb, self.patience):
                 return wandb.Api(
-                    overrides={"base_url": self.server}, timeout=max(1, int(self.patience)), api_key=key or None
+                    overrides={"base_url": self.server, "_proxies": proxies_for(self.server)},
+                    timeout=max(1, int(self.patience)),
+                    api_key=key or None,
                 )
 
 
 def _base_url(address: Address) -> str:
     with private_folders():
-        import wandb  # it makes a temporary folder when it is imported
-
-        settings = wandb.setup().settings
-    server = (os.environ.get("WANDB_BASE_URL") or str(settings.base_url)).rstrip("/")
-    known = {_host(server), _host(str(settings.app_url))}
+        load_settings()  # before anything else has the SDK load them, where it stands
+    server = server_of_user()
+    known = {_host(server), _host(os.environ.get("WANDB_APP_URL", ""))}
     if known & CLOUD:
         known |= CLOUD
     if address.host and address.host not in known:

@@ -1,0 +1,138 @@
+"""A proxy on loopback that lets the wandb SDK reach the configured server and nothing else: a redirect to another host gets no request.
+
+The SDK sends its requests from a process of its own, which follows redirects and fetches whatever address the server names. It is given
+this proxy for everything. TLS passes through unread; where the user has a proxy, it is asked in turn.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import select
+import socket
+import threading
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+LONGEST_HEAD = 64 << 10
+PATIENCE = 120.0  # seconds without a byte in either direction
+_PORTS = {"http": 80, "https": 443}
+_REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_gates: dict[str, OneHost] = {}
+
+
+def proxies_for(server: str) -> dict[str, str]:
+    """The proxy settings with which the SDK reaches `server` alone, by scheme."""
+    gate = _gates.get(server)
+    if gate is None or gate.pid != os.getpid():  # threads do not survive a fork
+        gate = _gates[server] = OneHost(server)
+    return {"http": gate.url, "https": gate.url}
+
+
+class OneHost:
+    """Listens on loopback and passes on what is for one host and port.
+
+    Attributes:
+        url: the proxy's address.
+        refused: hosts that were asked for and got no request.
+    """
+
+    def __init__(self, server: str) -> None:
+        parts = urlsplit(server)
+        self.allowed = ((parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme, 443))
+        self.scheme = parts.scheme
+        self.pid = os.getpid()
+        self.refused: list[str] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True, name="wandb-one-host").start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._pass_on, args=(client,), daemon=True, name="wandb-one-host").start()
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError, ValueError):
+            head, _, body = _read_head(client)
+            method, target, version = head.partition(b"\r\n")[0].decode("latin-1").split(" ", 2)
+            tunnel = method.upper() == "CONNECT"
+            parts = urlsplit(f"//{target}" if tunnel else target)
+            port = parts.port or _PORTS.get(parts.scheme, 443)
+            if ((parts.hostname or "").lower(), port) != self.allowed or (not tunnel and parts.scheme != "http"):
+                self.refused.append(parts.netloc)
+                client.sendall(_REFUSED)
+                return
+            server, asks_proxy = self._connect(tunnel)
+            with server:
+                if tunnel:
+                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                else:
+                    path = target if asks_proxy else (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+                    lines = [
+                        line
+                        for line in head.split(b"\r\n")[1:]
+                        if not line.lower().startswith((b"connection:", b"proxy-"))
+                    ]
+                    first = f"{method} {path} {version}".encode("latin-1")
+                    server.sendall(b"\r\n".join([first, *lines, b"Connection: close"]) + b"\r\n\r\n")
+                if body:
+                    server.sendall(body)
+                _relay(client, server)
+
+    def _connect(self, tunnel: bool) -> tuple[socket.socket, bool]:
+        """A connection to the server, and whether it ends at the user's own proxy, which wants the whole address."""
+        host, port = self.allowed
+        theirs = None if proxy_bypass(host) else getproxies().get(self.scheme)
+        if not theirs:
+            return socket.create_connection((host, port), timeout=PATIENCE), False
+        parts = urlsplit(theirs if "://" in theirs else f"http://{theirs}")
+        found = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=PATIENCE)
+        if not tunnel:
+            return found, True
+        known = ""
+        if parts.username:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            known = f"Proxy-Authorization: Basic {base64.b64encode(pair.encode()).decode()}\r\n"
+        found.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{known}\r\n".encode("latin-1"))
+        head, _, _ = _read_head(found)
+        if b" 200" not in head.partition(b"\r\n")[0]:
+            found.close()
+            raise OSError("the proxy refuses the connection")
+        return found, False
+
+
+def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
+    """The lines before the body, and what has come of the body."""
+    connection.settimeout(PATIENCE)
+    told = b""
+    while b"\r\n\r\n" not in told:
+        block = connection.recv(4096)
+        if not block or len(told) > LONGEST_HEAD:
+            raise OSError("no whole request")
+        told += block
+    return told.partition(b"\r\n\r\n")
+
+
+def _relay(one: socket.socket, other: socket.socket) -> None:
+    """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds."""
+    open_ends = [one, other]
+    while True:
+        ready, _, _ = select.select(open_ends, [], [], PATIENCE)
+        if not ready:
+            return
+        for end in ready:
+            block = end.recv(65536)
+            to = other if end is one else one
+            if block:
+                to.sendall(block)
+            elif end is other:
+                return
+            else:
+                open_ends.remove(one)
+                with contextlib.suppress(OSError):
+                    other.shutdown(socket.SHUT_WR)
