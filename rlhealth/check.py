@@ -59,9 +59,10 @@ def check(
     """
     begun = time.perf_counter()
     rules = load_rules() if rules is None else rules
-    verdict = Verdict([], gate=gate or Gate())
+    named = [where] if isinstance(where, str | Path) else list(where)
+    verdict = Verdict([], gate=gate or Gate(), asked=tuple(map(str, named)))
     names: set[str] = set()
-    readers = find_all([where] if isinstance(where, str | Path) else where, choice or Choice(source), verdict.left_out)
+    readers = find_all(named, choice or Choice(source), verdict.left_out)
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
     if ray is not None:
         from rlhealth.parallel.cluster import over_ray  # late: few have a cluster

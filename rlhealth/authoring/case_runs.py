@@ -111,13 +111,15 @@ def judge_case(case: Case, rule: Rule, rules: Sequence[Rule], until: int | None 
 def _misses(expected: Expected, found: Finding, verdict: RunVerdict) -> list[tuple[str, object, object]]:
     """Each thing that is not as expected: its name, what it should be, what it is."""
     seen = {
-        "severity": str(found.severity),
+        "severity": str(found.worst_severity),
         "metric": found.metric,
         "first_step": found.first_step,
         "raised_step": found.raised_step,
         "last_step": found.last_step,
         "worst_step": found.worst_step,
         "active": found.active,
+        "state": str(found.state),
+        "from_start": found.from_start,
         "episodes": len(found.episodes),
         "value": found.worst_value,
         "limit": found.limit,

@@ -40,7 +40,10 @@ class Shape(Strict):
 
 
 class Expected(Strict):
-    """What a finding must hold; what is not named may be anything. Text may stand anywhere in the finding's; numbers hold to one percent."""
+    """What a finding must hold; what is not named may be anything.
+
+    `severity` is that of the finding while it held. Text may stand anywhere in the finding's; numbers hold to one percent.
+    """
 
     severity: Literal["info", "warning", "critical"] | None = None
     metric: StrictStr | None = None
@@ -49,6 +52,8 @@ class Expected(Strict):
     last_step: StrictInt | None = None
     worst_step: StrictInt | None = None
     active: StrictBool | None = None
+    state: Literal["standing", "lasting", "over"] | None = None
+    from_start: StrictBool | None = None
     episodes: StrictInt | None = None
     value: Number | None = None
     limit: Number | None = None

@@ -228,7 +228,7 @@ rule: {id}
 cases:
   - name: two nats a token
     series: {{kl: "0.1x20 2x20"}}  # 0.1 twenty times, then 2. Also: 0..1x50 (ramp), 1~0.1x50 (noise), _x5 (nothing), nan, (1 _)x9
-    expect: {{severity: warning, first_step: 23, raised_step: 24}}
+    expect: {{severity: warning, first_step: 21, raised_step: 24}}
   - name: one stray point
     series: {{kl: "0.1x20 2 0.1x20"}}
     expect: quiet

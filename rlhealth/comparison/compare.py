@@ -31,7 +31,7 @@ from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.parallel.jobs import examined, read_and
 from rlhealth.run import Floats, Run
 from rlhealth.sources.discovery.places import Choice, find_all
-from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict
+from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict
 
 HOLD = 5
 
@@ -185,7 +185,7 @@ def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
     return _finding(
         metric,
         Severity.WARNING,
-        [Episode(step, step, last, bool(lost[-1]), not lost[-1])],
+        [Episode(step, step, last, State.STANDING if lost[-1] else State.OVER)],
         (step, value),
         None,
         "above",
@@ -213,7 +213,7 @@ def _finding(
         first.first_step,
         first.raised_step,
         episodes[-1].last_step,
-        episodes[-1].active,
+        episodes[-1].state,
         int(worst[0]),
         worst[1],
         limit,

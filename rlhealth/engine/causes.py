@@ -10,7 +10,7 @@ import numpy as np
 from rlhealth.metrics import Translation
 from rlhealth.rules.filling import fill, settings
 from rlhealth.rules.model import Rule
-from rlhealth.verdict.findings import Episode, Finding, Severity
+from rlhealth.verdict.findings import Episode, Finding, Severity, worst_state
 
 
 def explain(
@@ -81,7 +81,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
     )
     raised = max(begin.raised_step, min(one.raised_step for one in then))
     last = max(one.last_step for one in members)
-    active = any(one.active for one in members)
+    state = worst_state(members)
     said = {
         "count": len(members),
         "first_step": begin.first_step,
@@ -100,7 +100,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
         begin.first_step,
         raised,
         last,
-        active,
+        state,
         begin.worst_step,
         begin.worst_value,
         begin.limit,
@@ -109,5 +109,5 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
         tuple(fill(one, said) for one in rule.try_),
         rule.cites,
         begin.unit,
-        episodes=(Episode(begin.first_step, raised, last, active, all(one.ended for one in members)),),
+        episodes=(Episode(begin.first_step, raised, last, state, begin.from_start),),
     ), members

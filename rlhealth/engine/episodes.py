@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, Ints
-from rlhealth.verdict.findings import Episode
+from rlhealth.verdict.findings import Episode, State
 
 NOTHING = (0, float("nan"))  # the worst of no episode
 FEW = 16  # so few stretches are followed one after the other
@@ -18,6 +18,9 @@ class Episodes:
     """Follows one condition. It is told once it has held for `hold` points in a row, and ends after `clear` points without it.
 
     The damping on both sides keeps a metric that sits at its limit from chattering.
+
+    Attributes:
+        marks: of each episode told, what was marked at the point where it began.
     """
 
     def __init__(self, hold: int, clear: int | None, sign: str) -> None:
@@ -25,6 +28,8 @@ class Episodes:
         self.clear = clear or hold
         self.sign = sign
         self.closed: list[Episode] = []
+        self.ended_marks: list[int] = []
+        self.mark = 0
         self.worst: tuple[int, float] = NOTHING
         self.streak = 0
         self.gap = 0
@@ -37,32 +42,38 @@ class Episodes:
         """The episodes told so far, in order; the last may still be open."""
         if not self.open:
             return tuple(self.closed)
-        return (*self.closed, Episode(self.first, self.raised, self.last, self.gap == 0))
+        return (*self.closed, Episode(self.first, self.raised, self.last))
 
-    def extend(self, steps: Ints, values: Floats, holds: Flags) -> None:
-        """Follows the next points, each of shape (n,)."""
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """The mark of each episode told so far."""
+        return (*self.ended_marks, self.mark) if self.open else tuple(self.ended_marks)
+
+    def extend(self, steps: Ints, values: Floats, holds: Flags, marks: Ints | None = None) -> None:
+        """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with it."""
         if not len(holds) or not (self.open or self.streak or holds.any()):
             return
+        marks = np.zeros(len(holds), np.int64) if marks is None else marks
         edges = np.flatnonzero(np.diff(holds)) + 1
         starts, ends = np.append(0, edges), np.append(edges, len(holds))
         settled = ends[~holds[starts] & (ends - starts >= self.clear)]  # here whatever had begun is over
         if len(settled) < FEW:
-            self._one_by_one(steps, values, holds, starts, ends)
+            self._one_by_one(steps, values, holds, marks, starts, ends)
             return
         first, last = int(settled[0]), int(settled[-1])
         before, after = int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, last))
-        self._one_by_one(steps, values, holds, starts[:before], ends[:before])
-        self._at_once(steps[first:last], values[first:last], holds[first:last])
-        self._one_by_one(steps, values, holds, starts[after:], ends[after:])
+        self._one_by_one(steps, values, holds, marks, starts[:before], ends[:before])
+        self._at_once(steps[first:last], values[first:last], holds[first:last], marks[first:last])
+        self._one_by_one(steps, values, holds, marks, starts[after:], ends[after:])
 
-    def _one_by_one(self, steps: Ints, values: Floats, holds: Flags, starts: Ints, ends: Ints) -> None:
+    def _one_by_one(self, steps: Ints, values: Floats, holds: Flags, marks: Ints, starts: Ints, ends: Ints) -> None:
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if holds[start]:
-                self._held(steps[start:end], values[start:end])
+                self._held(steps[start:end], values[start:end], int(marks[start]))
             else:
                 self._rested(end - start)
 
-    def _at_once(self, steps: Ints, values: Floats, holds: Flags) -> None:
+    def _at_once(self, steps: Ints, values: Floats, holds: Flags, marks: Ints) -> None:
         """Follows points before which nothing is under way, and at whose end nothing is any more: a run that flutters has thousands of episodes."""
         edges = np.flatnonzero(np.diff(holds, prepend=False))
         starts, ends = edges[::2], edges[1::2]
@@ -75,7 +86,8 @@ class Episodes:
         opening = enough[np.append(True, np.diff(part[enough]) > 0)]
         begin, end = starts[opening], ends[np.searchsorted(part, part[opening], side="right") - 1]
         rows = zip(steps[begin].tolist(), steps[begin + self.hold - 1].tolist(), steps[end - 1].tolist(), strict=True)
-        self.closed += [Episode(first, raised, last, False, True) for first, raised, last in rows]
+        self.closed += [Episode(first, raised, last, State.OVER) for first, raised, last in rows]
+        self.ended_marks += marks[begin].tolist()
         inside = np.zeros(len(holds) + 1, np.int64)
         inside[begin], inside[end] = 1, -1
         told = np.flatnonzero((np.cumsum(inside[:-1]) > 0) & holds)
@@ -83,9 +95,10 @@ class Episodes:
         self._see_worst(steps[told], values[told])
         self._keep_worst()
 
-    def _held(self, steps: Ints, values: Floats) -> None:
+    def _held(self, steps: Ints, values: Floats, mark: int) -> None:
         if not self.streak and not self.open:
             self.first = int(steps[0])
+            self.mark = mark
             self._candidate = None
         missing = self.hold - self.streak
         self.streak += len(steps)
@@ -104,7 +117,8 @@ class Episodes:
             return
         self.gap += points
         if self.gap >= self.clear:
-            self.closed.append(Episode(self.first, self.raised, self.last, False, True))
+            self.closed.append(Episode(self.first, self.raised, self.last, State.OVER))
+            self.ended_marks.append(self.mark)
             self.open = False
             self.streak = 0
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.causes import explain
 from rlhealth.engine.earlier import Earlier, with_earlier
 from rlhealth.engine.earned import unearned
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
-from rlhealth.engine.estimate import Bound
+from rlhealth.engine.estimate import Bound, Flags
+from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
     Held,
     Operand,
@@ -33,8 +35,8 @@ from rlhealth.engine.vanished import Vanishing
 from rlhealth.engine.wording import describe, ending_finding, words
 from rlhealth.metrics import Metric, Translation, translate
 from rlhealth.rules.model import Condition, Rule, Test
-from rlhealth.run import Run
-from rlhealth.verdict.findings import Finding, Ignored, RunVerdict, Severity, Skipped
+from rlhealth.run import Ints, Run
+from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State, worst_state
 
 NEVER = int(np.iinfo(np.int64).max)
 Shape = tuple[Any, ...]
@@ -49,7 +51,7 @@ class Watched:
     def __init__(
         self, rule: Rule, metric: Metric, translation: Translation, measured: dict[Shape, Shared] | None = None
     ) -> None:
-        assert rule.when is not None
+        assert rule.when is not None and rule.when.all
         self.rule = rule
         self.metric = metric
         self.translation = translation
@@ -64,13 +66,16 @@ class Watched:
         self.others = [Held(one) for one in made[1:]]
         self.bounds = [bound_of(one, translation.config) for one in (*conditions, *extra)]
         self.base = len(conditions)
-        self.levels = {Severity.of(rule.severity): Episodes(rule.when.for_, rule.when.clear, self.bounds[0].sign)}
+        self.held = 0  # bit by bit, which of its conditions held at the last point
+        self.dated: dict[Severity, list[Episode]] = {}
+        # a window that still holds a sick row says nothing of what came after it
+        clear = rule.when.clear or max(rule.when.for_, conditions[0].over)
+        self.levels = {Severity.of(rule.severity): Episodes(rule.when.for_, clear, self.bounds[0].sign)}
         self.worse: Bound | None = None
         if rule.critical is not None:
             self.worse = worse_of(rule.critical, self.bounds[0], translation.config)
-            self.levels[Severity.CRITICAL] = Episodes(
-                rule.critical.for_ or rule.when.for_, rule.when.clear, self.bounds[0].sign
-            )
+            hold = rule.critical.for_ or rule.when.for_
+            self.levels[Severity.CRITICAL] = Episodes(hold, max(clear, hold), self.bounds[0].sign)
         self.points = 0
         self.latest = float("nan")
 
@@ -108,12 +113,44 @@ class Watched:
         self.latest = float(values[-1])
         held = [self.bounds[0].holds(found)]
         held += [bound.holds(other.at(steps)) for bound, other in zip(self.bounds[1:], self.others, strict=True)]
-        join = np.logical_or if self.rule.when.any else np.logical_and
-        base = join.reduce(held[: self.base])
-        self.levels[min(self.levels)].extend(steps, values, base)
+        begun = self._begun(held)
+        self.levels[min(self.levels)].extend(steps, values, np.logical_and.reduce(held[: self.base]), begun)
         if self.rule.critical is not None:
             first = held[0] if self.worse is None else self.worse.holds(found)
-            self.levels[Severity.CRITICAL].extend(steps, values, np.logical_and.reduce([first, *held[1:]]))
+            self.levels[Severity.CRITICAL].extend(steps, values, np.logical_and.reduce([first, *held[1:]]), begun)
+
+    def _begun(self, held: list[Flags]) -> Ints:
+        """Bit by bit, which conditions hold at each point and did not at the point before; shape (n,)."""
+        bits = sum((one.astype(np.int64) << place for place, one in enumerate(held)), np.zeros(len(held[0]), np.int64))
+        before = np.concatenate([[self.held], bits[:-1]])
+        self.held = int(bits[-1])
+        return np.asarray(bits & ~before, np.int64)
+
+    def _episodes(self, severity: Severity) -> tuple[Episode, ...]:
+        """The episodes of one level, each dated back to the first row that agrees."""
+        level, known = self.levels[severity], self.dated.setdefault(severity, [])
+        told, marks = level.told, level.marks
+        new = [self._dated(told[place], marks[place], severity) for place in range(len(known), len(told))]
+        known += new[: len(level.closed) - len(known)]  # the open one goes on, and is dated anew
+        return (*known, *new[len(new) - (len(told) - len(known)) :]) if len(told) > len(known) else tuple(known)
+
+    def _dated(self, one: Episode, mark: int, severity: Severity) -> Episode:
+        """An episode that begins where the last of the conditions that made it hold began."""
+        bounds = [self.worse if self.worse and severity > min(self.levels) else self.bounds[0], *self.bounds[1:]]
+        takers = [self.anchor, *(other.source for other in self.others)]
+        began = [place for place in range(len(takers)) if mark >> place & 1] or [0]
+        found: list[tuple[int, bool]] = []
+        for place in began:
+            taker = takers[place]
+            assert isinstance(taker, Taker)
+            operand = taker.shared.operand
+            per = None if operand.per is None else operand.per.source
+            assert per is None or isinstance(per, Metric)
+            found.append(
+                dated_back(operand.condition, bounds[place], operand.metric, per, operand.scale, one.first_step)
+            )
+        step, from_start = max(found)
+        return replace(one, first_step=step, from_start=from_start)
 
     @property
     def too_few(self) -> str:
@@ -123,16 +160,17 @@ class Watched:
         sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, Taker))]
         return next((f"{one.metric.name} has {one.lacking} to judge" for one in sides if one.lacking), "")
 
-    def finding(self, ending: Ending) -> Finding | None:
+    def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
-        raised = {severity: one for severity, one in self.levels.items() if one.told}
+        raised = {severity: self._episodes(severity) for severity in self.levels if self.levels[severity].told}
         if not raised:
             return None
-        severity = max(raised)
-        worst_step, worst_value = raised[severity].worst
-        episodes = raised[min(raised)].told
-        first = min((one.told[0] for one in raised.values()), key=lambda one: one.raised_step)
-        limit = (self.worse or self.bounds[0]).limit if severity > min(self.levels) else self.bounds[0].limit
+        severity, base = max(raised), min(raised)
+        state = aftermath.state_of(self.metric, self.anchor.condition, self._limit(base), raised[base])
+        worst_step, worst_value = self.levels[severity].worst
+        episodes = raised[base]
+        first = min((one[0] for one in raised.values()), key=lambda one: one.raised_step)
+        limit = self._limit(severity)
         said = words(self.translation, self.metric, first) | {
             "value": worst_value,
             "limit": limit,
@@ -142,9 +180,28 @@ class Watched:
         }
         told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
         condition = self.anchor.condition
+        parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
-            told, side=self.bounds[0].sign, measured=unit_of(condition), level=level_of(condition, limit, self.metric)
+            told,
+            severity=self._after(severity) if state is State.OVER else severity,
+            peak=severity,
+            state=state,
+            episodes=parts,
+            side=self.bounds[0].sign,
+            measured=unit_of(condition),
+            level=level_of(condition, limit, self.metric),
         )
+
+    def _limit(self, severity: Severity) -> float:
+        """The limit of one of its levels."""
+        worse = self.worse is not None and severity > min(self.levels)
+        return (self.worse or self.bounds[0]).limit if worse else self.bounds[0].limit
+
+    def _after(self, severity: Severity) -> Severity:
+        """How severe a level is once it is over: a warning at most, or less where its rule says so."""
+        if severity is Severity.CRITICAL:
+            return Severity.WARNING
+        return min(severity, Severity.of(self.rule.when_over))
 
 
 class Judge:
@@ -191,9 +248,19 @@ class Judge:
             if rule.when is not None and rule.when.vanished:
                 self.vanishing.append(Vanishing(rule, self.translation))
             return
-        name = rule.when.conditions[0].metric
-        metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
-        self.watched += [Watched(rule, metric, self.translation, self.measured) for metric in metrics]
+        watched: list[Watched] = []
+        unable: list[Unable] = []
+        for aspect in rule.aspects:
+            assert aspect.when is not None
+            try:
+                name = aspect.when.all[0].metric
+                metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
+                watched += [Watched(aspect, metric, self.translation, self.measured) for metric in metrics]
+            except Unable as reason:
+                unable.append(reason)
+        if not watched:
+            raise unable[0]
+        self.watched += watched
 
     @quietly
     def advance(self, until: int = NEVER) -> None:
@@ -221,18 +288,21 @@ class Judge:
         Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are sought.
         """
         ending = ending_of(self.run, self.translation, now, ended)
+        aftermath = Aftermath(self.translation, self.judged_to)
         found: list[Finding] = []
         skipped = list(self.skipped)
         quiet: set[str] = set()
         short: dict[str, Skipped] = {}
+        aspects: dict[tuple[str, str], list[Finding]] = {}
         for one in self.watched:
-            finding = one.finding(ending)
+            finding = one.finding(ending, aftermath)
             if finding is not None:
-                found.append(finding)
+                aspects.setdefault(finding.key, []).append(finding)
             elif reason := one.too_few:
                 short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
             else:
                 quiet.add(one.rule.id)
+        found += [one_of(parts) for parts in aspects.values()]
         looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
         for rule in self.others:
             assert rule.when is not None
@@ -288,6 +358,38 @@ def _whole(judge: Judge) -> RunVerdict:
 def _looks(condition: Condition) -> Condition:
     """What a condition looks at, whatever limit it is compared with."""
     return condition.model_copy(update={"above": None, "below": None, "equals": None})
+
+
+def one_of(parts: Sequence[Finding]) -> Finding:
+    """One finding of the aspects of one symptom: in the words of its worst, dated by the one that was raised first."""
+    if len(parts) == 1:
+        return parts[0]
+    order = list(State)
+    worst = max(parts, key=lambda one: (one.severity, -order.index(one.state), one.worst_severity))
+    first = min(parts, key=lambda one: (one.raised_step, one.first_step))
+    state = worst_state(parts)
+    return replace(
+        worst,
+        first_step=first.first_step,
+        raised_step=first.raised_step,
+        last_step=max(one.last_step for one in parts),
+        state=state,
+        peak=max(one.worst_severity for one in parts),
+        episodes=united([one.episodes for one in parts], state),
+    )
+
+
+def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
+    """The episodes of several aspects as one row: those that overlap are one, the last is in that state."""
+    ordered = sorted((one for part in parts for one in part), key=lambda one: (one.raised_step, one.first_step))
+    found: list[Episode] = []
+    for one in ordered:
+        if found and one.first_step <= found[-1].last_step:
+            last = max(one.last_step, found[-1].last_step)
+            found[-1] = replace(found[-1], last_step=last)
+        else:
+            found.append(one)
+    return (*(replace(one, state=State.OVER) for one in found[:-1]), replace(found[-1], state=state))
 
 
 def shape_of(run: Run) -> Shape:

@@ -11,7 +11,7 @@ from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.model import Rule
 from rlhealth.run import Ints, Series
-from rlhealth.verdict.findings import Episode, Finding, Severity
+from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
 HISTORY = 5  # and only if it had been logged this often, so that its interval is known
@@ -48,8 +48,7 @@ class Trail:
                     int(ticks[start + 1]),
                     int(ticks[start + MISSED * usual[index]]),
                     int(ticks[places[index] - 1]),
-                    False,
-                    True,
+                    State.OVER,
                 )
             )
         self.usual = int(max(self.usual, gaps.max()))
@@ -61,7 +60,7 @@ class Trail:
         needed = self.place + MISSED * self.usual
         if self.points < HISTORY or needed >= len(ticks):
             return tuple(self.gone)
-        return (*self.gone, Episode(int(ticks[self.place + 1]), int(ticks[needed]), int(ticks[-1]), True))
+        return (*self.gone, Episode(int(ticks[self.place + 1]), int(ticks[needed]), int(ticks[-1])))
 
 
 class Vanishing:

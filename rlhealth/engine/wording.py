@@ -9,7 +9,7 @@ from rlhealth.engine.ending import Ending
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.filling import fill, settings
 from rlhealth.rules.model import Rule
-from rlhealth.verdict.findings import Episode, Finding, Severity
+from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 
 def describe(
@@ -33,7 +33,7 @@ def describe(
         first.first_step,
         first.raised_step,
         episodes[-1].last_step,
-        any(one.active for one in episodes),
+        State.STANDING if any(one.active for one in episodes) else State.OVER,
         *worst,
         limit,
         fill(rule.message, said),
@@ -61,7 +61,7 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
     assert rule.when is not None
     if not ending.kinds & set(rule.when.ending):
         return None
-    episode = Episode(ending.step, ending.step, ending.step, True)
+    episode = Episode(ending.step, ending.step, ending.step)
     limit = float(ending.planned) if ending.planned else None
     said = {
         "said": ending.said,
@@ -80,7 +80,7 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
         ending.step,
         ending.step,
         ending.step,
-        True,
+        State.STANDING,
         ending.step,
         float(ending.step),
         limit,

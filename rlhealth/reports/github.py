@@ -64,7 +64,7 @@ def _capped(command: str, lines: list[str]) -> list[str]:
 
 
 def _text(run: RunVerdict, one: Finding) -> str:
-    where = words.since(one.first_step, active=one.active, last_step=one.last_step).replace(words.THIN, "")
+    where = words.since(one).replace(words.THIN, "")
     cause = f"\nFollows from: {one.explained_by}" if one.explained_by else ""
     advice = "".join(f"\nTry: {part}" for part in one.advice[:3]) if not one.explained_by else ""
     return f"{run.name}: {one.title}, {where}: {one.message}{cause}{advice}"

@@ -48,6 +48,7 @@ def report(verdict: Verdict) -> dict[str, Any]:
             "require": list(verdict.gate.require),
             "min_steps": verdict.gate.min_steps,
             "strict": verdict.gate.strict,
+            "fail_on_past": verdict.gate.fail_on_past,
         },
         "counts": counts(verdict),
         "runs": [one_run(run) for run in verdict.runs],
@@ -109,6 +110,9 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "raised_step": one.raised_step,
         "last_step": one.last_step,
         "active": one.active,
+        "state": str(one.state),
+        "from_start": one.from_start,
+        "worst_severity": str(one.worst_severity),
         "worst_step": one.worst_step,
         "worst_value": one.worst_value,
         "limit": one.limit,
@@ -126,6 +130,8 @@ def one_finding(one: Finding) -> dict[str, Any]:
                 "raised_step": part.raised_step,
                 "last_step": part.last_step,
                 "active": part.active,
+                "state": str(part.state),
+                "from_start": part.from_start,
             }
             for part in one.episodes
         ],

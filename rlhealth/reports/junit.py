@@ -80,7 +80,7 @@ def _found(verdict: Verdict, run: RunVerdict, rule: str, found: list[Finding]) -
 
 
 def _story(one: Finding) -> list[str]:
-    where = words.since(one.first_step, active=one.active, last_step=one.last_step).replace(words.THIN, "")
+    where = words.since(one).replace(words.THIN, "")
     cause = [f"explained by {one.explained_by}"] if one.explained_by else []
     return [
         f"{one.severity}: {one.title}, {where}",

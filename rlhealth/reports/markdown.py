@@ -110,7 +110,7 @@ def _run(run: RunVerdict) -> str:
 
 
 def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
-    where = words.since(cause.first_step, active=cause.active, last_step=cause.last_step)
+    where = words.since(cause)
     rows = [
         f"#### {_SIGNS[str(cause.severity)]} {_text(cause.title)} ({where})",
         "",

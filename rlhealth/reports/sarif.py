@@ -74,7 +74,7 @@ def _rule(one: Finding) -> dict[str, Any]:
 
 
 def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, Any]:
-    since = words.since(one.first_step, active=one.active, last_step=one.last_step).replace(words.THIN, "")
+    since = words.since(one).replace(words.THIN, "")
     location = run.run.place.location or run.name
     name = words.clean(words.shortened(run.name, _LONGEST))
     return {
@@ -98,6 +98,7 @@ def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, 
             "raisedStep": one.raised_step,
             "lastStep": one.last_step,
             "active": one.active,
+            "state": str(one.state),
             "worstStep": one.worst_step,
             "worstValue": one.worst_value,
             "limit": one.limit,

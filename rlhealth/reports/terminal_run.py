@@ -133,7 +133,7 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
 
 
 def _said(one: Finding) -> str:
-    return words.since(one.first_step, active=one.active, last_step=one.last_step)
+    return words.since(one)
 
 
 def _mark(page: Page, left: int, cell: int, said: str, style: str) -> None:

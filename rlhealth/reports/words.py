@@ -155,16 +155,16 @@ def wall_time(run: RunVerdict) -> float:
     return run.run.last_time - min(starts) if starts else float("nan")
 
 
-def since(first_step: int, *, active: bool, last_step: int) -> str:
-    """Where a finding lies: `since step 41`, or `steps 41–90, recovered`."""
-    if active:
-        return f"since step {grouped(first_step)}"
+def since(one: Finding) -> str:
+    """Where a finding lies: `since step 41`, `from the start`, `steps 41–90, lasting`, or `steps 41–90, over`."""
+    if one.active:
+        return "from the start" if one.from_start else f"since step {grouped(one.first_step)}"
     where = (
-        f"steps {grouped(first_step)}–{grouped(last_step)}"
-        if last_step != first_step
-        else f"step {grouped(first_step)}"
+        f"steps {grouped(one.first_step)}–{grouped(one.last_step)}"
+        if one.last_step != one.first_step
+        else f"step {grouped(one.first_step)}"
     )
-    return f"{where}, recovered"
+    return f"{where}, {one.state}"
 
 
 def tally(run: RunVerdict) -> str:

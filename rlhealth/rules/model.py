@@ -15,6 +15,7 @@ Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]
 Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
+WHOLE = ("nonfinite", "peak", "gain")  # measures that wait for no number of points, or for a whole window
 FAMILIES = (
     "ratio",
     "approx-kl",
@@ -94,6 +95,12 @@ class Where(Strict):
     below: Number | None = None
     equals: Number | None = None
 
+    @model_validator(mode="after")
+    def _any(self) -> Where:
+        if self.above is None and self.below is None and self.equals is None:
+            raise ValueError("needs `above`, `below` or `equals`: without one, every point counts")
+        return self
+
 
 class Condition(Strict):
     """One measure of one metric, compared with a limit."""
@@ -123,6 +130,8 @@ class Condition(Strict):
             raise ValueError("needs exactly one of `above`, `below` and `equals`")
         if (self.measure == "share") != (self.where is not None):
             raise ValueError("`where` goes with `measure: share`, and only with it")
+        if self.least is not None and self.measure in WHOLE:
+            raise ValueError(f"`least` means nothing to `measure: {self.measure}`: leave it out")
         if self.ratio_to is not None and self.minus is not None:
             raise ValueError("`ratio_to` and `minus` exclude each other")
         if self.measure == "proportion" and (self.ratio_to or (self.minus and self.minus.first is None)):
@@ -196,6 +205,19 @@ class Cause(Strict):
     within: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
+class Aspect(Strict):
+    """Another way in which the same sickness shows, on the same metric: one symptom is one finding, with its worst aspect's words."""
+
+    title: Annotated[str, Field(max_length=200)]
+    severity: Literal["info", "warning", "critical"]
+    when: When
+    critical: Worse | None = None
+    when_over: Literal["info", "warning"] = "warning"
+    message: Text
+    because: Text | None = None
+    try_: tuple[Text, ...] | None = Field(default=None, alias="try", min_length=1)
+
+
 class Source(Strict):
     """Where a limit comes from: published guidance, or a distribution over labelled runs."""
 
@@ -218,16 +240,19 @@ class Rule(Strict):
     each: StrictBool = False
     when: When | None = None
     critical: Worse | None = None
+    when_over: Literal["info", "warning"] = "warning"
     cause: Cause | None = None
     message: Text
     because: Text
     try_: tuple[Text, ...] = Field(alias="try", min_length=1)
+    also: tuple[Aspect, ...] = ()
     source: tuple[Source, ...] = Field(min_length=1)
     covers: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Rule:
-        for text in (self.message, *self.try_):
+        texts = [text for one in self.also for text in (one.message, *(one.try_ or ()))]
+        for text in (self.message, *self.try_, *texts):
             try:
                 for piece in re.split(r"\[\[|\]\]", text):
                     fields = [
@@ -245,16 +270,69 @@ class Rule(Strict):
             raise ValueError(f"no family `{self.family}`" + meant(self.family, FAMILIES))
         if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
             raise ValueError("a diagnosis has `cause`, every other rule has `when`")
+        if self.also and (self.when is None or not self.when.conditions):
+            raise ValueError("`also` goes with conditions on a metric")
+        _check_levels(self)
+        for other in self.also:
+            _check_levels(other)
+        for other in self.also:
+            first = other.when.conditions[0].metric if other.when.conditions else ""
+            if self.when is not None and first != self.when.conditions[0].metric:
+                raise ValueError(
+                    f"every aspect is of the same metric, and `{first}` is another: make it a rule of its own"
+                )
         return self
+
+    @property
+    def aspects(self) -> tuple[Rule, ...]:
+        """The rule as rules that each follow one list of conditions that must all hold: what `any` and `also` stand for."""
+        shared = {"also": ()}
+        each = [self.model_copy(update=shared)]
+        for one in self.also:
+            given = {name: getattr(one, name) for name in Aspect.model_fields if getattr(one, name) is not None}
+            each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
+        return tuple(part for one in each for part in _alternatives(one))
 
     @property
     def points(self) -> int:
         """How many points it takes until the rule could have told anything; with fewer, it has not looked."""
-        conditions = self.when.conditions if self.when else ()
-        held = self.when.for_ - 1 if self.when else 0
-        return max([self.needs, *(one.points + held for one in conditions)])
+        parts = [
+            max(condition.points for condition in one.when.conditions) + one.when.for_ - 1
+            for one in self.aspects
+            if one.when is not None and one.when.conditions
+        ]
+        return max(self.needs, min(parts, default=0))
 
     @property
     def cites(self) -> str:
         """The sources in one line."""
         return "; ".join(f"{one.text} ({one.url})" if one.url else one.text for one in self.source)
+
+
+def _check_levels(one: Rule | Aspect) -> None:
+    """Raises ValueError for a critical level that is none, or that no value could reach."""
+    if one.critical is None:
+        return
+    if one.severity == "critical":
+        raise ValueError("`severity: critical` leaves nothing for `critical` to add: use `severity: warning`")
+    conditions = one.when.conditions if one.when is not None else ()
+    for sign in ("above", "below"):
+        if getattr(one.critical, sign) is not None and not any(getattr(part, sign) is not None for part in conditions):
+            raise ValueError(f"`critical` has a limit `{sign}`, and no condition of the rule has one")
+
+
+def _alternatives(rule: Rule) -> list[Rule]:
+    """A rule for each alternative of `any`, which is followed by itself; the rule itself where there is none."""
+    if rule.when is None or not rule.when.any:
+        return [rule]
+    found = []
+    for one in rule.when.any:
+        worse = rule.critical
+        if worse is not None:
+            sign = "above" if one.above is not None else "below"
+            limit = getattr(worse, sign)
+            other = (worse.above, worse.below) != (None, None) and limit is None  # it is meant for the other side
+            worse = None if other else worse.model_copy(update={"above": None, "below": None, sign: limit})
+        when = rule.when.model_copy(update={"all": (one,), "any": ()})
+        found.append(rule.model_copy(update={"when": when, "critical": worse}))
+    return found

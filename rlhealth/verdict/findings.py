@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,23 +31,36 @@ class Severity(IntEnum):
         return cls[word.upper()]
 
 
+class State(StrEnum):
+    """What became of a finding: it holds now (standing), left a loss behind (lasting), or left none (over)."""
+
+    STANDING = "standing"
+    LASTING = "lasting"
+    OVER = "over"
+
+
 @dataclass(frozen=True)
 class Episode:
     """One stretch in which a rule's condition held.
 
     Attributes:
-        first_step: where the condition began to hold.
-        raised_step: the first step at which it could have been told, after the rule's damping.
+        first_step: the first row that agrees with the condition: dated back into the window that raised it.
+        raised_step: the first step at which it could have been known, after the rule's damping.
         last_step: the last step at which it held.
-        active: whether it still held at the newest point.
-        ended: whether it has not held for as long as its rule's damping asks. Between the two it may be about to hold again.
+        state: standing until it has not held for as long as its rule's damping asks.
+        from_start: whether no row came before `first_step`: it was so from the start.
     """
 
     first_step: int
     raised_step: int
     last_step: int
-    active: bool
-    ended: bool = False
+    state: State = State.STANDING
+    from_start: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether it is standing."""
+        return self.state is State.STANDING
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,10 @@ class Finding:
     """One thing that is wrong with a run, with its evidence. Steps are those of the run.
 
     Attributes:
+        severity: how much it matters now: what is over is a warning at most.
+        state: standing, lasting or over.
         metric, tag: the canonical metric, and the name under which it was logged.
+        peak: how severe it was while it held; `severity` where not given.
         worst_value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value".
         side: on which side of the limit it is sick: above, below or equals.
         measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
@@ -74,7 +91,7 @@ class Finding:
     first_step: int
     raised_step: int
     last_step: int
-    active: bool
+    state: State
     worst_step: int
     worst_value: float
     limit: float | None
@@ -89,11 +106,43 @@ class Finding:
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
     replaced_at: int | None = None
+    peak: Severity | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it this finding and no other of its run: rule and metric."""
+        return self.rule, self.metric
+
+    @property
+    def active(self) -> bool:
+        """Whether it holds now, damping included."""
+        return self.state is State.STANDING
 
     @property
     def ended(self) -> bool:
-        """Whether every episode has ended, damping included: what a watcher calls cleared."""
-        return bool(self.episodes) and all(one.ended for one in self.episodes)
+        """Whether it is over, and what it cost has come back: what a watcher calls cleared."""
+        return self.state is State.OVER
+
+    @property
+    def from_start(self) -> bool:
+        """Whether it was so from the first row of its metric on: a consequence of nothing."""
+        return bool(self.episodes) and self.episodes[0].from_start
+
+    @property
+    def worst_severity(self) -> Severity:
+        """How severe it was while it held."""
+        return self.severity if self.peak is None else self.peak
+
+    def in_state(self, state: State, most: Severity = Severity.WARNING) -> Finding:
+        """The same finding in that state; once it is over, its severity is `most` at most."""
+        severity = min(self.worst_severity, most) if state is State.OVER else self.worst_severity
+        return replace(self, state=state, severity=severity, peak=self.worst_severity)
+
+
+def worst_state(findings: Iterable[Finding]) -> State:
+    """The state of what several findings are parts of: standing where one stands, lasting where one lasts."""
+    states = {one.state for one in findings}
+    return next((state for state in State if state in states), State.OVER)
 
 
 @dataclass(frozen=True)
@@ -197,10 +246,11 @@ class Gate:
 
     Attributes:
         fail_on: the least severity that fails; None never fails.
-        exit_zero: report only: leave with 0 even so.
-        require: rule ids or families that must have been able to look.
-        min_steps: a run that did not come this far is no answer.
+        exit_zero: report only: exit with code 0 even so.
+        require: rule ids or families that must have been able to run.
+        min_steps: a run that did not come this far has no verdict.
         strict: a file that looks like a log and was not read is no answer.
+        fail_on_past: a finding that is over counts as severe as it was while it held, not as a warning at most.
     """
 
     fail_on: Severity | None = Severity.CRITICAL
@@ -208,6 +258,7 @@ class Gate:
     require: tuple[str, ...] = ()
     min_steps: int = 0
     strict: bool = False
+    fail_on_past: bool = False
 
     def __str__(self) -> str:
         return "never" if self.fail_on is None else str(self.fail_on)
@@ -221,19 +272,27 @@ class Gate:
         )
 
     def hits(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings at or above the gate."""
-        return [] if self.fail_on is None else [one for one in findings if one.severity >= self.fail_on]
+        """The findings at or above the gate: what is over is a warning at most, unless the past counts too."""
+        if self.fail_on is None:
+            return []
+        past = self.fail_on_past
+        return [one for one in findings if (one.worst_severity if past else one.severity) >= self.fail_on]
 
 
 @dataclass
 class Verdict:
-    """The answer to one `check`: every run, what could not be read, and the exit code."""
+    """The answer to one `check`: every run, what could not be read, and the exit code.
+
+    Attributes:
+        asked: the places that were named, as they were named; what lies below a named folder was not itself asked for.
+    """
 
     runs: list[RunVerdict]
     errors: list[RlhealthError] = field(default_factory=list)
     gate: Gate = field(default_factory=Gate)
     seconds: float = 0.0
     left_out: list[LeftOut] = field(default_factory=list)
+    asked: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -247,20 +306,34 @@ class Verdict:
         return [(run, name) for run in self.runs for name in self.gate.require if name not in run.looked]
 
     @property
-    def exit_code(self) -> int:
-        """0 nothing at or above the gate, 1 a finding at or above it, 2 no whole answer for some run; where 1 and 2 apply, 2.
+    def unanswered(self) -> bool:
+        """Whether something that was asked for by name has no verdict: a place, or a rule that `--require` names."""
+        places = {one.location for one in self.errors} | {run.run.place.location for run in self.runs if run.no_answer}
+        return bool(self.unmet) or any(_same_place(one, named) for one in places for named in self.asked)
 
-        A run of which records were lost has an answer for what was intact, and not a whole one: it does not pass.
+    @property
+    def exit_code(self) -> int:
+        """0 no finding at or above the gate; 1 at least one; 2 no verdict.
+
+        A run at or above the gate gives 1 even where a fragment beside it could not be judged, for whoever waits for
+        the gate has the answer. 2 outranks it only where the part without a verdict was asked for by name, or by
+        `--require`. A run of which records were lost has a verdict for what was intact: it can fail, but never pass.
         """
-        if (
-            (self.gate.strict and self.left_out)
-            or self.errors
-            or not self.runs
-            or any(run.no_answer or run.run.problems for run in self.runs)
-        ):
-            return 0 if self.gate.exit_zero and self.runs else 2
-        failed = any(self.gate.hits(run.findings) for run in self.runs) or bool(self.unmet)
-        return 1 if failed and not self.gate.exit_zero else 0
+        if self.gate.exit_zero:
+            return 0 if self.runs else 2
+        if self.unanswered:
+            return 2
+        judged = [run for run in self.runs if not run.no_answer]
+        if any(self.gate.hits(run.findings) for run in judged):
+            return 1
+        unread = self.errors or not self.runs or (self.gate.strict and self.left_out)
+        return 2 if unread or any(run.no_answer or run.run.problems for run in self.runs) else 0
+
+
+def _same_place(one: str, named: str) -> bool:
+    if "://" in one or "://" in named:
+        return one.rstrip("/") == named.rstrip("/")
+    return bool(one) and Path(one).resolve() == Path(named).resolve()
 
 
 def counts(verdict: Verdict) -> dict[str, int]:

@@ -81,7 +81,7 @@ class Ledger:
             entry.open = True
             entry.times += 1
             found.append(Change("raised", finding, "again"))
-        elif finding.severity > entry.finding.severity:
+        elif finding.worst_severity > entry.finding.worst_severity:
             found.append(Change("worsened", finding))
         entry.finding = finding
         if entry.open and finding.ended and rested(finding, verdict) >= needed(entry.times):

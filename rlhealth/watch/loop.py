@@ -67,6 +67,7 @@ class Watch:
         self.clock = clock or Clock()
         self.interval = interval or (ONLINE if any(map(is_online, places)) else LOCAL)
         self.discovery = Discovery(places, source)
+        self.asked = tuple(map(str, places))
         self.followers: list[Follower] = []
         self.begun = self.clock.monotonic()
         self.looked_at = self.begun
@@ -107,7 +108,7 @@ class Watch:
         if not seen and not errors:
             errors.append(RlhealthError("nothing was read", hint="no run appeared before the watch ended"))
         left = [one for found in self.discovery.left_out.values() for one in found]
-        return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun, left)
+        return Verdict(seen, errors, self.gate, self.clock.monotonic() - self.begun, left, self.asked)
 
     def is_over(self, limits: Limits) -> bool:
         """Whether there is nothing left to wait for."""

@@ -154,12 +154,12 @@ def test_the_rule_that_new_prints_passes_its_own_test(call, tmp_path):
 def test_rules_test_shows_what_was_expected_and_what_was_found(call, tmp_path):
     call("rules", "new", "my-kl", "-o", str(tmp_path))
     file = tmp_path / "my-kl.test.yaml"
-    file.write_text(file.read_text().replace("first_step: 23", "first_step: 7"))
+    file.write_text(file.read_text().replace("first_step: 21", "first_step: 7"))
     code, out, _ = call("rules", "test", str(tmp_path))
     assert code == 1
     assert (
         out
-        == f"{file}: my-kl: two nats a token\n    exp: first_step: 7\n    got: first_step: 23\n1 rule, 3 cases: 1 failed, 0 problems\n"
+        == f"{file}: my-kl: two nats a token\n    exp: first_step: 7\n    got: first_step: 21\n1 rule, 3 cases: 1 failed, 0 problems\n"
     )
 
 

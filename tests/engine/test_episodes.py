@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.episodes import Episodes
-from rlhealth.verdict.findings import Episode
+from rlhealth.verdict.findings import Episode, State
 
 
 def follow(text: str, hold: int = 1, clear: int | None = None, sign: str = "above", values=None) -> Episodes:
@@ -36,12 +36,13 @@ def spans(episodes: Episodes) -> list[tuple[int, int, int, bool]]:
         ("....", 1, None, []),
         ("..#..", 1, None, [(3, 3, 3, False)]),
         ("..###", 1, None, [(3, 3, 5, True)]),
-        ("..###..", 3, None, [(3, 5, 5, False)]),
+        ("..###..", 3, None, [(3, 5, 5, True)]),
         ("..##..##..", 3, None, []),  # never long enough
+        ("..###...", 3, None, [(3, 5, 5, False)]),
         ("###.###...###", 2, 2, [(1, 2, 7, False), (11, 12, 13, True)]),  # one point of rest is no end, two are
-        ("#.#.#.#.#.#.", 1, 2, [(1, 1, 11, False)]),  # it does not chatter at its limit
+        ("#.#.#.#.#.#.", 1, 2, [(1, 1, 11, True)]),  # it does not chatter at its limit
         ("#.#.#.#.#.#.", 2, 2, []),
-        ("##.", 2, 5, [(1, 2, 2, False)]),  # not ended, but not active at the newest point either
+        ("##.", 2, 5, [(1, 2, 2, True)]),  # it has not rested for long enough: it is standing
         ("##...##", 2, 3, [(1, 2, 2, False), (6, 7, 7, True)]),
         ("##..#", 2, 3, [(1, 2, 5, True)]),  # back within its rest: the same episode
     ],
@@ -140,10 +141,10 @@ def test_episodes_are_what_their_definition_says(text, hold, clear):
         elif open_:
             gap += 1
             if gap == clear:
-                told.append(Episode(first, raised, last, False, ended=True))
+                told.append(Episode(first, raised, last, State.OVER))
                 streak, open_ = 0, False
         else:
             streak = 0
     if open_:
-        told.append(Episode(first, raised, last, gap == 0))
+        told.append(Episode(first, raised, last))
     assert list(follow(text, hold, clear).told) == told

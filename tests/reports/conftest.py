@@ -12,7 +12,7 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, Gate, Ignored, RunVerdict, Severity, Skipped, Verdict
+from rlhealth.verdict.findings import Episode, Finding, Gate, Ignored, RunVerdict, Severity, Skipped, State, Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
 NASTY = (
@@ -73,7 +73,7 @@ def found(
         first,
         raised,
         last,
-        True,
+        State.STANDING,
         worst[0],
         worst[1],
         limit,
@@ -84,7 +84,7 @@ def found(
             "Go back to the checkpoint before the first of these steps.",
         ),
         "TRL docs, logging page",
-        episodes=(Episode(first, raised, last, True),),
+        episodes=(Episode(first, raised, last),),
     )
     return replace(finding, **more)  # type: ignore[arg-type]
 
@@ -133,7 +133,7 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
             90,
             (82, 9.4),
             4.0,
-            active=False,
+            state=State.OVER,
             explained_by="step-size-too-big",
         ),
         found(
@@ -190,7 +190,7 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
         (99, 2.0),
         None,
         unit="tokens",
-        active=False,
+        state=State.OVER,
     )
     ignored = Ignored(
         found("loss-jumps", "loss", Severity.WARNING, "The loss jumps", "loss", 80, 82, 99, (85, 3.0), 1.0),
@@ -260,7 +260,7 @@ def many() -> Verdict:
             (20, 1.0),
             0.8,
             unit="fraction",
-            active=False,
+            state=State.OVER,
         )
     )
     return Verdict(

@@ -99,7 +99,7 @@ def test_junit_fails_what_the_gate_fails_and_no_more(sick: Verdict) -> None:
 
 def test_a_required_rule_that_could_not_look_fails_in_junit_and_is_an_error_in_github(healthy: Verdict) -> None:
     healthy.gate = Gate(require=("value-loss-spike",))
-    assert healthy.exit_code == 1
+    assert healthy.exit_code == 2
     assert 'failure message="loss/value_avg was not logged" type="required rule could not look"' in write(
         healthy, "junit"
     )

@@ -85,7 +85,7 @@ def test_thirty_runs_are_a_table_worst_first_with_the_healthy_folded(many: Verdi
     assert names[:7] == ["lr3e-3_s0", "lr3e-3_s1", "lr3e-3_s2", "lr1e-3_s1", "no-rl-here", "runs/lr1e-4_s2", "24"]
     assert " Shared by several runs: no-group-signal ×4 · lengths-drop ×3 · step-size-too-big ×3" in lines
     assert lines[-2].startswith(" 30 runs: 24 healthy · 1 warning · 3 critical · 1 unknown · 1 unreadable")
-    assert lines[-1].endswith("exit 2")
+    assert lines[-1].endswith("exit 1")
     assert all(f"lr3e-4_s{number} " in shown(many, show_all=True) for number in range(24))
 
 

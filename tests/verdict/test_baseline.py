@@ -125,13 +125,13 @@ def test_whatever_a_run_is_called_the_file_gives_it_back(accepted: dict[tuple[st
 
 def test_a_required_rule_that_could_not_look_fails_and_names_itself(cli: Cli) -> None:
     done = cli("check", HEALTHY, "--require", "reward-trend, kl-negative", "--require", "entropy")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "required rule could not look: kl-negative" in done.stdout
     assert cli("check", HEALTHY, "--require", "reward-trend,entropy").returncode == 0
 
 
 def test_a_rule_that_was_not_selected_cannot_be_met(cli: Cli) -> None:
-    assert cli("check", HEALTHY, "--select", "kl-high", "--require", "entropy").returncode == 1
+    assert cli("check", HEALTHY, "--select", "kl-high", "--require", "entropy").returncode == 2
 
 
 def test_a_required_rule_that_there_is_not_is_a_wrong_flag(cli: Cli) -> None:

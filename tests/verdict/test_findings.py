@@ -9,7 +9,7 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, Verdict, strict
+from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict, strict
 
 
 def finding(
@@ -25,7 +25,7 @@ def finding(
         first,
         first,
         9,
-        True,
+        State.STANDING,
         5,
         2.0,
         1.0,
@@ -34,7 +34,7 @@ def finding(
         ("try",),
         "source",
         explained_by=explained_by,
-        episodes=(Episode(first, first, 9, True),),
+        episodes=(Episode(first, first, 9),),
     )
 
 
@@ -65,10 +65,34 @@ def test_never_fails_on_nothing() -> None:
     assert Verdict([run_with(finding("critical"))], gate=Gate(None)).exit_code == 0
 
 
-def test_no_answer_outranks_a_finding() -> None:
-    error = RlhealthError("unreadable")
-    assert Verdict([run_with(finding("critical"))], [error]).exit_code == 2
-    assert Verdict([run_with()], [error]).exit_code == 2
+def test_a_critical_run_exits_with_1_even_where_a_fragment_beside_it_has_no_verdict() -> None:
+    error = RlhealthError("unreadable", location="runs/torn.wandb")
+    assert Verdict([run_with(finding("critical"))], [error], asked=("runs",)).exit_code == 1
+    assert Verdict([run_with(finding("critical")), run_with(quiet=())], asked=("runs",)).exit_code == 1
+    assert Verdict([run_with()], [error], asked=("runs",)).exit_code == 2
+
+
+def test_a_part_that_was_asked_for_by_name_and_has_no_verdict_outranks_a_critical_run() -> None:
+    error = RlhealthError("unreadable", location="runs/torn.wandb")
+    assert Verdict([run_with(finding("critical"))], [error], asked=("runs", "runs/torn.wandb")).exit_code == 2
+    silent = run_with(quiet=())
+    assert Verdict([run_with(finding("critical")), silent], asked=("somewhere",)).exit_code == 2
+    assert Verdict([run_with(finding("critical"))], gate=Gate(require=("entropy",))).exit_code == 2
+
+
+def test_what_is_over_is_a_warning_at_most_unless_the_past_counts() -> None:
+    past = finding("critical").in_state(State.OVER)
+    assert (past.severity, past.worst_severity) == (Severity.WARNING, Severity.CRITICAL)
+    assert run_with(past).verdict == "warning"
+    assert Verdict([run_with(past)]).exit_code == 0
+    assert Verdict([run_with(past)], gate=Gate(Severity.WARNING)).exit_code == 1
+    assert Verdict([run_with(past)], gate=Gate(fail_on_past=True)).exit_code == 1
+    assert Verdict([run_with(finding("critical").in_state(State.LASTING))]).exit_code == 1
+
+
+def test_a_finding_that_comes_back_is_as_severe_as_it_was() -> None:
+    back = finding("critical").in_state(State.OVER).in_state(State.STANDING)
+    assert (back.severity, back.state) == (Severity.CRITICAL, State.STANDING)
 
 
 def test_a_run_that_nothing_could_judge_is_unknown_and_leaves_with_2() -> None:
@@ -97,12 +121,12 @@ def test_exit_zero_reports_without_failing() -> None:
 
 def test_a_required_rule_that_could_not_look_fails_the_gate() -> None:
     skipped = Skipped("kl-high-per-token", "kl-high", "kl was not logged")
-    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("kl-high",))).exit_code == 1
+    assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("kl-high",))).exit_code == 2
     assert Verdict([run_with(skipped=(skipped,))], gate=Gate(require=("another-rule",))).exit_code == 0
 
 
 def test_a_required_rule_that_the_run_was_not_judged_by_fails_the_gate() -> None:
-    assert Verdict([run_with()], gate=Gate(require=("entropy",))).exit_code == 1
+    assert Verdict([run_with()], gate=Gate(require=("entropy",))).exit_code == 2
 
 
 def test_a_required_family_is_met_by_any_of_its_rules() -> None:
@@ -110,7 +134,7 @@ def test_a_required_family_is_met_by_any_of_its_rules() -> None:
     run.quiet.append("kl-high-per-token")
     run.families = {"kl-high-per-token": "kl-high", "kl-high-per-sequence": "kl-high"}
     assert Verdict([run], gate=Gate(require=("kl-high",))).exit_code == 0
-    assert Verdict([run], gate=Gate(require=("kl-high-per-sequence",))).exit_code == 1
+    assert Verdict([run], gate=Gate(require=("kl-high-per-sequence",))).exit_code == 2
 
 
 def test_a_run_that_is_too_short_for_the_gate_is_no_answer_even_with_a_finding() -> None:

@@ -15,7 +15,7 @@ from rlhealth.engine.judge import Judge
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, RunVerdict, Severity
+from rlhealth.verdict.findings import Episode, Finding, RunVerdict, Severity, State
 from rlhealth.watch.changes import Change, Ledger
 from rlhealth.watch.near import nearest, pending, way
 from rlhealth.watch.trace import BUCKETS, Trace
@@ -31,7 +31,7 @@ FINDING = Finding(
     10,
     12,
     20,
-    True,
+    State.STANDING,
     15,
     3.0,
     1.0,
@@ -39,9 +39,9 @@ FINDING = Finding(
     "why",
     ("try",),
     "source",
-    episodes=(Episode(10, 12, 20, True),),
+    episodes=(Episode(10, 12, 20),),
 )
-ENDED = replace(FINDING, active=False, episodes=(Episode(10, 12, 20, False, True),))
+ENDED = replace(FINDING, state=State.OVER, episodes=(Episode(10, 12, 20, State.OVER),))
 
 
 def verdict(*findings: Finding, resumed_at: int | None = None) -> RunVerdict:
@@ -71,7 +71,7 @@ def test_a_finding_that_becomes_critical_has_worsened() -> None:
 
 
 def test_a_finding_clears_when_it_has_ended_not_when_it_rests() -> None:
-    resting = replace(FINDING, active=False, episodes=(Episode(10, 12, 20, False, False),))
+    resting = replace(FINDING, state=State.LASTING, episodes=(Episode(10, 12, 20, State.LASTING),))
     assert kinds(changes(verdict(FINDING), verdict(resting))) == []
     assert kinds(changes(verdict(resting), verdict(ENDED))) == ["cleared"]
     assert kinds(changes(verdict(ENDED), verdict(ENDED))) == []
@@ -82,7 +82,7 @@ def test_a_finding_that_rose_and_ended_between_two_looks_is_told_as_both() -> No
 
 
 def test_a_finding_that_comes_back_is_raised_again() -> None:
-    back = replace(FINDING, episodes=(*ENDED.episodes, Episode(40, 42, 50, True)))
+    back = replace(FINDING, episodes=(*ENDED.episodes, Episode(40, 42, 50)))
     assert kinds(changes(verdict(ENDED), verdict(back))) == ["raised again"]
 
 

@@ -176,10 +176,7 @@ def spoken(metric: Metric, marks: Marks) -> str:
     )
     said = f"{metric.name} over steps {int(metric.steps[0])} to {int(metric.steps[-1])}: from {first} to {last}, between {low} and {high}"
     broken = len(metric) - len(finite)
-    found = "".join(
-        f"; {one.severity} {one.rule} {words.since(one.first_step, active=one.active, last_step=one.last_step)}"
-        for one in marks.findings
-    )
+    found = "".join(f"; {one.severity} {one.rule} {words.since(one)}" for one in marks.findings)
     limit = f"; limit {words.number(marks.level.value, metric.unit)}" if marks.level else ""
     return (said + (f"; {broken} not finite" if broken else "") + limit + found).replace(words.THIN, "")
 

@@ -176,7 +176,7 @@ def _rule(one: Finding) -> Html:
 
 
 def _since(one: Finding) -> str:
-    return words.since(one.first_step, active=one.active, last_step=one.last_step)
+    return words.since(one)
 
 
 def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: bool) -> Html | None:

@@ -1,0 +1,148 @@
+"""Aftermath: whether what a finding cost has come back: the reward, and the band in which its metric used to lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlhealth.engine.windows import plain_median
+from rlhealth.metrics import Metric, Translation
+from rlhealth.rules.measures import KINDS
+from rlhealth.rules.model import Condition
+from rlhealth.run import Floats
+from rlhealth.verdict.findings import Episode, State
+
+WINDOW = 20  # rows of reward on either side whose levels are compared
+FEWEST = 5  # rows of reward it takes on either side
+BAND = 50  # rows before an onset that say where the metric used to lie
+RECENT = 5  # rows that say where it lies now
+SURE = 3.0  # standard errors
+REAL = 0.25  # of what had been gained
+SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
+FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mean with the standard error that its autocorrelation leaves it.
+
+    Attributes:
+        spread: the standard deviation of single rows.
+    """
+
+    value: float
+    error: float
+    spread: float
+
+
+class Aftermath:
+    """What became of a run after its findings, from its points up to and including step `until`."""
+
+    def __init__(self, translation: Translation, until: int) -> None:
+        self.until = until
+        self.reward = translation.metrics.get("reward")
+
+    def state_of(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> State:
+        """The state of a finding with these episodes: standing, lasting or over."""
+        if episodes[-1].active or to_and_fro(metric, episodes, self.until):
+            return State.STANDING
+        moved = self._moved(episodes)
+        if moved < 0:
+            return State.LASTING
+        if moved > 0 and (metric.name in SCALED or metric.name.startswith("loss/")):
+            return State.OVER  # reward has passed its level from before, and its scale with it
+        return State.LASTING if self._outside(metric, condition, limit, episodes) else State.OVER
+
+    def _moved(self, episodes: tuple[Episode, ...]) -> int:
+        """-1 where reward has not regained its level from before the first episode, 1 where it has passed it, else 0."""
+        if self.reward is None:
+            return 0
+        first, last = episodes[0].first_step, episodes[-1].last_step
+        old = level_of(before(self.reward, first, WINDOW))
+        new = level_of(after(self.reward, last, self.until, WINDOW))
+        start = level_of(before(self.reward, first, len(self.reward))[:WINDOW])
+        if old is None or new is None or start is None:
+            return 0
+        change = new.value - old.value
+        sure = SURE * float(np.hypot(old.error, new.error))
+        real = max(REAL * (old.value - start.value), old.spread, new.spread)
+        return int(np.sign(change)) if abs(change) > max(sure, real) else 0
+
+    def _outside(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> bool:
+        """Whether the metric stays past half of the way from the band that it had before to the limit that it broke."""
+        past = before(metric, episodes[0].first_step, BAND)
+        now = after(metric, episodes[-1].last_step, self.until, RECENT)
+        if len(past) < 3 and metric.name in FROM_ZERO:
+            past = np.zeros(3)
+        if len(past) < 3 or not len(now) or condition.per is not None:
+            return False
+        if condition.absolute:
+            past, now = np.abs(past), np.abs(now)
+        usual, lies = plain_median(past), plain_median(now)
+        broken = _as_level(condition, limit, metric, usual)
+        if broken is None or not np.isfinite(broken):
+            return False
+        if condition.below is not None:
+            return bool(lies < np.quantile(past, 0.05) and usual - lies > 0.5 * (usual - broken))
+        return bool(lies > np.quantile(past, 0.95) and lies - usual > 0.5 * (broken - usual))
+
+
+def to_and_fro(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
+    """Whether a limit is crossed back and forth: it has come back after rests as long as this one, and held most of the time."""
+    steps = np.asarray([(one.first_step, one.last_step) for one in episodes[-50:]], np.int64)
+    ends = int(np.searchsorted(metric.steps, until, side="right"))
+    begin = np.searchsorted(metric.steps, steps[:, 0])
+    end = np.searchsorted(metric.steps, steps[:, 1], side="right")
+    rests = begin[1:] - end[:-1]
+    for index in range(len(rests)):
+        held = int((end[index:] - begin[index:]).sum())
+        if ends - end[-1] <= rests[index:].max() and held * 2 >= ends - begin[index]:
+            return True
+    return False
+
+
+def before(metric: Metric, step: int, count: int) -> Floats:
+    """The last `count` finite values before a step, of the last 3 x `count` rows; shape (n,)."""
+    end = int(np.searchsorted(metric.steps, step))
+    values = metric.values[max(0, end - 3 * count) : end]
+    return values[np.isfinite(values)][-count:]
+
+
+def after(metric: Metric, step: int, until: int, count: int) -> Floats:
+    """The last `count` finite values after a step and up to another, of the last 3 x `count` rows; shape (n,)."""
+    start, end = np.searchsorted(metric.steps, (step, until), side="right").tolist()
+    values = metric.values[max(start, end - 3 * count) : end]
+    return values[np.isfinite(values)][-count:]
+
+
+def level_of(values: Floats) -> Level | None:
+    """The mean of a few rows in order; None where they are too few.
+
+    The error counts rows that repeat each other once: with a lag-1 correlation r, n rows say as much as n(1-r)/(1+r).
+    """
+    if len(values) < FEWEST:
+        return None
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    if not spread:
+        return Level(mean, 0.0, 0.0)
+    centred = values - mean
+    repeated = float(centred[1:] @ centred[:-1] / (centred @ centred))
+    repeated = min(max(repeated + 1.0 / len(values), 0.0), 0.95)  # a short series hides 1/n of it
+    worth = max(len(values) * (1.0 - repeated) / (1.0 + repeated), 1.0)
+    return Level(mean, spread / float(np.sqrt(worth)), spread)
+
+
+def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) -> float | None:
+    """The limit as a level of the metric's own values; None where the condition speaks of something else."""
+    if not KINDS[condition.measure].level or condition.equals is not None:
+        return None
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return limit
+    start = usual
+    if against.first is not None:
+        first = metric.values[: against.first + 100]
+        first = first[np.isfinite(first)][: against.first]
+        start = plain_median(first) if len(first) else usual
+    return start + limit if condition.minus is not None else start * limit

@@ -1,0 +1,86 @@
+"""Onset: where a condition began to hold in the data, dated back into the window that raised it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlhealth.engine.estimate import Bound, Flags
+from rlhealth.engine.windows import plain_median
+from rlhealth.metrics import Metric
+from rlhealth.rules.measures import KINDS
+from rlhealth.rules.model import Condition
+from rlhealth.run import Floats
+
+FALLS = ("from_best", "given_back")
+
+
+def dated_back(
+    condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, step: int
+) -> tuple[int, bool]:
+    """The first row that agrees, of the window that ends at `step`, where the condition began to hold.
+
+    A median over five rows passes a limit at the third row beyond it: the sickness began two rows earlier. Only rows up
+    to `step` are looked at, so that a prefix dates an onset as the whole run does.
+
+    Returns:
+        the step of that row; whether no finite row of the metric came before it.
+    """
+    end = int(np.searchsorted(metric.steps, step, side="right"))
+    start = max(0, end - condition.over)
+    values = points_of(condition, metric, per, scale, start, end)
+    agrees = np.flatnonzero(_agree(condition, bound, metric, values, start))
+    place = start + int(agrees[0]) if len(agrees) else end - 1
+    return int(metric.steps[place]), not np.isfinite(metric.values[:place]).any()
+
+
+def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: float, start: int, end: int) -> Floats:
+    """The metric's rows from `start` to `end`, each as the condition looks at it: its size, or divided; shape (n,)."""
+    values = metric.values[start:end]
+    if condition.absolute:
+        values = np.abs(values)
+    with np.errstate(all="ignore"):
+        if per is None or condition.per is None:
+            return np.asarray(values / scale if scale != 1 else values, np.float64)
+        known = np.isfinite(per.values)
+        steps, below = per.steps[known], per.values[known]
+        if condition.per.peak:
+            below = np.maximum.accumulate(np.abs(below))
+        place = np.searchsorted(steps, metric.steps[start:end], side="right") - 1
+        held = np.where(place >= 0, below[np.maximum(place, 0)] if len(below) else np.nan, np.nan)
+        divisor = held if condition.per.signed else np.abs(held) ** float(condition.per.power)
+        return np.asarray(values / (scale * divisor), np.float64)
+
+
+def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, start: int) -> Flags:
+    """Which rows of the window are what the condition speaks of, each by itself; shape (n,)."""
+    known = np.isfinite(values)
+    if condition.measure == "nonfinite":
+        return ~known
+    if condition.measure == "share" and condition.where is not None:
+        where = condition.where
+        sides = (("above", where.above), ("below", where.below), ("equals", where.equals))
+        hits = [Bound(side, float(level)).holds(values) for side, level in sides if level is not None]
+        return np.asarray(np.logical_and.reduce([known, *hits]))
+    if KINDS[condition.measure].level:
+        return bound.holds(_compared(condition, metric, values, start))
+    if condition.measure in FALLS and known.any():
+        return np.asarray(known & (values <= plain_median(values[known])))  # the lower half of what has fallen
+    return known  # a spread, a gain: it is said of the window as a whole
+
+
+def _compared(condition: Condition, metric: Metric, values: Floats, start: int) -> Floats:
+    """The rows against what the condition sets its measure against."""
+    against = condition.ratio_to or condition.minus
+    if against is None:
+        return values
+    if against.first is not None:
+        before = metric.values[: against.first + 100]
+        before = before[np.isfinite(before)][: against.first]
+    else:
+        before = metric.values[max(0, start - (against.before or 1)) : start]
+        before = before[np.isfinite(before)]
+    if not len(before):
+        return np.full(len(values), np.nan)
+    level = plain_median(np.abs(before) if condition.absolute else before)
+    with np.errstate(all="ignore"):
+        return np.asarray(values - level if condition.minus is not None else values / level, np.float64)
