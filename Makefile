@@ -1,4 +1,4 @@
-# One command each; every one of them sets up what it needs in .venv.
+# One command each; each sets up what it needs in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -29,10 +29,12 @@ lint: dev
 	$(BIN)/lint-imports
 	$(BIN)/rlhealth rules test
 	$(BIN)/rlhealth rules docs --check
+	$(BIN)/python docs/architecture.py --check
 	$(BIN)/python -m tests.audit
 
 docs: dev
 	$(BIN)/rlhealth rules docs --write
+	$(BIN)/python docs/architecture.py
 
 fuzz: dev
 	$(BIN)/python -m pip install --quiet atheris

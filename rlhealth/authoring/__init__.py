@@ -1,1 +1,1 @@
-"""What whoever writes rules needs: cases, their runs, lint and generated documents. May import engine and below."""
+"""What authors of rules use: test cases, lint and generated documents. May import engine and below."""

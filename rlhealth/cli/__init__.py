@@ -1,1 +1,1 @@
-"""The command line: one file a command. May import everything; nothing imports it."""
+"""The command line, one file for each command. May import everything; nothing imports it."""

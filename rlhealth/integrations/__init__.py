@@ -1,1 +1,4 @@
-"""rlhealth inside other programs: the Monitor of a training loop, the callback of trainers, the assertion of test suites. Imports watch and below."""
+"""rlhealth inside other programs: a monitor for training loops, a callback for trainers, an assertion for test suites.
+
+May import watch and below.
+"""

@@ -1,4 +1,7 @@
-"""Canonical metric names: which trainer wrote this run, what each of its tags means, in which unit."""
+"""Canonical metric names: which trainer logged a run, what each of its tags means, and in which unit.
+
+May import run and parsing.
+"""
 
 from rlhealth.metrics.aliases import read_aliases
 from rlhealth.metrics.catalogue import Meaning, meaning, meanings

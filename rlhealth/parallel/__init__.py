@@ -1,1 +1,1 @@
-"""Many runs at once: processes of this machine, or tasks of a Ray cluster. May import sources and below."""
+"""Many runs at once, in processes of this machine or as tasks of a Ray cluster. May import sources and below."""

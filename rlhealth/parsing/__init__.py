@@ -1,1 +1,1 @@
-"""Text read strictly: YAML, checked values, and where a key stands in a TOML file. Imports only errors."""
+"""Strict parsing: YAML, validated values, and the position of a key in a TOML file. Imports only errors."""

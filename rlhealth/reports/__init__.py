@@ -1,4 +1,4 @@
-"""Reports: one file a format; each takes a finished answer and returns text."""
+"""Reports, one file for each format: a verdict goes in, text comes out. May import verdict, engine and below."""
 
 from __future__ import annotations
 

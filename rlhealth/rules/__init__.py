@@ -1,4 +1,4 @@
-"""Rules: their schema, how files are found and read, and a rule in words.
+"""Rules: their schema, how rule files are found and loaded, and a rule as a sentence.
 
 The rules themselves are the YAML files of the top-level rules/. May import metrics and parsing.
 """

@@ -1,4 +1,1 @@
-"""Settings of a project: rlhealth.toml or pyproject.toml, their schema and where each is found.
-
-May import rules and below.
-"""
+"""Settings of a project: rlhealth.toml or pyproject.toml, and their schema. May import rules and below."""

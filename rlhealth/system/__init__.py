@@ -1,1 +1,1 @@
-"""How this process behaves: its start-up, its progress line. Imports nothing else of rlhealth."""
+"""Process settings at start-up, and the progress line. Imports nothing else of rlhealth."""

@@ -1,1 +1,1 @@
-"""Findings, verdicts, the gate and the baseline of accepted findings. May import metrics and run."""
+"""Findings, verdicts, the gate, and the baseline of accepted findings. May import metrics and run."""

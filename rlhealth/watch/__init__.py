@@ -1,4 +1,4 @@
-"""Watching: runs that are followed while they are written, what changed, and what is done about it.
+"""Watching: runs are followed while they are written, and changes are reported and acted on.
 
 May import reports, engine, sources and below.
 """

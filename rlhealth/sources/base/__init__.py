@@ -1,1 +1,4 @@
-"""What every reader of logs stands on: the Reader protocol, files that grow, numbers and rows as trackers write them. Imports run.py and below."""
+"""What every reader of logs uses: the Reader protocol, growing files, numbers and rows as trackers write them.
+
+Imports run.py and below.
+"""

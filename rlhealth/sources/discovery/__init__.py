@@ -1,1 +1,4 @@
-"""Finds the runs at a place: the registry of sources, the walk's files by tracker, several logs of one run. Imports the trackers and below."""
+"""Finds the runs at a place: the registry of sources, files by tracker, and several logs of one run.
+
+Imports the trackers and below.
+"""

@@ -1,1 +1,1 @@
-"""Object stores (s3://, gs://, hf://): the logs below an address, mirrored and read like files."""
+"""Object stores (s3://, gs://, hf://): the logs below an address are mirrored and read like files."""

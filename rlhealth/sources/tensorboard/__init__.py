@@ -1,1 +1,1 @@
-"""TensorBoard event files: framing, records, values, settings, and the run that they make up."""
+"""TensorBoard event files: framing, records, values, settings, and the run that they belong to."""

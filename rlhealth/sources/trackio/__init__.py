@@ -1,1 +1,1 @@
-"""Trackio: projects in its SQLite database, also while they are written."""
+"""Trackio: the runs in its SQLite databases, also while they are written."""

@@ -1,1 +1,1 @@
-"""wandb: offline `.wandb` files and runs that a server keeps."""
+"""wandb: offline `.wandb` files, and runs on a server."""
