@@ -1,4 +1,4 @@
-"""Errors that are told to a person: what went wrong, where, and what to try next."""
+"""Errors for the user: what went wrong, where, and what to try next."""
 
 from __future__ import annotations
 
