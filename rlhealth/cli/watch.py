@@ -91,6 +91,10 @@ StopOnFlag = Annotated[
 StopPid = Annotated[
     int | None, typer.Option("--stop-pid", help="How to stop: the number of the training process.", show_default=False)
 ]
+StopRun = Annotated[
+    str | None,
+    typer.Option("--stop-run", help="Which run to stop, by its name, where several are watched.", show_default=False),
+]
 StopCommand = Annotated[
     str | None,
     typer.Option(
@@ -115,6 +119,7 @@ def watch(
     alert_to: AlertFlag = None,
     stop_on: StopOnFlag = None,
     stop_pid: StopPid = None,
+    stop_run: StopRun = None,
     stop_command: StopCommand = None,
     grace: Grace = 30.0,
     fail_on: flags.FailOnFlag = None,
@@ -155,7 +160,7 @@ def watch(
     )
     from rlhealth.watch.loop import Limits
 
-    stopping = _stopping(stop_on, stop_pid, stop_command, grace, places)
+    stopping = _stopping(stop_on, stop_pid, stop_command, grace, places, stop_run)
     actions = _actions(subject, on_change, notify, alert_to, live)
     if stopping is not None:
         sys.stderr.write(f"{stopping}\n")
@@ -260,7 +265,12 @@ def _actions(
 
 
 def _stopping(
-    stop_on: StopOn | None, pid: int | None, command: str | None, grace: float, places: Sequence[str]
+    stop_on: StopOn | None,
+    pid: int | None,
+    command: str | None,
+    grace: float,
+    places: Sequence[str],
+    named: str | None = None,
 ) -> Stopping | None:
     from rlhealth.verdict.findings import Severity
     from rlhealth.watch.discovery import is_online
@@ -288,4 +298,4 @@ def _stopping(
             "--stop-on: how is the run to be stopped?",
             hint="--stop-pid PID, or --stop-command 'COMMAND'; only runs on a wandb server need neither",
         )
-    return Stopping(Severity.of(stop_on.value), how)
+    return Stopping(Severity.of(stop_on.value), how, named)

@@ -210,7 +210,7 @@ def watch(
     """Looks until everything is over, a limit is reached, a run was stopped, or the teller says to leave; Ctrl-C ends it as a limit does.
 
     Raises:
-        RlhealthError: where no run can ever appear.
+        RlhealthError: where no run can ever appear, or it cannot be told which of several runs is to be stopped.
     """
 
     def tell(events: Iterable[Event]) -> None:
@@ -226,6 +226,7 @@ def watch(
         while True:
             tell(subject.look())
             if stopping is not None and not stopping.done:
+                stopping.arm(subject.followers)
                 tell(stop_due(subject, stopping))
             tell(troubles(actions))
             if (

@@ -159,14 +159,33 @@ class Hosted:
 class Stopping:
     """Stops at the first finding of that severity that has not ended, in a run that is alive. It happens once.
 
+    Args:
+        named: the run that is to be stopped, where several are watched.
+
     Attributes:
         done: whether it happened.
+        only: the run that the process writes, once it is known; a process is never stopped for another run.
     """
 
-    def __init__(self, severity: Severity, how: Process | Command | Hosted) -> None:
+    def __init__(self, severity: Severity, how: Process | Command | Hosted, named: str | None = None) -> None:
         self.severity = severity
         self.how = how
+        self.named = named
         self.done = False
+        self.only: Follower | None = None
+
+    def arm(self, runs: Sequence[Follower]) -> None:
+        """Finds out which of the runs the process writes, before anything is stopped.
+
+        Raises:
+            RlhealthError: where that cannot be told.
+        """
+        if not any(self.only is one for one in runs):
+            self.only = None
+        if self.only is None and runs and (isinstance(self.how, Process) or self.named is not None):
+            from rlhealth.watch.owner import owned_by  # late: most watches stop nothing
+
+            self.only = owned_by(getattr(self.how, "pid", 0), runs, self.named)
 
     def __str__(self) -> str:
         return f"at the first {self.severity} finding{'' if self.severity is Severity.CRITICAL else ' or worse'}: {self.how}"
@@ -174,6 +193,8 @@ class Stopping:
     def is_due(self, run: Follower) -> bool:
         """Whether this run is to be stopped now. A run that ended long ago is none to stop: what it found is history."""
         if self.done or run.verdict is None or run.over:
+            return False
+        if (isinstance(self.how, Process) or self.named is not None) and run is not self.only:
             return False
         lives = run.live or run.verdict.state == "running"
         return lives and any(
