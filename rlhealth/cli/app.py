@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -37,6 +38,10 @@ def main() -> None:
     try:
         with process.settled():
             app(prog_name="rlhealth")
+        _flush()
+    except SystemExit:
+        _flush()
+        raise
     except RlhealthError as error:
         fail(error)
     except KeyboardInterrupt:
@@ -45,13 +50,42 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing stdout stays silent
         raise SystemExit(2) from None
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise SystemExit(_internal(error)) from None
+        _unwritable(error)
     except Exception as error:
-        if os.environ.get("RLHEALTH_DEBUG"):
-            raise SystemExit(_traceback(error)) from None
-        sys.stderr.write(
-            f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints\n"
-        )
+        raise SystemExit(_internal(error)) from None
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+
+
+def _flush() -> None:
+    """Writes out what is still held, so that an output that cannot take it is an error of ours and not of the interpreter's end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(2) from None
+    except OSError as error:
+        _unwritable(error)
+
+
+def _unwritable(error: OSError) -> NoReturn:
+    """Says that the answer could not be written, and exits with 2."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    said = (error.strerror or type(error).__name__).lower()
+    fail(RlhealthError(f"standard output cannot be written: {said}", hint="write the report to a file: -o FILE"))
+
+
+def _internal(error: Exception) -> int:
+    """Reports an error of our own; the code to exit with."""
+    if os.environ.get("RLHEALTH_DEBUG"):
+        return _traceback(error)
+    hint = "this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints"
+    sys.stderr.write(f"rlhealth: internal error: {type(error).__name__}: {error}\nhint: {hint}\n")
+    return 2
 
 
 def _open_streams() -> None:
@@ -166,7 +200,7 @@ def check(
             tick=progress.tick,
         )
     if write_baseline:
-        known.write_baseline(known.accept_all(verdict, accepted), write_baseline)
+        known.accept_into(verdict, write_baseline, accepted)
     printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.walk import kind_of
+from rlhealth.system.files import is_same_file, write_whole
 
 if TYPE_CHECKING:
     from rlhealth.reports import Look
@@ -38,15 +40,35 @@ def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple
     return [(name, file) for name, file in found]
 
 
-def write_file(file: str, text: str, *, append: bool = False) -> None:
-    """Writes a report to a file. Raises RlhealthError where it cannot be written."""
+def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict | None = None) -> None:
+    """Writes a report to a file, whole or not at all.
+
+    Raises:
+        RlhealthError: where it cannot be written, or is one of the logs that `verdict` is about.
+    """
+    if verdict is not None:
+        _refuse_logs(file, verdict)
     try:
-        with Path(file).open("a" if append else "w", encoding="utf-8") as out:
-            out.write(text)
+        if append:
+            with Path(file).open("a", encoding="utf-8") as out:
+                out.write(text)
+        else:
+            write_whole(Path(file), text)
     except OSError as error:
         raise RlhealthError(
             f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file
         ) from None
+
+
+def _refuse_logs(file: str, verdict: Verdict) -> None:
+    """Raises RlhealthError where a report would take the place of a log."""
+    places = [run.run.place.location.partition("#")[0] for run in verdict.runs]
+    places += [one.location for one in verdict.errors] + [one.location for one in verdict.left_out]
+    within = any(Path(one).is_dir() and is_same_file(Path(file).parent, one) for one in places if one)
+    tracked = kind_of(Path(file).name) in ("tensorboard", "wandb", "trackio", "trainer_state")
+    if (tracked and Path(file).exists()) or any(is_same_file(file, one) for one in places if one):
+        what = "a log that is being read" if not within else "a log beside those that are being read"
+        raise RlhealthError(f"{file}: this is {what}", hint="-o takes a file for the report", location=file)
 
 
 def _print(text: str, format: str) -> None:
@@ -72,7 +94,7 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
         if file == "-":
             _print(text, name)
         else:
-            write_file(file, text)
+            write_file(file, text, verdict=verdict)
         if name == "terminal" and file == "-" and os.environ.get("GITHUB_ACTIONS") == "true":
             _print(write(verdict, "github", look), "github")
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):

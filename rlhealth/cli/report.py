@@ -52,7 +52,7 @@ def report(
     text = write(verdict, "html", flags.look_of(flags.Color.never, None, False, True))
     to_stdout = str(output) == "-"
     try:
-        sys.stdout.write(text) if to_stdout else output.write_text(text, encoding="utf-8")
+        sys.stdout.write(text) if to_stdout else printing.write_file(str(output), text, verdict=verdict)
     except BrokenPipeError:
         raise
     except OSError as error:

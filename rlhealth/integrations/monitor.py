@@ -20,6 +20,7 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.base.spelling import number
+from rlhealth.system.files import write_whole
 from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
 from rlhealth.watch.changes import Change, Ledger
 
@@ -119,7 +120,7 @@ class Monitor:
             path = Path(folder) / name
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(write(verdict, format), encoding="utf-8")
+                write_whole(path, write(verdict, format))
             except OSError as error:
                 raise RlhealthError(
                     f"{path}: {error.strerror}", hint="name a folder that can be written to", location=str(path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
+from rlhealth.system.files import locked, write_whole
 from rlhealth.verdict.findings import Finding, Ignored, RunVerdict, Severity, Verdict
 
 SCHEMA = "rlhealth.baseline/1"
@@ -56,6 +57,19 @@ def accept_all(verdict: Verdict, before: Baseline) -> Baseline:
     return baseline
 
 
+def accept_into(verdict: Verdict, path: Path, before: Baseline) -> None:
+    """Accepts everything that was found, and writes it to the file together with what other processes have accepted there meanwhile.
+
+    Raises:
+        RlhealthError: where the file cannot be read or written.
+    """
+    with locked(path):
+        there = read_baseline(path) if path.is_file() and path.stat().st_size else Baseline()
+        judged = {run.name for run in verdict.runs}
+        others = {key: severity for key, severity in there.accepted.items() if key[0] not in judged}
+        write_baseline(accept_all(verdict, Baseline({**others, **before.accepted})), path)
+
+
 def write_baseline(baseline: Baseline, path: Path) -> None:
     """Writes the file, one finding a line and in order, so that a diff of it reads well.
 
@@ -72,7 +86,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         + ("\n]}\n" if rows else "]}\n")
     )
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise RlhealthError(
             f"--write-baseline {path}: {error.strerror}",

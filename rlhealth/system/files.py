@@ -1,0 +1,86 @@
+"""Files that are written whole or not at all: a full disk, a kill or a second writer leaves the good file as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file beside the one that is meant, syncs it and puts it in its place; a pipe or a device is written as it is.
+
+    Raises:
+        OSError: where it cannot be written; what was there is as it was.
+    """
+    target = Path(os.path.realpath(path))  # a link stays a link
+    try:
+        before = target.stat()
+    except FileNotFoundError:
+        before = None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        with target.open("w", encoding="utf-8") as out:
+            out.write(text)
+        return
+    if before is not None and not os.access(target, os.W_OK):
+        raise PermissionError(13, "Permission denied", str(path))
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).chmod(stat.S_IMODE(before.st_mode) if before is not None else _usual_mode())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keeps other processes that ask for the same file waiting: a lock on its folder, which leaves nothing behind.
+
+    Where the system knows no such lock, nobody waits.
+    """
+    try:
+        import fcntl
+
+        folder = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def is_same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two names are of one file that is there."""
+    try:
+        return os.path.samefile(one, other)  # noqa: PTH121 (takes text too)
+    except (OSError, ValueError):
+        return False
+
+
+def _usual_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
