@@ -40,6 +40,8 @@ _LAUNCH_SLACK = 600.0  # seconds between the first tracker's start and the last 
 _SAME_SHARE = 0.5  # of the values that two trackers could have in common
 _FEWEST_VALUES = 5
 _COMPARED = 2000  # values of one metric, from its end
+_AGREEING = 0.9  # of the values at the same steps, where two trackers agree
+_TELLING = ("seed", "learning_rate", "beta", "kl_coef", "num_generations", "per_device_train_batch_size", "max_steps")
 _CLOCK_SLACK = 60.0  # seconds
 #: These are alike in different runs of one script.
 _ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "total_flos"})
@@ -127,6 +129,7 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
             and _is_laid_out(reader, folder)
             and _is_laid_out(others[0][0], folder)
             and _may_be_same(others[0][0], reader)
+            and is_same(others[0][0], reader) is not False
         ):
             others[0].append(reader)
             continue
@@ -139,7 +142,46 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
             match.append(reader)
         else:
             kept.append([reader])
-    return [one[0] if len(one) == 1 else Joined(one[0], one[1:]) for one in kept]
+    return [one[0] if len(one) == 1 else _read_furthest(one) for one in kept]
+
+
+def _read_furthest(group: list[Reader]) -> Joined:
+    """The readers of one run as one: it is read where it reaches furthest, and of equals where it is preferred."""
+    main = group[0]
+    for other in group[1:]:
+        found = _at_same_steps(main.run, other.run)
+        compared, alike = sum(one for one, _ in found), sum(one for _, one in found)
+        here, there = main.run.last_step, other.run.last_step
+        aligned = compared >= _FEWEST_VALUES and alike >= _AGREEING * compared
+        if here is not None and there is not None and aligned and there - here > 2 * _pace(main.run):
+            main = other
+    return Joined(main, [one for one in group if one is not main])
+
+
+def _pace(run: Run) -> int:
+    """The usual number of steps between two points of the run's fullest series."""
+    fullest = max(run.series.values(), key=len)
+    return int(np.median(np.diff(fullest.steps))) if len(fullest) > 1 else 1
+
+
+def _at_same_steps(one: Run, other: Run) -> list[tuple[int, int]]:
+    """Of each metric of both logs, how many values they have at the same steps, and how many of them are alike, as printed logs round."""
+    theirs = {tag.removeprefix("train/"): series for tag, series in other.series.items()}
+    found = []
+    for tag, series in one.series.items():
+        twin = theirs.get(tag.removeprefix("train/"))
+        if twin is None or tag.removeprefix("train/") in _ALIKE or "time" in tag:
+            continue
+        _, mine, others = np.intersect1d(series.steps, twin.steps, assume_unique=True, return_indices=True)
+        same = np.isclose(series.values[mine], twin.values[others], rtol=0.05, atol=1e-3, equal_nan=True)
+        found.append((len(same), int(np.count_nonzero(same))))
+    return found
+
+
+def _other_settings(one: Run, other: Run) -> bool:
+    """Whether both tell their settings and were launched with others: another seed, learning rate, …"""
+    pairs = [(one.config.get(name), other.config.get(name)) for name in _TELLING]
+    return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
 def _is_laid_out(reader: Reader, folder: Path) -> bool:
@@ -192,6 +234,14 @@ def is_same(one: Reader, other: Reader) -> bool | None:
             reader.poll()
         except RlhealthError:
             return None
+    if _other_settings(one.run, other.run):
+        return False
+    found = _at_same_steps(one.run, other.run)
+    aligned = sum(alike for _, alike in found) >= _SAME_SHARE * sum(compared for compared, _ in found)
+    if aligned and any(
+        compared - alike >= _FEWEST_VALUES and alike < _AGREEING * compared for compared, alike in found
+    ):
+        return False  # they count the same steps, and tell different things of some metric: both are judged
     mine, theirs = _numbers(one.run), _numbers(other.run)
     pairs = [(mine[tag], theirs[tag]) for tag in mine.keys() & theirs.keys()]
     most = sum(min(len(a), len(b)) for a, b in pairs)
