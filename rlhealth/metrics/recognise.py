@@ -16,9 +16,11 @@ _UNKNOWN: dict[str, Any] = {
     "names": "generic.yaml",
     "library": "",
     "prefix": ["train/"],
+    "spelling": "free",
 }
 #: A class whose name is the end of every trainer's name: it is meant only where it stands alone.
 PLAIN = frozenset({"Trainer"})
+_BETWEEN = re.compile(r"[\s.()-]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
@@ -47,6 +49,11 @@ class Recognised:
         return list(self.entry.get("prefix", []))
 
     @property
+    def is_free(self) -> bool:
+        """Whether names are taken in any case and with spaces for underscores: nobody wrote down how this trainer spells them."""
+        return self.entry.get("spelling") == "free"
+
+    @property
     def is_hugging_face(self) -> bool:
         """Whether its logs go through the Hugging Face Trainer, which tells evaluation apart by `eval_` and `eval/`."""
         return "train/" in self.prefixes
@@ -55,6 +62,11 @@ class Recognised:
 def spaced(tag: str) -> str:
     """The tag without the spaces that notebooks put round its slashes."""
     return "/".join(part.strip() for part in tag.split("/")) if "/" in tag else tag.strip()
+
+
+def plain(tag: str) -> str:
+    """The name in lower case with underscores for spaces and points, as most trainers write it: `Grad. Norm` is `grad_norm`."""
+    return _BETWEEN.sub("_", tag.strip().lower()).strip("_")
 
 
 def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
@@ -75,7 +87,7 @@ def recognise(run: Run) -> Recognised:
         spaced(tag) for tag, one in run.histograms.items() if len(one)
     ]
     known = _class_of(run.trainer or next((match[1] for match in map(_PROFILED.match, tags) if match), ""))
-    views: dict[tuple[tuple[str, ...], int], set[str]] = {}
+    views: dict[tuple[tuple[str, ...], int, bool], set[str]] = {}
     for entry in frameworks():
         seen = _seen(entry, tags, views)
         if _fits(entry, seen, run, known):
@@ -94,10 +106,11 @@ def _class_of(trainer: str) -> str:
     )
 
 
-def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int], set[str]]) -> set[str]:
-    key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1))
+def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int, bool], set[str]]) -> set[str]:
+    key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1)), entry.get("spelling") == "free"
     if key not in views:
-        views[key] = {*tags, *(bare(tag, *key) for tag in tags)}
+        found = {*tags, *(bare(tag, key[0], key[1]) for tag in tags)}
+        views[key] = found | {plain(tag) for tag in found} if key[2] else found
     return views[key]
 
 

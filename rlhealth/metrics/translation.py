@@ -9,7 +9,7 @@ from typing import Any
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
-from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
+from rlhealth.metrics.recognise import Recognised, bare, plain, recognise, spaced
 from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Run
@@ -131,10 +131,15 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
         sorting.named.add(own)
         sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0))
         return
-    split = ""
+    split, whole = "", name
     if known.is_hugging_face and name.startswith(("eval/", "eval_")):
-        split, name = "eval/", name[5:]
+        split, name, whole = "eval/", name[5:], name
     found, parts = known.names.find(name)
+    if not found and split and known.names.find(whole)[0]:
+        split, (found, parts) = "", known.names.find(whole)
+    if not found and known.is_free and not known.names.ignores(name):
+        name = plain(name)
+        found, parts = known.names.find(name)
     if not found:
         _leave(sorting, tag, name)
         return

@@ -58,7 +58,7 @@ ENTRY = {
     "zero",
     "needs_setting",
 }
-ENTRY |= {"assume", "assume_since", "sure_names", "sure_settings"}
+ENTRY |= {"spelling", "assume", "assume_since", "sure_names", "sure_settings"}
 
 
 def aliases_of(file: str) -> list[Alias]:

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.rows.printed_line import pairs
 from rlhealth.sources.rows.row_names import tells
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"\s*+[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴┏┓┗┛┡┩┠┨┣┫┳┻╇╒╕╘╛╞╡╪╤╧╔╗╚╝╠╣╬═*]{5,}+\s*+")
 _INNER = tuple("├┡┣╞╠┝+")  # rules that begin so stand inside a table as well
 _UNDERLINE = re.compile(r"[\s|:+-]*+")
+#: Open-instruct's panel of groups, which rich draws: a border, a group, pairs.
+_PANEL = re.compile(
+    r"\s*+[│┃║]\s{1,4}(?:(?P<group>\w{1,60})\s{2,60}|\s{2,80})(?P<pairs>[A-Za-z_][\w/@.-]{0,80}: [^│┃║]{1,2000})[│┃║]\s*+"
+)
 MOST_CELLS = 200
 
 
@@ -52,6 +57,10 @@ class Boxes:
         if "--" in line and _UNDERLINE.fullmatch(line):
             self._columns = self._last
             return
+        panel = _PANEL.fullmatch(line)
+        if panel is not None:
+            self._group(panel["group"] or self._heading, panel["pairs"])
+            return
         closed = drawn and _BAR.match(line.strip()) is not None
         cells = self._cells(line, drawn)
         if 1 < len(cells) <= MOST_CELLS:
@@ -64,6 +73,12 @@ class Boxes:
         if len(self._box) > 1:
             yield self._box
         self._box, self._heading, self._last = {}, "", []
+
+    def _group(self, group: str, text: str) -> None:
+        """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group goes on with the one before."""
+        self._heading = group
+        for name, value in pairs(text).items():
+            self._box[name if group in ("", "other") else f"{group}/{name}"] = value
 
     def _cells(self, line: str, drawn: bool) -> list[str]:
         if not drawn:

@@ -32,7 +32,7 @@ _LOGGER = re.compile(
     re.VERBOSE,
 )
 _WORD = r"(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?"
-_QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|total|ppo|grpo|rl|env(?:ironment)?|metrics)"
+_QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
     rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})(?:\s?(?:/|of)\s?(?P<total>\d{{1,15}}))?(?![\w.])\]?",
@@ -152,6 +152,8 @@ def name_before(text: str, start: int, end: int) -> str:
     if letter is None:
         return ""
     name = part[letter.start() :].rstrip()
+    counted = _COUNTED.match(name)  # `Train step 5 training loss: 1.2`
+    name = name[counted.end() :].lstrip(" :,-|") if counted else name
     odd = part[: letter.start()].strip("([{-*#>=~ :.→▶✓✨📊🚀")
     if odd or not _NAME.fullmatch(name) or name.count(" ") >= MOST_WORDS:
         name = part.rsplit(None, 1)[-1] if part.strip() else ""  # what stands before it is the value of another name
