@@ -68,6 +68,7 @@ class Case(Strict):
     Attributes:
         framework: its id; one that the rule is about where not given.
         every: steps between points (logging_steps).
+        from: the step of the first point, where it is not `every`.
         series: canonical metric to shorthand.
         histograms: raw tag to distribution, as that framework's names say what is read off it.
         config: canonical settings.
@@ -81,6 +82,7 @@ class Case(Strict):
     name: StrictStr
     framework: StrictStr | None = None
     every: Annotated[StrictInt, Field(ge=1)] = 1
+    from_: Annotated[StrictInt, Field(ge=0)] | None = Field(default=None, alias="from")
     series: dict[str, StrictStr | Number] = Field(default_factory=dict)
     histograms: dict[str, Shape] = Field(default_factory=dict)
     config: dict[str, Setting] = Field(default_factory=dict)
@@ -194,7 +196,7 @@ def run_of(case: Case) -> Run:
     )
     for name, text in (case.series or ({} if case.histograms else {"reward": f"1~0.1x{case.steps}"})).items():
         places, values = read_shorthand(str(text), name)
-        steps = case.every * (places + 1)
+        steps = case.every * places + (case.every if case.from_ is None else case.from_)
         run.add(name, steps, values, np.asarray(BEGAN + STEP_TAKES * steps, np.float64))
     for tag, shape in case.histograms.items():
         for place_ in range(shape.repeat):

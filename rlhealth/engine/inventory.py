@@ -90,7 +90,8 @@ def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
     """The first of the rule's metrics that was not logged, with its alternatives; None where all were."""
     if rule.when is None:
         return None
-    conditions = [*rule.when.conditions, *(rule.critical.and_ if rule.critical else ())]
+    asked = (*rule.when.conditions, *(rule.critical.and_ if rule.critical else ()))
+    conditions = [one for one in asked if not one.if_logged]
     for name in _names(conditions):
         if name == "step":
             continue

@@ -40,6 +40,7 @@ from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Sev
 
 NEVER = int(np.iinfo(np.int64).max)
 Shape = tuple[Any, ...]
+PRINTED = frozenset(("console",))  # kinds of logs whose numbers were rounded for people: 1e-6 is printed as 0.000
 quietly = np.errstate(
     all="ignore"
 )  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
@@ -56,8 +57,8 @@ class Watched:
         self.metric = metric
         self.translation = translation
         self.measured = {} if measured is None else measured  # by other rules, from the first step on
-        conditions = rule.when.conditions
-        extra = rule.critical.and_ if rule.critical else ()
+        conditions = asked(rule.when.conditions, translation)
+        extra = asked(rule.critical.and_ if rule.critical else (), translation)
         made = [
             self._operand(one, metric if index == 0 else None, translation)
             for index, one in enumerate((*conditions, *extra))
@@ -243,6 +244,8 @@ class Judge:
 
     def _enlist(self, rule: Rule) -> None:
         may_look(rule, self.translation)
+        if rule.exact and self.run.place.kind in PRINTED:
+            raise Unable("the log was printed for people, and a number printed as 0 may only be small")
         if rule.when is None or not rule.when.conditions:
             self.others.append(rule)
             if rule.when is not None and rule.when.vanished:
@@ -397,6 +400,16 @@ def shape_of(run: Run) -> Shape:
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
     return series, histograms, dict(run.config), dict(run.versions), run.planned_steps
+
+
+def asked(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
+    """The conditions without those that are asked only of a metric that this run does not log."""
+    logged = {name for name, one in translation.metrics.items() if len(one)}
+    return tuple(
+        one
+        for one in conditions
+        if (not one.if_logged or logged & set(one.metric.split("|"))) and not logged & set(one.unless_logged.split("|"))
+    )
 
 
 def may_look(rule: Rule, translation: Translation) -> None:

@@ -103,7 +103,11 @@ class Where(Strict):
 
 
 class Condition(Strict):
-    """One measure of one metric, compared with a limit."""
+    """One measure of one metric, compared with a limit.
+
+    One that is asked `if_logged` is left out where its metric was not; one that is asked `unless_logged: one|another`, where
+    one of those was.
+    """
 
     metric: str
     over: Annotated[StrictInt, Field(ge=1)] = 1
@@ -119,6 +123,8 @@ class Condition(Strict):
     below: Number | Limit | None = None
     equals: Number | None = None
     sure: Annotated[Number, Field(ge=0)] = 0
+    if_logged: StrictBool = False
+    unless_logged: StrictStr = ""
 
     @model_validator(mode="after")
     def _whole(self) -> Condition:
@@ -238,6 +244,7 @@ class Rule(Strict):
     unless_logged: tuple[str, ...] = ()
     needs: Annotated[StrictInt, Field(ge=1)] = 1
     each: StrictBool = False
+    exact: StrictBool = False
     when: When | None = None
     critical: Worse | None = None
     when_over: Literal["info", "warning"] = "warning"

@@ -65,7 +65,9 @@ def condition_in_words(one: Condition) -> str:
         said += f", less {_against(one.minus)},"
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
     sure = f" by more than {one.sure:g} standard errors" if one.sure else ""
-    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}{sure}"
+    asked = " (where it is logged)" if one.if_logged else ""
+    asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
+    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
 
 
 def scope(rule: Rule) -> list[str]:
@@ -75,6 +77,7 @@ def scope(rule: Rule) -> list[str]:
     lines += [f"only where {_setting(name, test)}" for name, test in rule.only_if.items()]
     lines += [f"only where {name} is not logged" for name in rule.unless_logged]
     lines += [f"from {rule.needs} points on"] if rule.needs > 1 else []
+    lines += ["not in logs printed for people, where 0 may be a small number rounded"] if rule.exact else []
     return lines + (["each metric by itself"] if rule.each else [])
 
 
