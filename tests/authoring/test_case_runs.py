@@ -205,13 +205,15 @@ def test_a_slip_in_a_test_file_is_told_with_its_place(text, said):
 
 def test_a_case_that_is_not_met_shows_what_was_expected_and_what_was_found():
     file = read_cases(
-        "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 0x20}, expect: {first_step: 3, severity: critical}}\n  - {name: b, series: {kl: 0x20}, expect: quiet}",
+        "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 0x20}, config: {beta: 0.04}, expect: {first_step: 3, severity: critical}}\n  - {name: b, series: {kl: 0x20}, config: {beta: 0.04}, expect: quiet}",
         "f",
         BY_ID,
     )
     first, second = (run_case(case, BY_ID["kl-zero"], RULES) for case in file.cases)
-    assert (first.exp, first.got) == (["first_step: 3"], ["first_step: 1"])
-    assert second.exp == ["quiet"] and second.got[0].startswith("critical from step 1 (told at 10): ")
-    third = read_cases("rule: kl-zero\ncases:\n  - {name: c, series: {kl: 0x3}, expect: {}}", "f", BY_ID).cases[0]
+    assert (first.exp, first.got) == (["first_step: 3"], ["first_step: 10"])
+    assert second.exp == ["quiet"] and second.got[0].startswith("critical from step 10 (told at 20): ")
+    third = read_cases(
+        "rule: kl-zero\ncases:\n  - {name: c, series: {kl: 0x3}, config: {beta: 0.04}, expect: {}}", "f", BY_ID
+    ).cases[0]
     skipped = run_case(third, BY_ID["kl-zero"], RULES)
-    assert skipped.exp == ["a finding"] and skipped.got == ["skipped: kl has 3 of the 10 points it takes to judge"]
+    assert skipped.exp == ["a finding"] and skipped.got == ["skipped: kl has 3 of the 20 points it takes to judge"]

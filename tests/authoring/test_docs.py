@@ -76,7 +76,13 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
                 "critical where it is above 10",
             ],
         ),
-        ("nonfinite", ["`loss`, `loss/policy_avg`, `loss/value_avg` or else `grad_norm` is NaN or infinite"]),
+        (
+            "nonfinite",
+            [
+                "`loss`, `loss/policy_avg`, `loss/value_avg` or else `grad_norm` is NaN or infinite",
+                "and the step is above 0 steps",
+            ],
+        ),
         ("run-ended-early", ["training ended in good order before its planned steps"]),
         (
             "ratio-too-low",
