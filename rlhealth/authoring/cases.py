@@ -232,6 +232,7 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
         options=options,
         unrecognised=(),
         planned_steps=case.planned,
+        lacks=known.lacks,
     )
 
 

@@ -18,10 +18,23 @@ from rlhealth.rules.model import FAMILIES, Condition, Limit, Rule
 
 ORDER = [field.alias or name for name, field in Rule.model_fields.items()]
 _OF_A_METRIC = frozenset(
-    {"value", "limit", "worst_step", "over", "step", "first_step", "raised_step", "metric", "tag", "unit"}
+    {
+        "value",
+        "limit",
+        "worst_step",
+        "over",
+        "step",
+        "first_step",
+        "raised_step",
+        "metric",
+        "tag",
+        "unit",
+        "items",
+        "back",
+    }
 )
 _OF_AN_ENDING = frozenset({"said", "step", "planned", "idle"})
-_OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families"})
+_OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families", "back"})
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rlhealth.metrics import Translation
-from rlhealth.rules.filling import fill, settings
+from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, worst_state
 
@@ -51,6 +51,12 @@ def points_between(translation: Translation, begin: Finding, step: int) -> int:
     return int(np.searchsorted(metric.steps, step) - np.searchsorted(metric.steps, begin.first_step))
 
 
+def points_before(translation: Translation, begin: Finding) -> int:
+    """How many points its metric has before a finding began."""
+    metric = translation.metrics.get(begin.metric)
+    return begin.first_step if metric is None else int(np.searchsorted(metric.steps, begin.first_step))
+
+
 def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) -> tuple[Finding, list[Finding]] | None:
     """One diagnosis over the findings: the finding that it makes, and those that it explains; None without evidence."""
     assert rule.cause is not None
@@ -85,6 +91,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
     said = {
         "count": len(members),
         "first_step": begin.first_step,
+        "back": back_to(points_before(translation, begin), begin.first_step),
         "metric": begin.metric,
         "first": begin.title.lower(),
         "families": ", ".join(dict.fromkeys(one.family for one in members)),
@@ -106,7 +113,7 @@ def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) 
         begin.limit,
         fill(rule.message, said),
         rule.because.strip(),
-        tuple(fill(one, said) for one in rule.try_),
+        advise(rule.try_, said),
         rule.cites,
         begin.unit,
         episodes=(Episode(begin.first_step, raised, last, state, begin.from_start),),

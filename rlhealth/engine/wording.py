@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from rlhealth.engine.ending import Ending
 from rlhealth.metrics import Metric, Translation
-from rlhealth.rules.filling import fill, settings
+from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
@@ -38,7 +40,7 @@ def describe(
         limit,
         fill(rule.message, said),
         rule.because.strip(),
-        tuple(fill(one, said) for one in rule.try_),
+        advise(rule.try_, said),
         rule.cites,
         metric.unit,
         episodes=episodes,
@@ -52,7 +54,9 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "raised_step": first.raised_step,
         "metric": metric.name,
         "tag": metric.tag,
-        "unit": metric.unit,
+        "unit": metric.unit.replace("/", " per "),
+        "items": metric.unit.removeprefix("fraction of ") if metric.unit.startswith("fraction of ") else "tokens",
+        "back": back_to(int(np.searchsorted(metric.steps, first.first_step)), first.first_step),
     }
 
 
@@ -86,7 +90,7 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
         limit,
         fill(rule.message, said),
         rule.because.strip(),
-        tuple(fill(one, said) for one in rule.try_),
+        advise(rule.try_, said),
         rule.cites,
         "steps",
         episodes=(episode,),

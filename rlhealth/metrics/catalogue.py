@@ -84,6 +84,7 @@ class Names:
     settings: list[Alias] = field(default_factory=list)
     settings_under: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
     derived: dict[str, Any] = field(default_factory=dict)
     eras: list[dict[str, str]] = field(default_factory=list)
     ignore: list[re.Pattern[str]] = field(default_factory=list)
@@ -236,6 +237,7 @@ def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None
     if is_own:
         found.library = part.get("library", "")
         found.options = dict(part.get("options", {}))
+        found.lacks = frozenset(part.get("lacks", ()))
     found.planned = found.planned or part.get("planned")
 
 

@@ -33,6 +33,7 @@ class Translation:
         unrecognised: tags that no alias knows.
         dropped: tags that are known and not used, each with the reason.
         planned_steps: how many steps were planned; None where that cannot be told.
+        lacks: canonical settings that this trainer does not have at all: no advice names them.
     """
 
     framework: str
@@ -46,6 +47,7 @@ class Translation:
     unrecognised: tuple[str, ...]
     dropped: dict[str, str] = field(default_factory=dict)
     planned_steps: int | None = None
+    lacks: frozenset[str] = frozenset()
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
 
@@ -103,6 +105,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         unrecognised=tuple(sorting.unrecognised),
         dropped=sorting.dropped,
         planned_steps=planned_steps_of(run, known, settings),
+        lacks=known.names.lacks,
         _origin=origin,
     )
 

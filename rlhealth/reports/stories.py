@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlhealth.engine.earned import HOW_TO_NAME, not_recognised
 from rlhealth.parsing.strict_yaml import read_texts
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
@@ -104,7 +105,9 @@ def skips(runs: list[RunVerdict]) -> list[tuple[str, str, int]]:
 def notes(run: RunVerdict) -> list[str]:
     """What the reader should know before believing the verdict: continuations, what was assumed, what was chosen in reading."""
     resumed = [f"resumed at step {step}" for step in run.run.resumed_at]
-    return [*resumed, *run.translation.assumed, *run.run.notes]
+    names = not_recognised(run.translation)
+    unread = [f"{names}: {HOW_TO_NAME}"] if names and names not in run.no_answer else []
+    return [*resumed, *unread, *run.translation.assumed, *run.run.notes]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -168,7 +169,11 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     values = [words.amount(one, one.worst_value) for one in following]
     limits = ["" if one.limit is None else f"limit {words.amount(one, one.limit)}" for one in following]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
-    names = [one.metric if one.rule == cause.rule else one.rule for one in following]
+    often = Counter(one.rule for one in following)
+    names = [
+        one.metric if one.rule == cause.rule else f"{one.rule} {one.metric}" if often[one.rule] > 1 else one.rule
+        for one in following
+    ]
     longest = max(cell_len(page.safe(name)) for name in names)
     room = page.width - 11 - wide - right
     width = min(

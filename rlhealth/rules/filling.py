@@ -17,11 +17,14 @@ _FORMAT = re.compile(
     r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?"
 )  # {value:>999999999} shall not fill the memory
 
+FIRST_POINTS = 5  # before so many points of a metric there is no checkpoint from a time at which all was well
+
 
 def settings(translation: Translation) -> dict[str, Any]:
     """The run's settings as far as they are told, and what its trainer calls each, as a message names them: {config.beta}, {option.kl_coef}."""
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
-    return told | {f"option.{key}": name for key, name in translation.options.items()}
+    named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
+    return told | named | {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
 
 
 @lru_cache(maxsize=1)
@@ -71,6 +74,23 @@ def fill(text: str, said: Mapping[str, Any]) -> str:
         return _Fill().vformat(text, (), said).strip()
     except ValueError:  # fields nested in fields
         return text.strip()
+
+
+def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Lines of advice, filled; a line on a setting that the trainer does not have is left out, if another one is left."""
+    lacks = said.get("lacks", frozenset())
+    fit = [one for one in texts if not lacks & set(fields_of(_SEGMENT.sub("", one)))] or texts
+    filled = [fill(one, said) for one in fit]
+    return tuple(
+        one[:1].upper() + one[1:] if text.startswith("{back}") else one for text, one in zip(fit, filled, strict=True)
+    )
+
+
+def back_to(points: int, step: object) -> str:
+    """What to go back to from a step before which a metric has so many points: a checkpoint, where there can be one."""
+    if points < FIRST_POINTS:
+        return f"start the run again, since it was so by step {step} and no checkpoint is older"
+    return f"go back to the last checkpoint before step {step}"
 
 
 def fields_of(text: str) -> list[str]:

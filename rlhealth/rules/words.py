@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
-from rlhealth.rules.filling import fill
+from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Against, Condition, Limit, Per, Rule, Test, Worse
 
@@ -83,7 +83,7 @@ def scope(rule: Rule) -> list[str]:
 
 def advice(rule: Rule) -> list[str]:
     """What to try, where no run tells the names of its settings."""
-    return [fill(one, {"first_step": "N"}) for one in rule.try_]
+    return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N")}))
 
 
 def severities(rule: Rule) -> str:
