@@ -31,6 +31,7 @@ from rlhealth.engine.operands import (
     unit_of,
     worse_of,
 )
+from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.vanished import Vanishing
 from rlhealth.engine.wording import describe, ending_finding, words
 from rlhealth.metrics import Metric, Translation, translate
@@ -40,7 +41,6 @@ from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Sev
 
 NEVER = int(np.iinfo(np.int64).max)
 Shape = tuple[Any, ...]
-PRINTED = frozenset(("console",))  # kinds of logs whose numbers were rounded for people: 1e-6 is printed as 0.000
 quietly = np.errstate(
     all="ignore"
 )  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
@@ -244,8 +244,8 @@ class Judge:
 
     def _enlist(self, rule: Rule) -> None:
         may_look(rule, self.translation)
-        if rule.exact and self.run.place.kind in PRINTED:
-            raise Unable("the log was printed for people, and a number printed as 0 may only be small")
+        if rule.exact and is_rounded(self.run):
+            raise Unable("the numbers of this log are rounded: one written as 0 may only be small")
         if rule.when is None or not rule.when.conditions:
             self.others.append(rule)
             if rule.when is not None and rule.when.vanished:

@@ -77,7 +77,7 @@ def scope(rule: Rule) -> list[str]:
     lines += [f"only where {_setting(name, test)}" for name, test in rule.only_if.items()]
     lines += [f"only where {name} is not logged" for name in rule.unless_logged]
     lines += [f"from {rule.needs} points on"] if rule.needs > 1 else []
-    lines += ["not in logs printed for people, where 0 may be a small number rounded"] if rule.exact else []
+    lines += ["not in a log whose numbers are rounded, where 0 may be a small number"] if rule.exact else []
     return lines + (["each metric by itself"] if rule.each else [])
 
 
