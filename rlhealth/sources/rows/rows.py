@@ -80,6 +80,7 @@ class Rows:
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
         self._points = Points(self.run)
+        self._passed: dict[str, set[int]] = {}  # by tag, the steps at which it was logged
         self._unflushed = 0
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -116,6 +117,7 @@ class Rows:
             self.beyond += count
             return
         self._move()
+        self._passed.clear()
         times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
             there = ~np.ma.getmaskarray(cells)
@@ -195,6 +197,9 @@ class Rows:
                 column[0].append(step)
                 column[1].append(value)
                 column[2].append(time)
+        for tag, steps in self._passed.items():
+            if tag in row:
+                steps.add(step)
         self._unflushed += 1
         if self._unflushed >= FLUSHED:
             self._move()
@@ -294,9 +299,16 @@ class Rows:
             return False
         if self._first is not None and step <= self._first:
             return True
-        self._move()
-        passed = (self.run.series[tag].steps for tag in tags if tag in self.run.series)
-        return any((at := int(np.searchsorted(steps, step))) < len(steps) and steps[at] == step for steps in passed)
+        return any(step in self._steps_said(tag) for tag in tags)
+
+    def _steps_said(self, tag: str) -> set[int]:
+        """The steps at which a tag was logged, kept from the first time that they are asked for: moving rows at each question is quadratic."""
+        known = self._passed.get(tag)
+        if known is None:
+            series, column = self.run.series.get(tag), self._points.columns.get(tag)
+            known = self._passed[tag] = set() if series is None else set(series.steps.tolist())
+            known.update(column[0] if column else ())
+        return known
 
     def _go_back(self, step: int, tags: set[str]) -> None:
         """A new run begins, or this one goes on from before `step`."""
@@ -307,6 +319,7 @@ class Rows:
         else:
             self.run.rewind(step)
             self._step = step - 1
+            self._passed.clear()
         self._said = set()
 
     def _next_run(self) -> None:

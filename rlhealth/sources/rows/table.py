@@ -173,7 +173,10 @@ _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
 
 def is_log_document(text: bytes, doubtful: bool = False) -> bool:
     """Whether a JSON file that holds no list of rows is a log all the same: columns of numbers, or objects one after the other."""
-    rows = list(islice(document_rows(text_of(text)), 40))
+    try:
+        rows = list(islice(document_rows(text_of(text).lstrip("\ufeff")), 40))
+    except (ValueError, RecursionError):  # not JSON: whether it looks like a log is told by its words
+        return False
     return len(rows) > 2 and _are_log_rows(rows, doubtful) and any(_names_a_metric(row) for row in rows)
 
 

@@ -13,7 +13,7 @@ from rlhealth.errors import Blind, RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
-from rlhealth.sources.wandb.faults import Missing
+from rlhealth.sources.wandb.faults import Missing, scrub
 from rlhealth.sources.wandb.history import History, is_needed, keys_of
 from rlhealth.sources.wandb.session import PATIENCE, session_for
 
@@ -64,6 +64,14 @@ class WandbReader:
             new = self._look()
         except RlhealthError as error:
             raise self._blinded(error) from None
+        except (
+            Exception
+        ) as error:  # the SDK reads some fields late, and raises what it likes where they are not as it expects
+            raise RlhealthError(
+                f"{self.address}: wandb's answer cannot be read: {scrub(str(error))[:200]}",
+                hint="does the run's page open in a browser?",
+                location=str(self.address),
+            ) from None
         self._blind_since = float("nan")
         return new
 
@@ -114,7 +122,12 @@ class WandbReader:
         )
         if self.run.exit_code and note not in self.run.notes:
             self.run.notes.append(note)
-        return self.run.exit_code is not None and self._history.end(dict(hosted.summary_metrics))
+        summary = hosted.summary_metrics
+        if not isinstance(summary, Mapping):
+            said = f"wandb's summary of the run is a {type(summary).__name__}, not names with values: not read"
+            self.run.notes += [said] if said not in self.run.notes else []
+            summary = {}
+        return self.run.exit_code is not None and self._history.end(dict(summary))
 
     def _blinded(self, error: RlhealthError) -> RlhealthError:
         seen = self._mark is not None

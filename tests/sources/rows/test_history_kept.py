@@ -134,3 +134,9 @@ def test_more_runs_in_one_file_than_are_read_are_told_and_do_not_pass(log: Path)
     verdict = judged(log, rows)
     assert len(verdict.runs) == 200 and verdict.exit_code == 2
     assert any("more than 200 runs in one file" in one for run in verdict.runs for one in run.run.problems)
+
+
+def test_a_last_evaluation_at_step_zero_changes_no_verdict(log: Path) -> None:
+    evaluation = {"step": 0, "eval_reward": 1.0, "eval_loss": 0.1, "eval_runtime": 3.0}
+    assert judged(log, [*HEALTHY, evaluation]).exit_code == 0
+    assert judged(log, [*SICK, evaluation]).exit_code == 1

@@ -120,3 +120,13 @@ def test_a_file_address_on_another_host_gets_no_request(
     elsewhere = asked("check", RUN, "-f", "json", folder=tmp_path)
     assert '"location"' in elsewhere.stdout
     assert stranger.asked == []
+
+
+@pytest.mark.parametrize("summary", [[1, 2], 7, "text", None])
+def test_a_summary_that_is_no_mapping_is_one_plain_answer(server: WandbServer, tmp_path: Path, summary: object) -> None:
+    run = server.host(HostedRun(state="finished", summary=summary))  # type: ignore[arg-type]
+    for step in range(1, 6):
+        run.log(train__global_step=step, train__reward=step / 10)
+    done = asked("watch", RUN, "--timeout", "2", folder=tmp_path)
+    assert "internal error" not in done.stdout + done.stderr and "Traceback" not in done.stderr
+    assert done.returncode in (0, 2)
