@@ -187,6 +187,42 @@ def notebook_outputs() -> list[bytes]:
 
 
 @cache
+def swanlab_files() -> list[bytes]:
+    """The first records of a real `.swanlab` file."""
+    return [raw[:size] for raw in _all("trackers/swanlab/*.swanlab") for size in (3_000, 600)]
+
+
+@cache
+def mlflow_databases() -> list[bytes]:
+    """MLflow's tables with the first rows of a real database, in small pages."""
+    (source,) = FIXTURES.glob("trackers/mlflow.db")
+    old = sqlite3.connect(f"file:{source}?mode=ro&immutable=1", uri=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.db"
+        new = sqlite3.connect(path)
+        new.execute("PRAGMA page_size = 512")
+        for name in ("experiments", "runs", "metrics", "params"):
+            (statement,) = old.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+            new.execute(statement)
+            for row in old.execute(f"SELECT * FROM {name} LIMIT 8"):
+                new.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
+        new.commit()
+        new.close()
+        old.close()
+        return [path.read_bytes()]
+
+
+@cache
+def metric_lines() -> list[bytes]:
+    """The first lines of real files of MLflow's and DVCLive's, and of their settings."""
+    lines = [
+        b"".join(raw.splitlines(keepends=True)[:4])
+        for raw in _all("trackers/**/reward") + _all("trackers/**/reward.tsv")
+    ]
+    return [*lines, *_all("trackers/mlruns/*/*/meta.yaml"), *_all("trackers/dvclive/params.yaml")]
+
+
+@cache
 def rules() -> list[bytes]:
     return [raw for raw in _all("../rules/*/*.yaml") if b"\nseverity:" in raw]
 

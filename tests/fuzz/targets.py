@@ -293,6 +293,39 @@ def _notebook(path: Path) -> Sequence[object]:
     return find(path)
 
 
+def _swanlab(path: Path) -> Sequence[object]:
+    from rlhealth.sources.swanlab.reader import find
+
+    return find(path)
+
+
+def _mlflow(path: Path) -> Sequence[object]:
+    from rlhealth.sources.mlflow.reader import find
+
+    return find(path)
+
+
+def _metric_lines(raw: bytes, path: Path) -> bool:
+    """A folder of MLflow's and one of DVCLive's, whose files hold anything."""
+    import tempfile
+
+    from rlhealth.sources.dvclive.reader import DvcLive
+    from rlhealth.sources.mlflow.folder import MlflowFolder
+
+    found = False
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        for name in ("metrics/kl", "params/beta", "plots/metrics/kl.tsv", "meta.yaml", "params.yaml"):
+            file = Path(folder) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(raw)
+        for reader in (MlflowFolder(Path(folder)), DvcLive(Path(folder) / "plots" / "metrics")):
+            with contextlib.suppress(RlhealthError):
+                reader.poll()
+                found |= sound(reader.run)
+                assert not reader.poll(), "something new in a file that nobody wrote"
+    return found
+
+
 def _notebook_outputs(raw: bytes, path: Path) -> bool:
     """A sound notebook, whose code, streams and HTML hold anything."""
     import json
@@ -491,6 +524,9 @@ TARGETS = {
         Target("wandb-records", framed(wandb_file, reading(_wandb)), seeds.wandb_records, (*BINARY_WORDS, *NUMBERS)),
         Target("trackio-file", reading(_trackio), seeds.databases, BINARY_WORDS, 60),
         Target("trackio-rows", _trackio_rows, seeds.rows_of_json, JSON_WORDS, 60),
+        Target("swanlab-file", reading(_swanlab), seeds.swanlab_files, BINARY_WORDS, 60),
+        Target("mlflow-file", reading(_mlflow), seeds.mlflow_databases, BINARY_WORDS, 40),
+        Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
         Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),
         Target("trainer-state", reading(_table("trainer_state")), seeds.trainer_states, JSON_WORDS),

@@ -38,7 +38,7 @@ _TOLD = re.compile(rf"(?:^|[^a-z]){_SIGN}(?:$|[^a-z])", re.IGNORECASE)
 _TABLE_ROW = re.compile(rf"[ \t]*{_NUMBER}(?:[ \t,;|]{{1,40}}{_NUMBER}){{1,200}}[ \t,;|\r]*", re.IGNORECASE)
 _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()-]{1,100}){1,200}[ \t,;|\r]*")
 _TIMES = 3  # how often one name must stand with a number: settings say each once
-_MAGIC = ((b":W&B", "wandb"), (b"SQLite format 3\0", "trackio"))
+_MAGIC = ((b":W&B", "wandb"), (b":SWL", "swanlab"), (b"SQLite format 3\0", "trackio"))
 _MOST_MEMBERS = 10_000
 
 

@@ -36,6 +36,8 @@ NAMES: dict[str, re.Pattern[str]] = {
     "tensorboard": re.compile(r"tfevents", re.IGNORECASE),
     "wandb": re.compile(r"\.wandb$", re.IGNORECASE),
     "trackio": re.compile(r"\.(db|sqlite3?)$", re.IGNORECASE),
+    "swanlab": re.compile(r"\.swanlab$", re.IGNORECASE),
+    "mlflow": re.compile(r"^meta\.yaml$"),
     "trainer_state": re.compile(r"^trainer_state.*\.json$", re.IGNORECASE),
     "jsonl": re.compile(r"\.(jsonl|jsonlines|jsonl\d|ndjson|ldjson)$", re.IGNORECASE),
     "json": re.compile(r"\.json$", re.IGNORECASE),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from rlhealth.errors import RlhealthError
 from rlhealth.run import LeftOut
 from rlhealth.sources.base.reader import Reader, Unreadable
-from rlhealth.sources.discovery.registry import SOURCES, TABLES, kinds_of, source_module
+from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, kinds_of, source_module
 
 if TYPE_CHECKING:
     from rlhealth.sources.base.walk import Found
 
-LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's *.db, trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
+LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's and MLflow's *.db, mlruns/, *.swanlab, DVCLive's tables, trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
 
 
 def find_readers(
@@ -58,9 +58,11 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     from rlhealth.sources.base.walk import kind_of
 
     kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
-    if len(kinds) > 1 and kind not in ("tensorboard", "wandb", "trackio"):
+    if len(kinds) > 1 and kind not in TRACKERS:
         kind = _kind_by_bytes(path) or kind
-    if kind in ("tensorboard", "wandb", "trackio", "notebook"):
+    if len(kinds) > 1:
+        kind = next(iter(_told_apart({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
+    if kind in (*TRACKERS, "notebook"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
 
@@ -96,8 +98,9 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftO
         found.files[kind] = sorted([*found.files.get(kind, []), *files], key=lambda one: natural(str(one)))
     if texts:
         found.files.setdefault("console", []).extend(texts)
+    found.files = _told_apart(found.files)
     readers: list[Reader] = []
-    for kind in ("tensorboard", "wandb", "trackio"):
+    for kind in TRACKERS:
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
     readers += _tables(found, kinds, root, errors, left)
@@ -107,6 +110,24 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftO
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
     return [*joined, *(Unreadable(error) for error in errors)]
+
+
+def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """The files by kind, where a name alone does not tell: a database may be MLflow's, a table one metric of DVCLive's."""
+    from rlhealth.sources.dvclive.reader import folder_of
+
+    found = {kind: list(paths) for kind, paths in files.items()}
+    moved = {"dvclive": [path for path in found.get("csv", []) if folder_of(path) is not None]}
+    if found.get("trackio"):
+        from rlhealth.sources.mlflow.reader import is_mlflow
+
+        moved["mlflow"] = [path for path in found["trackio"] if is_mlflow(path)]
+    for kind, paths in moved.items():
+        if paths:
+            for others in found.values():
+                others[:] = [path for path in others if path not in paths]
+            found.setdefault(kind, []).extend(paths)
+    return {kind: paths for kind, paths in found.items() if paths}
 
 
 def _tracked(

@@ -25,6 +25,8 @@ _LAYOUT = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d", re.IGNORECASE)
+#: Trackers whose runs have names that people gave them, in folders whose names are numbers.
+NAMED = frozenset({"mlflow", "swanlab"})
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _STAMP = re.compile(
     r"(?:^|/)(?:(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?P<day>\d\d)_(?P<hour>\d\d)-(?P<minute>\d\d)-(?P<second>\d\d)"
@@ -295,6 +297,8 @@ def _times(run: Run) -> tuple[float, float] | None:
 def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -> None:
     """Names a run by its folder as seen from where the search began; its own name tells it from others in that folder."""
     run = reader.run
+    if run.place.kind in NAMED:
+        return
     if folder == root or not folder.is_relative_to(root):
         name = home(folder).name or folder.name
     else:

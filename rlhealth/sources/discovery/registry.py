@@ -13,6 +13,9 @@ SOURCES: dict[str, str] = {
     "tensorboard": "rlhealth.sources.tensorboard.reader",
     "wandb": "rlhealth.sources.wandb.file",
     "trackio": "rlhealth.sources.trackio.reader",
+    "swanlab": "rlhealth.sources.swanlab.reader",
+    "mlflow": "rlhealth.sources.mlflow.reader",
+    "dvclive": "rlhealth.sources.dvclive.reader",
     "trainer_state": "rlhealth.sources.rows.trainer_state",
     "jsonl": "rlhealth.sources.rows.table",
     "json": "rlhealth.sources.rows.table",
@@ -25,6 +28,8 @@ SOURCES: dict[str, str] = {
 TABLES = ("jsonl", "json", "csv", "console")
 #: Logs that are text, which people copy: the very same numbers in two files are one run.
 TEXTS = (*TABLES, "notebook")
+#: Trackers that keep their runs in files of their own.
+TRACKERS = ("tensorboard", "wandb", "trackio", "swanlab", "mlflow", "dvclive")
 GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
 
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
+from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog
@@ -31,6 +33,7 @@ _BOUND = re.compile(r"__(MIN|MAX)$")
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 1 << 20
+HYDRA_ABOVE = 4  # folders: csv/version_0/ below the folder of the run, or less
 STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
 
 
@@ -54,6 +57,13 @@ class CsvLog(TextLog):
         self._torn = self._first_torn = 0
         self._several: dict[str, Rows] = {}
         self._exports: list[CsvLog] = []
+
+    def make(self, number: int) -> Run:
+        """An empty run, with the settings that Lightning or Hydra keep beside a `metrics.csv`."""
+        run = super().make(number)
+        if self.path.name == "metrics.csv" and not number:
+            run.config = training_config(_settings_beside(self.path))
+        return run
 
     @property
     def runs(self) -> list[Run]:
@@ -225,6 +235,14 @@ class CsvLog(TextLog):
             here = known & (runs == run) & (tags == name)
             rows = self.rows if not run else self._several.setdefault(run, Rows(lambda _, run=run: self._named(run)))  # type: ignore[misc]
             rows.run.add(name, steps[here].astype(np.int64), values[here], times[here])
+
+
+def _settings_beside(path: Path) -> dict[str, Any]:
+    """Lightning's hparams.yaml, or the settings that Hydra keeps in the folder of its run."""
+    found = settings_file(path.with_name("hparams.yaml"))
+    for folder in path.absolute().parents[:HYDRA_ABOVE]:
+        found = found or settings_file(folder / ".hydra" / "config.yaml")
+    return found
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.run import flat
+from rlhealth.sources.base.settings_file import yaml_mapping
 from rlhealth.sources.base.values import is_private
 from rlhealth.sources.base.walk import NAMES
 from rlhealth.sources.tensorboard.eventfile import EventFile
@@ -33,9 +34,7 @@ _VERSION = re.compile(
     r"^[ \t]*[-*][ \t]*(TRL|Transformers|PyTorch|Datasets|Tokenizers|PEFT)[ \t]*:[ \t]*v?(\d[\w.+-]*)[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_ALIAS = re.compile(r"(?:^|[\s,\[{:-])\*\S", re.MULTILINE)
 _LARGEST = 1 << 20  # bytes of a file of settings
-_DEEPEST = 60  # levels of settings
 _WORDS = {"True": True, "False": False, "None": None}
 
 
@@ -89,7 +88,7 @@ class Beside:
                 found.update(named(item.values) if isinstance(item, Settings) else {})
         for path in [path for path in self._texts if path.name == _HPARAMS_FILE]:
             found.update(
-                named(_yaml(self._new_text(path)))
+                named(yaml_mapping(self._new_text(path)))
             )  # after the events: it keeps whole numbers and truth values apart
         return found
 
@@ -170,20 +169,3 @@ def _plain(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _yaml(text: str) -> dict[str, Any]:
-    if not text or _ALIAS.search(text):  # with aliases a small file can unfold into gigabytes
-        return {}
-    import yaml  # late: most runs leave no such file
-
-    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
-    try:
-        for event in yaml.parse(text, loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:  # PyYAML takes minutes for what is nested very deeply
-                return {}
-        found = yaml.load(text, loader)  # noqa: S506 (both are safe)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return {}
-    return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}

@@ -50,7 +50,12 @@ class RecordLog:
         chunk: bytes read at once.
         position: bytes of the file that were read.
         modified: when the file was last written, seconds since 1970.
+        magic, tracker, suffix: what the file begins with, who writes it, how its name ends; other trackers frame their records alike.
     """
+
+    magic = b":W&B"
+    tracker = "wandb"
+    suffix = "wandb"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -144,11 +149,11 @@ class RecordLog:
         at = MARGIN + HEADER
         if self._total < at:
             return MARGIN
-        if self._chunk[MARGIN : MARGIN + 4] != b":W&B":
+        if self._chunk[MARGIN : MARGIN + 4] != self.magic:
             if not self._whole(at) and not self._holds_fragments():
-                hint = "a wandb run is a file run-<id>.wandb"
+                hint = f"a {self.tracker} run is a file run-<id>.{self.suffix}"
                 raise RlhealthError(
-                    f"{self.path}: not a wandb record log (it does not begin with ':W&B')",
+                    f"{self.path}: not a {self.tracker} record log (it does not begin with '{self.magic.decode()}')",
                     hint=hint,
                     location=str(self.path),
                 )

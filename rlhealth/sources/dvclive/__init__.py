@@ -1,0 +1,1 @@
+"""DVCLive: a folder with a table a metric below `plots/metrics/`."""

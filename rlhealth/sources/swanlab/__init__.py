@@ -1,0 +1,1 @@
+"""SwanLab's local files: `run-<id>.swanlab`, written by its offline and local modes."""
