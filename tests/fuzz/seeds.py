@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
 import sqlite3
 import tempfile
@@ -110,6 +112,23 @@ def rows_of_json() -> list[bytes]:
         *found,
         nested,
         b'{"_step": 0, "_timestamp": 1.7e9, "h": {"_type": "histogram", "values": [1, 2], "bins": [0, 1, 2]}, "train/loss": null}\n',
+    ]
+
+
+@cache
+def shapes() -> list[bytes]:
+    """A log's rows in the shapes of which one could be passed by: packed, in other encodings, indented, after settings."""
+    text = rows_of_json()[0]
+    settings = b'{"setting": "a", "value": "on"}\n' * 25
+    told = text.decode()
+    return [
+        gzip.compress(text),
+        bz2.compress(text),
+        *(told.encode(name) for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le")),
+        settings + text,
+        b'{"a" ' * 200,
+        b'{"a": ' * 100 + b"[1, }",
+        b"step loss kl\n1 0.5 0.1\n2 0.4 0.2\n3 0.3 0.3\n",
     ]
 
 

@@ -287,6 +287,15 @@ def _table(kind: str) -> Callable[[Path], Sequence[object]]:
     return find
 
 
+def _come_across(path: Path) -> Sequence[object]:
+    """As a file of no known name in a folder: it is read, counted as left out, or silent."""
+    from rlhealth.sources.base.candidates import others
+    from rlhealth.sources.rows import table
+
+    _, texts, left = others([path])
+    return table.readers(texts, [], left)
+
+
 def _notebook(path: Path) -> Sequence[object]:
     from rlhealth.sources.notebooks.reader import find
 
@@ -534,6 +543,7 @@ TARGETS = {
         Target("json", reading(_table("json")), seeds.documents, JSON_WORDS),
         Target("csv", reading(_table("csv")), seeds.tables, CSV_WORDS, 60),
         Target("console", reading(_table("console")), seeds.consoles, TEXT_WORDS),
+        Target("come-across", reading(_come_across), seeds.shapes, (*JSON_WORDS, *TEXT_WORDS)),
         Target("printed-dict", _printed_dict, seeds.consoles, TEXT_WORDS, 300),
         Target(
             "any-file",
