@@ -12,10 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
-from rlhealth.engine.estimate import Estimate
+from rlhealth.engine.estimate import NOTHING, Estimate
+from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import Proportion
-from rlhealth.engine.windows import ROLLING, HighestMedian, Rolling, mean, median, plain_median
+from rlhealth.engine.windows import ROLLING, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
+
+ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 
 
 class Plain(Protocol):
@@ -129,44 +132,15 @@ class AgainstPast:
             return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
 
 
-class Noise:
-    """The noise of one point so far, the unit of `from_best` and `gain`: the median absolute first difference, as a standard deviation.
-
-    It comes from first differences, which do not see a trend, and is the largest level seen so far, so that a run that
-    dies and goes flat is not measured by its own silence. Where every point is the same, it is a thousandth of the
-    largest value.
-    """
-
-    def __init__(self) -> None:
-        self.change = HighestMedian(50, 5)
-        self.last = np.nan
-        self.largest = 0.0
-
-    def extend(self, values: Floats) -> Floats:
-        """The unit at each of the next points; NaN while it is not known."""
-        if not len(values):
-            return np.empty(0)
-        known = np.isfinite(values)
-        change = np.full(len(values), np.nan)
-        change[known] = np.diff(values[known], prepend=self.last)  # across a gap too, wherever the points were cut
-        change[~np.isfinite(change)] = np.nan
-        loudest = self.change.extend(np.abs(change)) / (0.6745 * np.sqrt(2.0))
-        if known.any():
-            self.last = float(values[known][-1])
-        largest = highest(np.where(known, np.abs(values), 0.0), self.largest)
-        self.largest = float(largest[-1])
-        unit = np.fmax(loudest, largest * 1e-3)
-        return np.where(unit > 0, unit, np.nan)
-
-
 def highest(values: Floats, before: float) -> Floats:
     """The largest of the values so far (none is NaN) and of what came before them."""
     return np.maximum(np.maximum.accumulate(values), before)
 
 
-def in_noise(difference: Floats, unit: Floats) -> Floats:
-    """A difference in units of noise; no difference is 0, also where no noise was ever seen."""
-    return np.where(difference == 0, 0.0, difference / unit)
+def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
+    """A difference of levels and its error in units of noise; no difference is 0, also where no noise was ever seen."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
 
 
 class FromBest:
@@ -174,19 +148,20 @@ class FromBest:
 
     def __init__(self, window: int, least: int) -> None:
         self.level = Rolling(median, window, least)
-        self.noise = Noise()
+        self.noise = Noise(window)
         self.best = -np.inf
 
-    def extend(self, values: Floats) -> Floats:
+    def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
         if not len(values):
-            return np.empty(0)
+            return NOTHING
         finite = np.where(np.isfinite(values), values, np.nan)
         level = self.level.extend(finite)
         best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
         self.best = float(best[-1])
+        spread, error = self.noise.extend(finite)
         with np.errstate(invalid="ignore"):
-            return in_noise(best - level, self.noise.extend(finite))
+            return per_noise(best - level, ROOT_2 * error, spread)
 
 
 class GivenBack:
@@ -219,19 +194,20 @@ class Gain:
 
     def __init__(self, window: int) -> None:
         self.level = Rolling(median, window, window)
-        self.noise = Noise()
+        self.noise = Noise(window)
         self.start = np.nan
 
-    def extend(self, values: Floats) -> Floats:
+    def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
         if not len(values):
-            return np.empty(0)
+            return NOTHING
         finite = np.where(np.isfinite(values), values, np.nan)
         level = self.level.extend(finite)
         known = level[~np.isnan(level)]
         if np.isnan(self.start) and len(known):
             self.start = float(known[0])
-        return in_noise(level - self.start, self.noise.extend(finite))
+        spread, error = self.noise.extend(finite)
+        return per_noise(level - self.start, ROOT_2 * error, spread)
 
 
 class Peak:
@@ -325,8 +301,8 @@ MAKE: dict[str, Callable[[Window], Measure]] = {
     "nonfinite": lambda one: Exact(NonFinite(one.over)),
     "share": _share,
     "proportion": lambda one: Proportion(one.over, one.least or one.over, one.items),
-    "from_best": lambda one: Exact(FromBest(one.over, one.least or one.over)),
+    "from_best": lambda one: FromBest(one.over, one.least or one.over),
     "given_back": lambda one: Exact(GivenBack(one.over, one.least or one.over)),
-    "gain": lambda one: Exact(Gain(one.over)),
+    "gain": lambda one: Gain(one.over),
     "peak": lambda one: Exact(Peak()),
 }

@@ -41,9 +41,13 @@ KINDS: dict[str, Kind] = {
         level=True,
         has_error=True,
     ),
-    "from_best": Kind("the fall of {metric} from its best so far (by the median of {window})", unit="noise"),
+    "from_best": Kind(
+        "the fall of {metric} from its best so far (by the median of {window})", unit="noise", has_error=True
+    ),
     "given_back": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
-    "gain": Kind("the gain of {metric} (the median of {window} less that of the first {over})", unit="noise"),
+    "gain": Kind(
+        "the gain of {metric} (the median of {window} less that of the first {over})", unit="noise", has_error=True
+    ),
     "peak": Kind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)
