@@ -49,7 +49,7 @@ class Estimate:
         return Estimate(np.concatenate([self.value, later.value]), error)
 
 
-NOTHING = Estimate(np.empty(0))
+NOTHING = Estimate(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from rlhealth.engine.shares import Proportion
 from rlhealth.engine.windows import ROLLING, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
+START = 3  # points that say where a series began
 ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 
 
@@ -143,25 +144,70 @@ def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
         return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
 
 
-class FromBest:
-    """How far the median of the last `window` points lies below the best such median so far, in units of noise."""
+class Levels:
+    """The medians of the last `window` points, and the best of them so far; the first `START` points are a level too.
 
-    def __init__(self, window: int, least: int) -> None:
+    A series that is averaged over many points is none at first: as long as the average fills, a level says little, and
+    the best begins after it.
+    """
+
+    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
         self.level = Rolling(median, window, least)
-        self.noise = Noise(window)
+        self.began = Rolling(median, START, START)
+        self.smoothed, self.count = smoothed, 0
         self.best = -np.inf
+        self.first = np.nan
+
+    def extend(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """At each of the next points: the level, the best so far, and the first there was."""
+        level, began = self.level.extend(values), self.began.extend(values)
+        if self.count < self.smoothed:
+            count = self.count + np.cumsum(~np.isnan(values))
+            self.count = int(count[-1])
+            level[count < self.smoothed] = began[count < self.smoothed] = np.nan
+        first = np.full(len(values), self.first)
+        start = np.full(len(values), -np.inf)
+        known = np.flatnonzero(~np.isnan(began))
+        if np.isnan(self.first) and len(known):
+            self.first = float(began[known[0]])
+            first[known[0] :] = self.first
+            start[known[0]] = self.first
+        best = highest(np.fmax(np.where(np.isnan(level), -np.inf, level), start), self.best)
+        self.best = float(best[-1])
+        return level, best, first
+
+
+class FromBest:
+    """How far the median of the last `window` points lies below the best such median so far, in units of noise.
+
+    The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
+    once the run has grown to twice that length, it is estimated from all of them.
+    """
+
+    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
+        self.levels = Levels(window, least, smoothed)
+        self.noise = Noise((window, START), smoothed)
+        self.count = 0
+        self.best = -np.inf
+        self.then = np.full((4, 1), np.nan)  # how many points, the spread and the errors there were at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
         if not len(values):
             return NOTHING
         finite = np.where(np.isfinite(values), values, np.nan)
-        level = self.level.extend(finite)
-        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
+        level, best, first = self.levels.extend(finite)
+        is_best = best > np.append(self.best, best[:-1])
         self.best = float(best[-1])
-        spread, error = self.noise.extend(finite)
+        count = self.count + np.cumsum(~np.isnan(finite))
+        self.count = int(count[-1])
+        now = np.stack([count, *self.noise.extend(finite)])
+        known = np.concatenate([self.then, now], axis=1)
+        then = known[:, np.maximum.accumulate(np.where(is_best, np.arange(1, len(values) + 1), 0))]
+        self.then = then[:, -1:].copy()
         with np.errstate(invalid="ignore"):
-            return per_noise(best - level, ROOT_2 * error, spread)
+            _, spread, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
+            return per_noise(best - level, np.hypot(error, np.where(best == first, began, error)), spread)
 
 
 class GivenBack:
@@ -170,31 +216,24 @@ class GivenBack:
     A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
     """
 
-    def __init__(self, window: int, least: int) -> None:
-        self.level = Rolling(median, window, least)
-        self.first = np.nan
-        self.best = -np.inf
+    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
+        self.levels = Levels(window, least, smoothed)
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         if not len(values):
             return np.empty(0)
-        level = self.level.extend(values)
-        known = level[~np.isnan(level)]
-        if np.isnan(self.first) and len(known):
-            self.first = float(known[0])
-        best = highest(np.where(np.isnan(level), -np.inf, level), self.best)
-        self.best = float(best[-1])
+        level, best, first = self.levels.extend(np.where(np.isfinite(values), values, np.nan))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(level < best, (best - level) / (best - self.first), np.where(np.isnan(level), np.nan, 0.0))
+            return np.where(level < best, (best - level) / (best - first), np.where(np.isnan(level), np.nan, 0.0))
 
 
 class Gain:
     """How far the median of the last `window` points lies above that of the run's first `window` points, in units of noise."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, smoothed: int = 1) -> None:
         self.level = Rolling(median, window, window)
-        self.noise = Noise(window)
+        self.noise = Noise((window,), smoothed)
         self.start = np.nan
 
     def extend(self, values: Floats) -> Estimate:
@@ -285,24 +324,28 @@ class Level(Protocol):
     equals: float | None
 
 
-def _rolling(name: str) -> Callable[[Window], Measure]:
-    return lambda one: Exact(Rolling(ROLLING[name], one.over, one.least or one.over))
+#: How a measure is made for a window, and for a series of which each point is known to be averaged over so many.
+Make = Callable[[Window, int], Measure]
 
 
-def _share(one: Window) -> Measure:
+def _rolling(name: str) -> Make:
+    return lambda one, smoothed: Exact(Rolling(ROLLING[name], one.over, one.least or one.over))
+
+
+def _share(one: Window, smoothed: int) -> Measure:
     level = one.where
     assert level is not None
     return Exact(Share(one.over, one.least or one.over, level.above, level.below, level.equals))
 
 
 #: How each measure of `rules/measures.py` is made for a window.
-MAKE: dict[str, Callable[[Window], Measure]] = {
+MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
-    "nonfinite": lambda one: Exact(NonFinite(one.over)),
+    "nonfinite": lambda one, smoothed: Exact(NonFinite(one.over)),
     "share": _share,
-    "proportion": lambda one: Proportion(one.over, one.least or one.over, one.items),
-    "from_best": lambda one: FromBest(one.over, one.least or one.over),
-    "given_back": lambda one: Exact(GivenBack(one.over, one.least or one.over)),
-    "gain": lambda one: Gain(one.over),
-    "peak": lambda one: Exact(Peak()),
+    "proportion": lambda one, smoothed: Proportion(one.over, one.least or one.over, one.items),
+    "from_best": lambda one, smoothed: FromBest(one.over, one.least or one.over, smoothed),
+    "given_back": lambda one, smoothed: Exact(GivenBack(one.over, one.least or one.over, smoothed)),
+    "gain": lambda one, smoothed: Gain(one.over, smoothed),
+    "peak": lambda one, smoothed: Exact(Peak()),
 }

@@ -17,13 +17,16 @@ import numpy as np
 
 from rlhealth.run import Floats
 
-KEPT = 512  # points that an estimate rests on: the newest ones
+KEPT = 2048  # points that an estimate rests on: the newest ones
+LOOKED = 512  # differences that are looked at, evenly spread over those points
 FIRST = 5  # with fewer points nothing is said
 GROWTH = 1.2  # estimated anew whenever there are so many times more points: the work stays in proportion to the points
 APART = (
     8  # distances up to an eighth of the points, so that a bend in the trend touches a third of the differences at most
 )
-STICKIEST = 0.97  # the correlation of neighbours is not told apart from a random walk beyond this
+CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the more correlation is taken for granted
+DOUBTFUL = 20  # with so many points an error is taken for twice what it seems
+STICKIEST = 0.99  # the correlation of neighbours is not told apart from a random walk beyond this
 FLOOR = 1e-3  # of the largest value: less noise than that is none
 FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
@@ -36,15 +39,17 @@ class Memory:
 
     Attributes:
         spread: the standard deviation of one point around its trend.
-        correlation: of neighbouring points, 0 to 0.97, as of a first-order autoregression.
+        correlation: of neighbouring points, 0 to 0.99, as of a first-order autoregression.
+        doubt: by how much errors are widened, because they too were estimated, and from few points (as Student's t does).
     """
 
     spread: float
     correlation: float
+    doubt: float = 1.0
 
     def level(self, window: int) -> float:
         """The standard error of the median of `window` points in a row."""
-        return self.spread * min(1.0, MEDIAN / sqrt(effective(self.correlation, window)))
+        return self.doubt * self.spread * min(1.0, MEDIAN / sqrt(effective(self.correlation, window)))
 
 
 def effective(correlation: float, window: int) -> float:
@@ -59,27 +64,39 @@ def effective(correlation: float, window: int) -> float:
     return window / variance
 
 
-def remembered(points: Floats) -> Memory | None:
-    """The noise of those points (shape (n,), finite); None where there are too few, or all are the same."""
+def remembered(points: Floats, smoothed: int = 1) -> Memory | None:
+    """The noise of those points (shape (n,), finite); None where there are too few, or all are the same.
+
+    `smoothed`: over how many points a framework is known to have averaged each of them, at most.
+    """
     near = _typical(points, 1)
     if near is None:
         return None
     distance = 2
     while 2 * distance * APART <= len(points):
         distance *= 2
-    far = _typical(points, distance) if len(points) > 3 * distance else None
+    far = _typical(points, distance)
     far = near if far is None else max(far, near)
-    correlation = _correlation((near / far) ** 2, distance)
+    correlation = (
+        _correlation((near / far) ** 2, distance) if distance > 2 else 0.0
+    )  # two distances so close tell nothing
     unseen = 1 / sqrt(float(_seen(np.asarray(correlation), distance)))
-    return Memory(far * min(unseen, FURTHEST), correlation)
+    correlation = max(correlation, CAUTION * (1 - len(points) / ENOUGH), 1 - 2 / (smoothed + 1))
+    averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
+    return Memory(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / len(points))
 
 
 def _typical(points: Floats, distance: int) -> float | None:
     """The spread that second differences at that distance would have come from, were the points independent."""
     if len(points) < 2 * distance + 2:
         return None
-    ends, middle = points[: -2 * distance] + points[2 * distance :], points[distance:-distance]
-    sizes = np.sort(np.abs(ends - 2 * middle))
+    every = slice(None, None, -(-(len(points) - 2 * distance) // LOOKED))
+    first, middle, last = (
+        points[: -2 * distance][every],
+        points[distance:-distance][every],
+        points[2 * distance :][every],
+    )
+    sizes = np.sort(np.abs(first + last - 2 * middle))
     sizes = sizes[
         np.searchsorted(sizes, 0.0, side="right") :
     ]  # a series that stands still says nothing about its noise
@@ -94,7 +111,7 @@ def _seen(correlation: Floats, distance: int) -> Floats:
     return np.asarray((6 - 8 * one + 2 * one * one) / 6)
 
 
-_GRID = np.linspace(0.0, STICKIEST, 98)
+_GRID = np.linspace(0.0, STICKIEST, 100)
 
 
 def _correlation(part: float, distance: int) -> float:
@@ -104,35 +121,42 @@ def _correlation(part: float, distance: int) -> float:
 
 
 class Noise:
-    """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between."""
+    """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between.
 
-    def __init__(self, window: int) -> None:
-        self.window = window
+    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`.
+    """
+
+    def __init__(self, windows: tuple[int, ...], smoothed: int = 1) -> None:
+        self.windows, self.smoothed = windows, smoothed
         self.points: Floats = np.empty(0)
         self.count = 0
         self.next = FIRST
         self.largest = 0.0
-        self.spread, self.level = np.nan, np.nan
+        self.known = np.full((1 + len(windows), 1), np.nan)
+        self.least = FLOOR * np.array([[1.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
 
-    def extend(self, values: Floats) -> tuple[Floats, Floats]:
-        """At each of the next points (missing ones NaN): the spread of one point, and the error of a level of the window."""
-        known = np.isfinite(values)
-        number = self.count + np.cumsum(known)
-        points = np.concatenate([self.points, values[known]])
+    def extend(self, values: Floats) -> Floats:
+        """At each of the next points (missing ones NaN): the spread of one point, and the error of a level of each window.
+
+        Shape (1 + windows, n).
+        """
+        if not len(values):
+            return np.empty((len(self.known), 0))
+        is_known = np.isfinite(values)
+        number = self.count + np.cumsum(is_known)
+        points = np.concatenate([self.points, values[is_known]])
         skipped = self.count - len(self.points)
-        spread, level = np.full(len(values), self.spread), np.full(len(values), self.level)
-        while len(number) and self.next <= number[-1]:
-            first = int(np.searchsorted(number, self.next))
+        found = np.repeat(self.known, len(values), axis=1)
+        while self.next <= number[-1]:
             end = self.next - skipped
-            found = remembered(points[max(0, end - KEPT) : end])
-            if found is not None:
-                self.spread, self.level = found.spread, found.level(self.window)
-            spread[first:], level[first:] = self.spread, self.level
+            newest = points[max(0, end - KEPT) : end]
+            memory = remembered(newest, self.smoothed)
+            if memory is not None:
+                self.known = np.array([[memory.spread, *map(memory.level, self.windows)]]).T
+            found[:, int(np.searchsorted(number, self.next)) :] = self.known
             self.next = max(self.next + 1, int(self.next * GROWTH))
-        if len(number):
-            self.count = int(number[-1])
+        self.count = int(number[-1])
         self.points = points[-KEPT:].copy()
-        largest = np.maximum(np.maximum.accumulate(np.where(known, np.abs(values), 0.0)), self.largest)
-        self.largest = float(largest[-1]) if len(largest) else self.largest
-        floor = np.where(largest > 0, FLOOR * largest, np.nan)
-        return np.fmax(spread, floor), np.fmax(level, floor * min(1.0, MEDIAN / sqrt(self.window)))
+        largest = np.maximum(np.maximum.accumulate(np.where(is_known, np.abs(values), 0.0)), self.largest)
+        self.largest = float(largest[-1])
+        return np.asarray(np.fmax(found, np.where(largest > 0, self.least * largest, np.nan)))

@@ -34,7 +34,7 @@ class Operand:
         self.metric = metric
         self.per = Held(per) if per is not None else None
         self.scale = scale
-        self.measure = build(condition)
+        self.measure = build(condition, metric.smoothed)
         self.seen = 0
         self.peak = float("nan")
 
@@ -181,16 +181,19 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
     return len(metric) > seen and int(metric.steps[seen]) <= step
 
 
-def build(condition: Condition) -> measures.Measure:
-    """The measure that a condition names, over its window, set against the start or the past where it says so."""
-    inner = measures.MAKE[condition.measure](condition)
+def build(condition: Condition, smoothed: int = 1) -> measures.Measure:
+    """The measure that a condition names, over its window, set against the start or the past where it says so.
+
+    `smoothed`: over how many points each point of the metric is known to be averaged.
+    """
+    inner = measures.MAKE[condition.measure](condition, smoothed)
     against = condition.ratio_to or condition.minus
     if against is None:
         return inner
     difference = condition.minus is not None
     if not isinstance(inner, measures.Exact):
         start = condition.model_copy(update={"over": against.first, "least": None})
-        return measures.SinceFirst(inner, measures.MAKE[condition.measure](start))
+        return measures.SinceFirst(inner, measures.MAKE[condition.measure](start, smoothed))
     if against.first is not None:
         return measures.Exact(measures.SinceStart(inner.inner, against.first, difference))
     return measures.Exact(measures.AgainstPast(inner.inner, condition.over, against.before or 1, difference))
@@ -227,9 +230,10 @@ def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
 def worse_of(worse: Worse, base: Bound, config: Mapping[str, Any]) -> Bound:
     """The critical limit: the one given, or the base's own."""
     said = worse.above if worse.above is not None else worse.below
+    sure = base.sure if worse.sure is None else float(worse.sure)
     if said is None:
-        return base
-    return Bound("above" if worse.above is not None else "below", limit_of(said, config), base.sure)
+        return replace(base, sure=sure)
+    return Bound("above" if worse.above is not None else "below", limit_of(said, config), sure)
 
 
 def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:

@@ -64,37 +64,6 @@ class Rolling:
         return found
 
 
-class HighestMedian:
-    """The largest median of the last `window` points so far, of points that are not negative; 0 until one is known.
-
-    Most windows cannot have a larger one than was seen already: too few of their points lie above it. Only the others are sorted.
-    """
-
-    def __init__(self, window: int, least: int) -> None:
-        self.least = least
-        self.trailing = Trailing(window)
-        self.highest = 0.0
-
-    def extend(self, values: Floats) -> Floats:
-        """Measures the next points."""
-        if not len(values):
-            return np.empty(0)
-        windows, counts = self.trailing.take(values)
-        found = np.full(len(values), self.highest)
-        start, size = 0, FEW
-        while start < len(values):
-            part = slice(start, start + size)
-            above = counted(np.append(windows[0, part], windows[1:, part][:, -1]) > self.highest, self.trailing.window)
-            higher = start + np.flatnonzero((2 * above >= counts[part]) & (counts[part] >= self.least))
-            if len(higher):
-                found[higher] = np.maximum(
-                    median(windows[:, higher], counts[higher]), self.highest
-                )  # half above it may still mean a lower median
-                self.highest = float(found[higher].max())
-            start, size = start + size, min(2 * size, BLOCK)  # the longer it goes, the fewer are higher
-        return np.maximum.accumulate(found)
-
-
 def median(windows: Floats, counts: Ints) -> Floats:
     """The median of the points that are there."""
     width, length = windows.shape

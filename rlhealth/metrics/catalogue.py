@@ -48,6 +48,7 @@ class Alias:
         rank: its place in the file; where two feed one metric, the lower one wins.
         since, until: versions of the framework, both inclusive; None is open.
         unsure: the sentence for the user, where the version had to be guessed to choose this one.
+        smoothed: over how many logged points the framework averages each value, at most.
     """
 
     raw: str
@@ -64,6 +65,7 @@ class Alias:
     keep_unscaled: bool = False
     excepted: frozenset[str] = frozenset()
     steps_of: str = ""
+    smoothed: int = 1
 
     def fits(self, low: Version | None, high: Version | None) -> bool:
         """Whether it holds for some version from `low` to `high`, both inclusive."""
@@ -266,6 +268,7 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
         keep_unscaled=entry.get("if_unknown") == "keep",
         excepted=frozenset(entry.get("except", ())),
         steps_of=entry.get("steps_of", ""),
+        smoothed=int(entry.get("smoothed", 1)),
     )
 
 

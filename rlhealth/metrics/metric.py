@@ -46,6 +46,7 @@ class Metric:
         transform: what was done to the logged value, such as "negate"; "" for nothing.
         note: what a careful reader has to know about it; "" for nothing.
         source: the points.
+        smoothed: over how many points the framework averages each of them, at most: they are no independent samples.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Metric:
     transform: str
     note: str
     source: Points = field(repr=False, compare=False)
+    smoothed: int = 1
 
     def __len__(self) -> int:
         return len(self.source)

@@ -211,6 +211,5 @@ def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> di
 
 def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
     known = meaning(name)
-    return Metric(
-        name, tag, alias.unit or (known.unit if known else ""), alias.estimator, alias.transform, alias.note, points
-    )
+    unit = alias.unit or (known.unit if known else "")
+    return Metric(name, tag, unit, alias.estimator, alias.transform, alias.note, points, alias.smoothed)

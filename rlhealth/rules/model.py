@@ -195,6 +195,7 @@ class Worse(Strict):
 
     above: Number | Limit | None = None
     below: Number | Limit | None = None
+    sure: Annotated[Number, Field(ge=0)] | None = None
     and_: tuple[Condition, ...] = Field(default=(), alias="and")
     for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
 

@@ -15,13 +15,13 @@ from rlhealth.engine.measures import (
     FromBest,
     Gain,
     GivenBack,
-    Noise,
     NonFinite,
     Peak,
     Share,
     SinceFirst,
     SinceStart,
 )
+from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import Proportion
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
@@ -52,7 +52,9 @@ MADE = {
     "peak": lambda: Peak(),
     "proportion": lambda: Proportion(3, 2, 10),
     "proportion, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
-    "noise": lambda: Noise(),
+    "from_best, smoothed": lambda: FromBest(4, 2, 5),
+    "noise": lambda: Noise((4, 3)),
+    "noise, smoothed": lambda: Noise((4,), 25),
     "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
     "less the start": lambda: SinceStart(rolling("value", 1), 1, difference=True),
     "less the start, noisy": lambda: SinceStart(NonFinite(3), 2, difference=True),
@@ -76,7 +78,7 @@ def extend(measure, values):
     with np.errstate(all="ignore"):  # as the engine does: what overflows is infinite, and no news
         found = measure.extend(np.asarray(values, np.float64))
     if not isinstance(found, Estimate):
-        return found
+        return found.T
     return found.value if found.error is None else np.column_stack([found.value, found.error])
 
 
@@ -175,58 +177,44 @@ def test_against_the_past_leaves_its_own_window_out():
     np.testing.assert_allclose(extend(level, [1, 1, 1, 1, 5, 5])[-2:], [2, 4])
 
 
-def test_from_best_is_the_fall_in_units_of_noise():
-    noise = np.tile([0.0, 0.1], 20)
-    fallen = extend(FromBest(4, 4), np.concatenate([1 + noise, 0.5 + noise]))
-    unit = extend(Noise(), np.concatenate([1 + noise, 0.5 + noise]))[-1]
-    assert fallen[39] == 0
-    np.testing.assert_allclose(fallen[-1], 0.5 / unit)
+def test_from_best_is_the_fall_in_units_of_noise_and_with_the_errors_of_both_levels():
+    noise = np.random.default_rng(3).normal(0, 0.1, 200)
+    fallen = FromBest(10, 10).extend(np.where(np.arange(200) < 100, 1.0, 0.5) + noise)
+    assert abs(np.nanmedian(fallen.value[20:100])) < 1.5
+    assert 3.5 < np.median(fallen.value[110:]) < 8, "5 times the noise, and what the best had by luck"
+    assert 0.3 < np.median(fallen.error[110:]) < 1.5
+
+
+def test_a_fall_is_not_measured_by_the_unrest_that_it_makes_itself():
+    values = np.concatenate([np.linspace(0, 1, 60), np.linspace(1, 0, 20)]) + np.tile([0.0, 0.01], 40)
+    measured = FromBest(10, 5).extend(values)
+    assert (measured.value / measured.error)[-1] > 10
+
+
+def test_a_mean_over_many_points_has_no_best_until_it_is_one():
+    values = np.concatenate([[2.0, 1.0, 0.6], np.full(60, 0.2)]) + np.tile([0.0, 0.01, 0.02], 21)
+    assert np.nanmax(FromBest(5, 3).extend(values).value) > 5
+    assert np.nanmax(FromBest(5, 3, smoothed=25).extend(values).value) < 2
 
 
 def test_rising_is_never_below_its_best_and_a_solved_task_stays_there():
     rising = np.concatenate([np.linspace(0, 1, 60), np.ones(40)])
-    assert np.nanmax(extend(FromBest(5, 3), rising)) == 0
+    assert np.nanmax(FromBest(5, 3).extend(rising).value) == 0
     assert np.nanmax(extend(GivenBack(5, 3), rising)) == 0
 
 
 def test_what_was_given_back_is_a_part_of_the_gain():
     values = [0.2] * 5 + [1.0] * 5 + [0.6] * 5
     np.testing.assert_allclose(extend(GivenBack(1, 1), values)[[4, 9, 14]], [0, 0, 0.5])
-    assert extend(GivenBack(1, 1), [1.0, 0.5])[-1] == INF, "a fall from where nothing had been gained"
+    assert extend(GivenBack(1, 1), [1.0, 1.0, 1.0, 0.5])[-1] == INF, "a fall from where nothing had been gained"
 
 
-def test_a_gain_is_what_lies_above_the_first_window():
-    values = np.concatenate([np.zeros(3), np.tile([0.0, 0.1], 10), np.ones(3)])
-    unit = extend(Noise(), values)[-1]
-    found = extend(Gain(3), values)
-    assert np.isnan(found[:2]).all() and found[2] == 0
-    np.testing.assert_allclose(found[-1], 1 / unit)
-
-
-def test_noise_does_not_see_a_trend_and_does_not_fall_silent_with_a_dead_run():
-    jitter = np.tile([0.0, 0.2], 50)
-    flat, steep = extend(Noise(), jitter)[-1], extend(Noise(), jitter + np.linspace(0, 1, 100))[-1]
-    assert abs(steep / flat - 1) < 0.1
-    assert extend(Noise(), np.concatenate([jitter, np.zeros(200)]))[-1] == pytest.approx(flat)
-
-
-def test_noise_reaches_across_a_gap_however_the_points_come():
-    values = np.array([0, 1, 0, 1, 0, 1, NAN, 9, NAN, 0, 9, 0])
-    pieces = Noise()
-    np.testing.assert_array_equal(
-        np.concatenate([extend(pieces, values[:7]), extend(pieces, values[7:])]), extend(Noise(), values)
-    )
-
-
-def test_noise_of_random_points_is_their_standard_deviation():
-    points = np.random.default_rng(7).normal(5, 0.3, 4000)
-    typical = np.median(extend(Noise(), points[:60])[30:])
-    assert 0.2 < typical < 0.45
-
-
-def test_a_constant_has_a_thousandth_of_itself_for_noise():
-    assert extend(Noise(), [4.0] * 10)[-1] == pytest.approx(0.004)
-    assert np.isnan(extend(Noise(), [0.0] * 10)).all()
+def test_a_gain_is_what_lies_above_the_first_window_in_units_of_noise():
+    values = np.linspace(0, 1, 100) + np.random.default_rng(3).normal(0, 0.1, 100)
+    found = Gain(10).extend(values)
+    assert np.isnan(found.value[:9]).all() and found.value[9] == 0
+    assert 6 < found.value[-1] < 12
+    assert found.value[-1] > 5 * found.error[-1]
 
 
 def test_the_peak_is_the_largest_finite_value_so_far():

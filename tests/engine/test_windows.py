@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine.windows import BLOCK, ROLLING, WIDEST, HighestMedian, Rolling
+from rlhealth.engine.windows import BLOCK, ROLLING, WIDEST, Rolling
 
 NAN = np.nan
 PLAIN = {
@@ -73,18 +73,3 @@ def test_a_rise_measures_as_its_definition_says(window):
 def test_a_window_that_reaches_across_blocks_is_like_any_other(length):
     values = noisy(3, length, 0.01)
     np.testing.assert_allclose(Rolling(ROLLING["median"], 5, 3).extend(values), plain(np.median, values, 5, 3))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    length=st.integers(1, 600),
-    missing=st.sampled_from([0, 0.02, 0.5]),
-    scale=st.sampled_from([0, 1e-300, 1, 1.7e308]),
-)
-def test_the_highest_median_is_that_of_all_windows(seed, length, missing, scale):
-    values = np.abs(noisy(seed, length, missing))
-    values = np.where(np.isfinite(values), values, NAN)
-    values *= scale / max(1.0, np.nanmax(values, initial=1.0))
-    medians = np.nan_to_num(plain(lambda points: np.median(points / 2) * 2, values, 50, 5))
-    np.testing.assert_allclose(HighestMedian(50, 5).extend(values), np.maximum.accumulate(np.append(0.0, medians))[1:])

@@ -1,0 +1,73 @@
+"""Noise: how far points and levels stray, whether or not points resemble their neighbours."""
+
+import numpy as np
+import pytest
+
+from rlhealth.engine.noise import FLOOR, Noise, effective, remembered
+
+WINDOW = 10
+
+
+def correlated(seed, length, correlation, spread=1.0):
+    """A first-order autoregression of that spread."""
+    random = np.random.default_rng(seed)
+    shocks = random.normal(0, spread * np.sqrt(1 - correlation**2), length)
+    values = np.empty(length)
+    values[0] = random.normal(0, spread)
+    for place in range(1, length):
+        values[place] = correlation * values[place - 1] + shocks[place]
+    return values
+
+
+def noise(values):
+    """Spread and error of a level at the last point."""
+    return Noise((WINDOW,)).extend(np.asarray(values, np.float64))[:, -1]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.9])
+def test_the_error_of_a_level_is_how_far_levels_stray_however_points_depend_on_each_other(correlation):
+    estimated = np.median([noise(correlated(seed, 500, correlation)) for seed in range(40)], axis=0)
+    levels = [np.median(correlated(1000 + seed, WINDOW, correlation)) for seed in range(800)]
+    assert estimated[0] == pytest.approx(1.0, rel=0.15)
+    assert 0.9 < estimated[1] / np.std(levels) < 1.5, "a little too large rather than too small"
+
+
+def test_a_trend_is_no_noise():
+    jitter = np.random.default_rng(1).normal(0, 0.1, 200)
+    assert noise(jitter + np.linspace(0, 5, 200))[0] == pytest.approx(noise(jitter)[0], rel=0.05)
+    risen = np.minimum(np.linspace(0, 10, 200), 5)
+    assert noise(jitter + risen)[0] < 2 * noise(jitter)[0], "nor is a bend"
+
+
+def test_heavy_tails_count_for_little():
+    heavy = np.random.default_rng(2).standard_t(1.5, 500)
+    assert noise(heavy)[0] < 3
+
+
+def test_few_points_are_taken_for_correlated_and_their_errors_are_widened():
+    few, many = (np.median([noise(correlated(seed, n, 0.0))[1] for seed in range(60)]) for n in (15, 400))
+    assert few > 2 * many
+
+
+def test_a_run_that_stands_still_keeps_the_noise_that_it_had():
+    jitter = np.random.default_rng(1).normal(0, 0.2, 100)
+    assert noise(np.concatenate([jitter, np.zeros(3000)]))[0] == pytest.approx(noise(jitter)[0], rel=0.5)
+
+
+def test_a_known_average_makes_the_noise_larger_than_its_points_show():
+    jitter = np.random.default_rng(1).normal(0, 1, 160)
+    averaged = np.convolve(jitter, np.ones(25) / 25, "valid")
+    plain, known = remembered(averaged), remembered(averaged, smoothed=25)
+    assert known.spread >= plain.spread
+    assert known.level(WINDOW) > 0.8 * known.spread
+
+
+def test_a_constant_has_a_thousandth_of_itself_for_noise():
+    assert noise([4.0] * 10)[0] == pytest.approx(4 * FLOOR)
+    assert np.isnan(noise([0.0] * 10)).all()
+
+
+def test_points_of_full_correlation_are_one_and_independent_ones_count_each():
+    assert effective(0.0, 10) == 10
+    assert effective(0.99, 10) < 1.1
+    assert 2 < effective(0.5, 5) < 3
