@@ -143,10 +143,11 @@ def framework_ids() -> set[str]:
 
 @lru_cache(maxsize=1)
 def setting_names() -> frozenset[str]:
-    """Every canonical setting that some framework has."""
+    """Every canonical setting that some framework has, and the planned steps, which are read off settings or the log."""
     known = [names(entry["names"]) for entry in frameworks()]
     return frozenset(
-        name for one in known for name in (*(alias.name for alias in one.settings), *one.derived, *one.options)
+        ["planned_steps"]
+        + [name for one in known for name in (*(alias.name for alias in one.settings), *one.derived, *one.options)]
     )
 
 

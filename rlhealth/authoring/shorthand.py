@@ -1,4 +1,4 @@
-"""Series in shorthand, as rule tests write them: `0.01x160`, `1.0..0.2x100`, `1.0~0.05x200`, `_x5`, `nan`, `(0.1 0.9)x20`."""
+"""Series in shorthand, as rule tests write them: `0.01x160`, `1.0..0.2x100`, `1.0~0.05x200`, `1~0.05@0.8x200`, `_x5`, `nan`, `(0.1 0.9)x20`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ LONGEST = 100_000  # points a test series may have: a slip of the finger shall n
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf)"
 _PIECE = re.compile(
-    rf"(?P<start>{_NUMBER}|_)(?:\.\.(?P<end>{_NUMBER}))?(?:~(?P<noise>{_NUMBER}))?(?:x(?P<count>\d+))?", re.IGNORECASE
+    rf"(?P<start>{_NUMBER}|_)(?:\.\.(?P<end>{_NUMBER}))?(?:~(?P<noise>{_NUMBER})(?:@(?P<stick>0?\.\d+))?)?(?:x(?P<count>\d+))?",
+    re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\((?P<group>[^()]*)\)x(?P<times>\d+)|(?P<piece>\S+)")
 
@@ -22,7 +23,7 @@ def read_shorthand(text: str, name: str = "") -> tuple[Ints, Floats]:
     """The points that a shorthand stands for.
 
     Pieces are separated by spaces. A piece is a number (or `nan`, `inf`), which may go `..` to another, with `~` noise of
-    that standard deviation, `x` so many times; `_` is no point. `(…)x20` repeats pieces. Noise is the same for the same
+    that standard deviation (`@0.8`: each point's noise resembles the one before, with that correlation), `x` so many times; `_` is no point. `(…)x20` repeats pieces. Noise is the same for the same
     text and name, on every machine.
 
     Args:
@@ -61,14 +62,27 @@ def _pieces(text: str, noise: np.random.Generator) -> tuple[Floats, Ints]:
 def _piece(piece: str, noise: np.random.Generator) -> Floats:
     found = _PIECE.fullmatch(piece)
     if not found or (found["start"] == "_" and (found["end"] or found["noise"])):
-        raise ValueError(f"cannot read {piece!r}: write 0.5x20, 1..0.2x100, 1~0.05x50, _x3, nan or (0.1 0.9)x20")
+        raise ValueError(
+            f"cannot read {piece!r}: write 0.5x20, 1..0.2x100, 1~0.05x50, 1~0.05@0.8x50, _x3, nan or (0.1 0.9)x20"
+        )
     count = _few(int(found["count"] or 1), piece)
     if found["start"] == "_":
         return np.full(count, np.nan)
     start = float(found["start"])
     with np.errstate(all="ignore"):  # from inf to somewhere is NaN, and that is what it says
         made = np.linspace(start, float(found["end"]), count) if found["end"] else np.full(count, start)
-        return made + noise.normal(0.0, abs(float(found["noise"])), count) if found["noise"] else made
+        if not found["noise"]:
+            return made
+        drawn = noise.normal(0.0, abs(float(found["noise"])), count)
+        return made + (_sticky(drawn, float(found["stick"])) if found["stick"] else drawn)
+
+
+def _sticky(drawn: Floats, correlation: float) -> Floats:
+    """Independent noise as a first-order autoregression of the same spread."""
+    made, fresh = drawn.copy(), float(np.sqrt(1 - correlation**2))
+    for place in range(1, len(made)):
+        made[place] = correlation * made[place - 1] + fresh * drawn[place]
+    return made
 
 
 def _few(count: int, text: str) -> int:

@@ -65,7 +65,8 @@ class Watched:
         ]
         self.anchor = made[0]
         self.others = [Held(one) for one in made[1:]]
-        self.bounds = [bound_of(one, translation.config) for one in (*conditions, *extra)]
+        settings = {**translation.config, "planned_steps": translation.planned_steps}
+        self.bounds = [bound_of(one, settings) for one in (*conditions, *extra)]
         self.base = len(conditions)
         self.held = 0  # bit by bit, which of its conditions held at the last point
         self.dated: dict[Severity, list[Episode]] = {}

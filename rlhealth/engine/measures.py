@@ -18,6 +18,7 @@ from rlhealth.engine.shares import Proportion
 from rlhealth.engine.windows import ROLLING, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
+LEAST_THIRD = 10  # points that a third of a run must have
 START = 3  # points that say where a series began
 ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 
@@ -189,7 +190,7 @@ class FromBest:
         self.noise = Noise((window, START), smoothed)
         self.count = 0
         self.best = -np.inf
-        self.then = np.full((4, 1), np.nan)  # how many points, the spread and the errors there were at the best
+        self.then = np.full((5, 1), np.nan)  # how many points, the spread and the errors there were at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -206,7 +207,7 @@ class FromBest:
         then = known[:, np.maximum.accumulate(np.where(is_best, np.arange(1, len(values) + 1), 0))]
         self.then = then[:, -1:].copy()
         with np.errstate(invalid="ignore"):
-            _, spread, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
+            _, spread, _, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
             return per_noise(best - level, np.hypot(error, np.where(best == first, began, error)), spread)
 
 
@@ -245,8 +246,45 @@ class Gain:
         known = level[~np.isnan(level)]
         if np.isnan(self.start) and len(known):
             self.start = float(known[0])
-        spread, error = self.noise.extend(finite)
+        spread, _, error = self.noise.extend(finite)
         return per_noise(level - self.start, ROOT_2 * error, spread)
+
+
+class Thirds:
+    """How far the mean of the newest third of the run so far lies above that of its first third, in units of noise.
+
+    Thirds grow with the run, and with them shrinks the error: whether a reward has not risen can be said of a run of any
+    length, or cannot be said of it.
+    """
+
+    def __init__(self, smoothed: int = 1) -> None:
+        self.noise = Noise((), smoothed)
+        self.sums = np.zeros((2, 1))  # of all points so far, and of their squares
+        self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        if not len(values):
+            return NOTHING
+        known = np.isfinite(values)
+        spread, error = self.noise.extend(np.where(known, values, np.nan))[:, known]
+        points = values[known]
+        new = np.cumsum(np.column_stack([self.sums[:, -1:], [points, points * points]]), axis=1)
+        self.sums = np.column_stack([self.sums[:, :-1], new])
+        end = np.arange(self.sums.shape[1] - len(points), self.sums.shape[1])
+        third = end // 3
+        with np.errstate(all="ignore"):
+            first = self.sums[:, third] / third
+            newest = (self.sums[:, end] - self.sums[:, end - third]) / third
+            tails = (
+                np.sqrt(np.fmax(newest[1] - newest[0] ** 2, 0.0)) / spread
+            )  # outliers move a mean, and no median shows them
+            made = per_noise(newest[0] - first[0], ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), spread)
+        short = third < LEAST_THIRD
+        made.value[short] = np.nan
+        joined = self.last.then(made)
+        self.last = joined.part(slice(-1, None))
+        return joined.at(np.cumsum(known))
 
 
 class Peak:
@@ -347,5 +385,6 @@ MAKE: dict[str, Make] = {
     "from_best": lambda one, smoothed: FromBest(one.over, one.least or one.over, smoothed),
     "given_back": lambda one, smoothed: Exact(GivenBack(one.over, one.least or one.over, smoothed)),
     "gain": lambda one, smoothed: Gain(one.over, smoothed),
+    "thirds": lambda one, smoothed: Thirds(smoothed),
     "peak": lambda one, smoothed: Exact(Peak()),
 }

@@ -19,7 +19,7 @@ from rlhealth.run import Floats
 
 KEPT = 2048  # points that an estimate rests on: the newest ones
 LOOKED = 512  # differences that are looked at, evenly spread over those points
-FIRST = 5  # with fewer points nothing is said
+FIRST = 8  # with fewer points nothing is said
 GROWTH = 1.2  # estimated anew whenever there are so many times more points: the work stays in proportion to the points
 APART = (
     8  # distances up to an eighth of the points, so that a bend in the trend touches a third of the differences at most
@@ -46,6 +46,11 @@ class Memory:
     spread: float
     correlation: float
     doubt: float = 1.0
+
+    @property
+    def mean(self) -> float:
+        """The standard error of the mean of so many points, times the square root of their number: of many points."""
+        return self.doubt * self.spread * sqrt((1 + self.correlation) / (1 - self.correlation))
 
     def level(self, window: int) -> float:
         """The standard error of the median of `window` points in a row."""
@@ -132,13 +137,13 @@ class Noise:
         self.count = 0
         self.next = FIRST
         self.largest = 0.0
-        self.known = np.full((1 + len(windows), 1), np.nan)
-        self.least = FLOOR * np.array([[1.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
+        self.known = np.full((2 + len(windows), 1), np.nan)
+        self.least = FLOOR * np.array([[1.0, 1.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points (missing ones NaN): the spread of one point, and the error of a level of each window.
+        """At each of the next points: the spread of one point, the error of a mean (see `Memory.mean`), of a level of each window.
 
-        Shape (1 + windows, n).
+        Shape (2 + windows, n); missing points are NaN.
         """
         if not len(values):
             return np.empty((len(self.known), 0))
@@ -152,11 +157,12 @@ class Noise:
             newest = points[max(0, end - KEPT) : end]
             memory = remembered(newest, self.smoothed)
             if memory is not None:
-                self.known = np.array([[memory.spread, *map(memory.level, self.windows)]]).T
+                self.known = np.array([[memory.spread, memory.mean, *map(memory.level, self.windows)]]).T
             found[:, int(np.searchsorted(number, self.next)) :] = self.known
             self.next = max(self.next + 1, int(self.next * GROWTH))
         self.count = int(number[-1])
         self.points = points[-KEPT:].copy()
         largest = np.maximum(np.maximum.accumulate(np.where(is_known, np.abs(values), 0.0)), self.largest)
         self.largest = float(largest[-1])
-        return np.asarray(np.fmax(found, np.where(largest > 0, self.least * largest, np.nan)))
+        found = np.fmax(found, np.where(largest > 0, self.least * largest, np.nan))
+        return np.asarray(np.where(number < FIRST, np.nan, found))

@@ -245,7 +245,8 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
         if said.default is None:
             raise Unable(f"the run does not tell {said.config}")
         return float(said.default)
-    return float(setting) * float(said.times) + float(said.plus)
+    limit = float(setting) * float(said.times) + float(said.plus)
+    return limit if said.most is None else min(limit, float(said.most))
 
 
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:

@@ -48,6 +48,12 @@ KINDS: dict[str, Kind] = {
     "gain": Kind(
         "the gain of {metric} (the median of {window} less that of the first {over})", unit="noise", has_error=True
     ),
+    "thirds": Kind(
+        "how far the mean of the newest third of {metric} lies above that of its first third",
+        unit="noise",
+        has_error=True,
+        at_once=True,
+    ),
     "peak": Kind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)

@@ -55,11 +55,15 @@ class Strict(BaseModel):
 
 
 class Limit(Strict):
-    """A limit that follows one of the run's own settings: `times` x the setting, or `default` where the run does not tell it."""
+    """A limit that follows one of the run's own settings: `times` x the setting, or `default` where the run does not tell it.
+
+    `planned_steps` is a setting too. `most`: the limit is never above that.
+    """
 
     config: str
     times: Number = 1
     plus: Number = 0
+    most: Number | None = None
     default: Number | None = None
 
 

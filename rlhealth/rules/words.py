@@ -148,7 +148,8 @@ def _limit(limit: float | Limit) -> str:
     sign = " − " if limit.times < 0 and parts else " + " if parts else "−" if limit.times < 0 else ""
     scaled = f"{abs(limit.times):g} times " if abs(limit.times) != 1 else ""
     told = f" ({limit.default:g} where that is not told)" if limit.default is not None else ""
-    return "".join(parts) + sign + scaled + f"the setting {limit.config}" + told
+    most = f", at most {limit.most:g}," if limit.most is not None else ""
+    return "".join(parts) + sign + scaled + f"the setting {limit.config}" + most + told
 
 
 def _unit(one: Condition) -> str:

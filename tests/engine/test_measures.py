@@ -20,6 +20,7 @@ from rlhealth.engine.measures import (
     Share,
     SinceFirst,
     SinceStart,
+    Thirds,
 )
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import Proportion
@@ -53,6 +54,7 @@ MADE = {
     "proportion": lambda: Proportion(3, 2, 10),
     "proportion, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
     "from_best, smoothed": lambda: FromBest(4, 2, 5),
+    "thirds": lambda: Thirds(),
     "noise": lambda: Noise((4, 3)),
     "noise, smoothed": lambda: Noise((4,), 25),
     "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
