@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from rlhealth.completions.texts import read_texts
 from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.parallel.jobs import Answer, examined, read_and
@@ -33,6 +34,7 @@ def check(
     ended: bool = False,
     jobs: int = 1,
     ray: str | None = None,
+    completions: str | Path | None = None,
     tick: Tick | None = None,
 ) -> Verdict:
     """Reads every run at and below each place, and judges it.
@@ -49,6 +51,7 @@ def check(
         ended: whether every run is over: one that did not reach its plan has then died or gone silent, however fresh its log.
         jobs: how many processes to read and judge in, where there is enough to do.
         ray: the address of a Ray cluster on which to do it instead ("auto": the one this machine belongs to).
+        completions: where the completions of the run lie, a file or a folder, if not beside its logs.
         tick: called with (done, total) after each run.
 
     Returns:
@@ -64,6 +67,8 @@ def check(
     names: set[str] = set()
     readers = find_all(named, choice or Choice(source), verdict.left_out)
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
+    if completions is not None:
+        look = partial(look, completions=one_place(completions, readers))
     if ray is not None:
         from rlhealth.parallel.cluster import over_ray  # late: few have a cluster
 
@@ -92,9 +97,23 @@ def examine(
     aliases: Mapping[str, str] | None = None,
     ignore: Mapping[str, str] | None = None,
     ended: bool = False,
+    completions: str | None = None,
 ) -> Answer:
     """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
-    return read_and(partial(judge, rules=rules, aliases=aliases, ignore=ignore, ended=ended), reader)
+
+    def whole(run: Run) -> RunVerdict:
+        read_texts(reader, completions)
+        return judge(run, rules, aliases, ignore, ended=ended)
+
+    return read_and(whole, reader)
+
+
+def one_place(completions: str | Path | None, readers: Sequence[Reader]) -> str | None:
+    """The place of the completions that was named, which are those of one run. Raises RlhealthError where there are several runs."""
+    if completions is not None and len(readers) != 1:
+        said = f"--completions {completions}: the texts of one run, and there are {len(readers)} runs"
+        raise RlhealthError(said, hint="name the run that they belong to")
+    return None if completions is None else str(completions)
 
 
 def judge(

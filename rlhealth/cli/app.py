@@ -14,6 +14,7 @@ from rlhealth import __version__
 from rlhealth.cli import compare as compare_cli
 from rlhealth.cli import flags, printing
 from rlhealth.cli import inventory as inventory_cli
+from rlhealth.cli import read as read_cli
 from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
 from rlhealth.cli import watch as watch_cli
@@ -129,7 +130,7 @@ def _options(
     """Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
 
 
-@app.command()
+@app.command(cls=flags.WithCompletions)
 def check(
     where: flags.Places = None,
     wandb: flags.Online = None,
@@ -167,6 +168,7 @@ def check(
             show_default=False,
         ),
     ] = None,
+    completions: flags.Completions = None,
     quiet: flags.Quiet = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
 ) -> None:
@@ -179,6 +181,8 @@ def check(
     from rlhealth.system.progress import Progress
     from rlhealth.verdict import baseline as known
 
+    if completions and not where and not wandb:  # `check --completions RUN`
+        where, completions = [completions], ""
     settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict)
@@ -197,11 +201,13 @@ def check(
             ended=ended or settings.ended,
             jobs=jobs or cores(),
             ray=ray,
+            completions=completions or None,
             tick=progress.tick,
         )
     if write_baseline:
         known.accept_into(verdict, write_baseline, accepted)
-    printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
+    look = flags.with_completions(flags.look_of(color, width, quiet, show_all), verdict, completions)
+    printing.report(verdict, format, output, look)
     raise SystemExit(verdict.exit_code)
 
 
@@ -209,8 +215,9 @@ app.command()(watch_cli.watch)
 app.command()(rules_cli.explain)
 app.add_typer(rules_cli.rules_app, name="rules")
 app.command()(inventory_cli.metrics)
-app.command()(report_cli.report)
+app.command(cls=flags.WithCompletions)(report_cli.report)
 app.command()(compare_cli.compare)
+app.command()(read_cli.read)
 
 if __name__ == "__main__":
     main()

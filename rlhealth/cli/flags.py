@@ -6,16 +6,17 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
     from rlhealth.reports import Look
     from rlhealth.settings.project import Settings
-    from rlhealth.verdict.findings import Gate
+    from rlhealth.verdict.findings import Gate, Verdict
 
 
 class FailOn(StrEnum):
@@ -169,7 +170,39 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Completions = Annotated[
+    str | None,
+    typer.Option(
+        "--completions",
+        help="Show completions at each finding, in the terminal and the page; with a PATH, read them from there.",
+        metavar="[PATH]",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")]
+
+
+class WithCompletions(TyperCommand):
+    """A command whose `--completions` may stand alone: before another option, or at the end."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Gives a `--completions` without a path an empty one."""
+        spelled = [
+            "--completions=" if one == "--completions" and (not rest or rest[0].startswith("-")) else one
+            for one, rest in ((one, args[place + 1 :]) for place, one in enumerate(args))
+        ]
+        return super().parse_args(ctx, spelled)
+
+
+def with_completions(look: Look, verdict: Verdict, completions: str | None) -> Look:
+    """The look with the texts to show, where `--completions` asks for them; an empty path is "beside the logs"."""
+    if completions is None:
+        return look
+    from dataclasses import replace
+
+    from rlhealth.completions.shown import shown_at
+
+    return replace(look, completions=shown_at(verdict.runs, completions or None))
 
 
 def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:

@@ -25,6 +25,7 @@ def report(
     ignore: flags.IgnoreFlag = None,
     alias: flags.Alias = None,
     baseline: flags.BaselineFlag = None,
+    completions: flags.Completions = None,
     config: flags.Config = None,
 ) -> None:
     """Write the answer as one web page, for people.
@@ -48,8 +49,10 @@ def report(
         aliases={**settings.aliases, **flags.aliases_of(alias)},
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,
+        completions=completions or None,
     )
-    text = write(verdict, "html", flags.look_of(flags.Color.never, None, False, True))
+    look = flags.with_completions(flags.look_of(flags.Color.never, None, False, True), verdict, completions)
+    text = write(verdict, "html", look)
     to_stdout = str(output) == "-"
     try:
         sys.stdout.write(text) if to_stdout else printing.write_file(str(output), text, verdict=verdict)

@@ -12,6 +12,8 @@ from typing import Any
 from rlhealth.parsing.strict_yaml import read_texts
 
 FOLDER = Path(__file__).parent
+#: What is measured from the completions themselves begins so, in every framework.
+TEXT = "text/"
 Version = tuple[int, ...]
 
 
@@ -162,6 +164,7 @@ def names(file: str) -> Names:
     found = Names(ignore=[pattern_of(template) for template in read_texts(FOLDER / "trackers.yaml")["ignore"]])
     for rank, (part, is_own) in enumerate(_parts(file)):
         _add(found, part, rank * 1000, is_own)
+    _add(found, {"metrics": {name: name for name in meanings() if name.startswith(TEXT)}}, 0, False)
     return found
 
 

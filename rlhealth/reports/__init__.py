@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import in_format
 
 if TYPE_CHECKING:
+    from rlhealth.completions.shown import Shown
     from rlhealth.verdict.findings import Verdict
 
 # Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy are not free.
@@ -38,6 +39,8 @@ class Look:
         piped: nobody is looking: one finding a line, never wrapped or cut.
         show_all: nothing is folded away.
         quiet: only the closing line.
+        completions: texts to show at findings, by run, rule and metric; none unless they were asked for. The terminal and
+            the page show them, no other format does.
     """
 
     width: int = 80
@@ -46,6 +49,7 @@ class Look:
     piped: bool = False
     show_all: bool = False
     quiet: bool = False
+    completions: Shown = field(default_factory=dict)
 
 
 def write(verdict: Verdict, format: str, look: Look | None = None) -> str:

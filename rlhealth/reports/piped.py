@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import Look, excerpts, words
 from rlhealth.reports.stories import stories, worst_first
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
@@ -18,6 +18,7 @@ def render(verdict: Verdict, look: Look) -> str:
             place = run.run.place.location or run.name
             where = place if places[place] <= 1 else f"{place}:{run.name}"
             lines += _run(run, where, full=look.show_all or len(verdict.runs) == 1)
+            lines += [line for cause, _ in stories(run) for line in excerpts.lines(look, run, cause, where)]
         for error in verdict.errors:
             hint = f" ({error.hint})" if error.hint else ""
             lines.append(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from rlhealth.reports import words
+from rlhealth.reports import excerpts, words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import cell_of, cells, draw
 from rlhealth.reports.stories import logarithmic, notes, skips, stories, telling
@@ -97,6 +97,7 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
         page.gap()
         _consequences(page, run, cause, following)
         page.gap()
+    excerpts.write(page, run, cause)
     if brief:
         return
     if cause.why:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rlhealth.completions.texts import texts_of
 from rlhealth.engine.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.errors import Blind, RlhealthError
@@ -87,8 +88,11 @@ class Follower:
         clock: Clock | None = None,
         place: str = "",
         baseline: Baseline | None = None,
+        completions: str | None = None,
     ) -> None:
         self.reader = impatient(reader)
+        self.texts = texts_of(reader, completions)
+        self.completions = completions
         self.place = place  # where it was found
         self.rules = rules
         self.aliases = aliases
@@ -125,6 +129,7 @@ class Follower:
     def adopt(self, reader: Reader) -> None:
         """Goes on with another reader of the same run, one that covers more of it; what was told stays told."""
         self.reader = impatient(reader)
+        self.texts = texts_of(reader, self.completions)
         self.judge = None
         self.traces = Traces()
 
@@ -138,6 +143,7 @@ class Follower:
             return []
         try:
             new = self.reader.poll()
+            new = self.texts.poll() or new
         except RlhealthError as error:
             return self._blinded(error, pause)
         except (

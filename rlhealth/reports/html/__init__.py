@@ -29,7 +29,11 @@ def render(verdict: Verdict, look: Look) -> str:
     vitals_only = len(told) > 1 and sum(len(run.translation.metrics) for run in told) > 600
     charts = sum(6 if vitals_only else len(run.translation.metrics) for run in told)
     buckets = int(min(150, max(24, _CURVES / _PER_BUCKET / max(1, charts))))
-    main = _several(verdict, runs, told, keys, buckets, vitals_only) if several else _single(verdict, runs, buckets)
+    main = (
+        _several(verdict, runs, told, keys, buckets, vitals_only, look)
+        if several
+        else _single(verdict, runs, buckets, look)
+    )
     style, script = (Html((files(__package__) / name).read_text("utf-8").strip()) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -60,7 +64,7 @@ def _top() -> Html:
     )
 
 
-def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int) -> Html:
+def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int, look: Look) -> Html:
     if not runs:
         said = [
             el(
@@ -79,7 +83,7 @@ def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int) -> Html:
         el("p", badge(run.verdict, words.tally(run)), class_="verdict"),
         facts(run),
         el("h2", "The verdict", class_="hidden"),
-        body(run, "run-0", buckets, False),
+        body(run, "run-0", buckets, False, look),
     )
 
 
@@ -90,6 +94,7 @@ def _several(
     keys: dict[int, str],
     buckets: int,
     vitals_only: bool,
+    look: Look,
 ) -> Html:
     found = [
         badge(word if word in SIGNS else "unknown", f"{count} {word}")
@@ -102,7 +107,7 @@ def _several(
             "details",
             el("summary", el("h2", run.name), badge(run.verdict, words.tally(run))),
             facts(run),
-            body(run, keys[id(run)], buckets, vitals_only),
+            body(run, keys[id(run)], buckets, vitals_only, look),
             id=keys[id(run)],
             class_="run",
             open=run.verdict != "healthy" and number == 0,

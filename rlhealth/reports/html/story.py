@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.reports import words
+from rlhealth.reports import Look, words
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
+from rlhealth.reports.html.completions import texts
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
 from rlhealth.reports.stories import notes, stories, telling
@@ -53,14 +54,14 @@ def facts(run: RunVerdict) -> Html:
     )
 
 
-def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool) -> Html:
+def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: Look) -> Html:
     """Everything about one run below its name."""
     span = words.span_of(run)
     told = stories(run)
     blank = el("p", f"No answer: {run.no_answer}.", class_="quiet") if run.no_answer else None
     parts: list[Html | None] = [blank, _remarks(run)]
     for number, (cause, following) in enumerate(told[:_STORIES]):
-        parts.append(_story(run, cause, following, span, f"{key}-f{number}"))
+        parts.append(_story(run, cause, following, span, f"{key}-f{number}", texts(look, run, cause)))
     if len(told) > _STORIES:
         parts.append(
             el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more")
@@ -82,7 +83,9 @@ def _remarks(run: RunVerdict) -> Html | None:
     return el("ul", *problems, *assumed, class_="remarks") if problems or assumed else None
 
 
-def _story(run: RunVerdict, cause: Finding, following: list[Finding], span: Span | None, key: str) -> Html:
+def _story(
+    run: RunVerdict, cause: Finding, following: list[Finding], span: Span | None, key: str, completions: Html | None
+) -> Html:
     tone = str(cause.severity)
     since = _since(cause)
     head = el("h3", badge(tone), " ", cause.title, " ", el("span", since, class_="since"), id=key)
@@ -112,6 +115,7 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding], span: Span
             el("div", el("h4", "What to try"), advice, class_="try") if advice else None,
             class_="words",
         ),
+        completions,
         el(
             "p",
             el("code", f"rlhealth explain {cause.rule}"),

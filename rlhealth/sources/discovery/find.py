@@ -156,7 +156,9 @@ def _tables(
     readers: list[Reader] = []
     if "trainer_state" in kinds and found.files.get("trainer_state"):
         readers += list(source_module("trainer_state").find(root, found))
-    if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
+    from rlhealth.sources.rows.rollouts import without_texts  # late, as every tracker's module
+
+    if files := without_texts(file for kind in TABLES for file in found.files.get(kind, [])):
         readers += [one for one in source_module("csv").readers(files, errors, left) if one.run.place.kind in kinds]
     if "notebook" in kinds and found.files.get("notebook"):
         readers += source_module("notebook").readers(found.files["notebook"], errors)

@@ -1,0 +1,139 @@
+"""Where a run's completions lie: beside its logs as trainers put them, in its tracker, or where a person says."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from rlhealth.completions.stores import Folder, OneFile, Store, TrackioTables
+from rlhealth.completions.tables import INSTALL
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Run
+from rlhealth.sources.discovery.grouping import home
+from rlhealth.sources.trackio.project import Project
+
+PARQUET = re.compile(r"completions_(?P<n>\d{1,12})\.parquet")
+LINES = re.compile(r"(?:\w+_)?(?P<n>\d{1,12})\.jsonl")
+#: wandb's tables of completions, by the name under which trainers log them, and whether their rows lack the step.
+TABLES = (("completions", False), ("samples", False), ("game_log", True))
+_TABLE_FOLDER = Path("files", "media", "table")
+_MOST_FOLDERS = 200
+#: Settings that say where the texts go (verl), as the last part of a flat name.
+_SETTINGS = ("rollout_data_dir",)
+
+
+def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[str]]:
+    """The stores of a run, the fullest first, and a sentence for each that cannot be read here.
+
+    TRL's parquet files come first: they hold every row. A tracker's tables may hold one row a prompt. `project` is the
+    database of a run in Trackio, where it is open already.
+    """
+    kind, location = run.place.kind, run.place.location
+    if "://" in location or kind in ("wandb-online", "monitor", "unreadable"):
+        return [], []
+    path = Path(location.partition("#")[0]) if kind == "trackio" else Path(location)
+    if not path.exists():
+        return [], []
+    output = home(path if path.is_dir() else path.parent)
+    found: list[Store] = []
+    notes: list[str] = []
+    parquet = output / "completions"
+    if _holds(parquet, PARQUET):
+        if _has_pyarrow():
+            found.append(Folder(parquet, PARQUET))
+        else:
+            notes.append(f"completions: {parquet} was not read: parquet needs pyarrow; {INSTALL}")
+    if kind == "wandb":
+        found += _of_wandb(path.parent / _TABLE_FOLDER)
+    if kind == "trackio":
+        found += _of_trackio(project or Project(path), location.partition("#")[2])
+    found += [Folder(folder, LINES) for folder in _of_lines(run, output)]
+    return found, notes
+
+
+def named(place: str) -> Store:
+    """The store at a place that a person named: a folder with a file a step, or one file.
+
+    Raises:
+        RlhealthError: where there is none.
+    """
+    path = Path(place).expanduser()
+    if path.is_dir():
+        for folder in (path, path / "completions", path / _TABLE_FOLDER):
+            for pattern in (PARQUET, LINES, *(_table(name) for name, _ in TABLES)):
+                if _holds(folder, pattern):
+                    _needs_pyarrow(pattern is PARQUET, place)
+                    return Folder(folder, pattern, is_step=pattern in (PARQUET, LINES, _table("game_log")))
+        one = sorted(file for file in path.iterdir() if file.suffix in (".parquet", ".jsonl", ".ndjson"))
+        if len(one) == 1:
+            path = one[0]
+        else:
+            hint = "it takes a folder with completions_<step>.parquet or <step>.jsonl, or one .parquet or .jsonl file"
+            raise RlhealthError(f"--completions {place}: no completions in this folder", hint=hint, location=place)
+    if not path.is_file():
+        raise RlhealthError(f"--completions {place}: no such file or folder", hint="check the spelling", location=place)
+    _needs_pyarrow(path.suffix == ".parquet", place)
+    return OneFile(path)
+
+
+def _of_wandb(folder: Path) -> list[Store]:
+    for name, is_step in TABLES:
+        if _holds(folder, _table(name)):
+            return [Folder(folder, _table(name), is_step=is_step)]
+    return []
+
+
+def _table(name: str) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(name)}_(?P<n>\d{{1,12}})_[0-9a-f]+\.table\.json")
+
+
+def _of_trackio(project: Project, name: str) -> list[Store]:
+    try:
+        runs = project.runs()
+    except RlhealthError:
+        return []
+    mine = [one for one in runs if not name or one[0] == name]
+    return [TrackioTables(project, *mine[0])] if len(mine) == 1 else []
+
+
+def _of_lines(run: Run, output: Path) -> list[Path]:
+    """The folders of JSON lines, one a step, that a setting names or that lie in the output folder."""
+    said = [
+        value
+        for key, value in run.config.items()
+        if key.rpartition(".")[2] in _SETTINGS and isinstance(value, str) and value
+    ]
+    found = [folder for one in said for folder in (Path(one), output / one) if _holds(folder, LINES)]
+    if found:
+        return found[:1]
+    try:
+        with os.scandir(output) as entries:
+            folders = [
+                Path(entry.path) for _, entry in zip(range(_MOST_FOLDERS), entries, strict=False) if entry.is_dir()
+            ]
+    except OSError:
+        return []
+    return [one for one in sorted(folders) if "val" not in one.name and "eval" not in one.name and _holds(one, LINES)][
+        :1
+    ]
+
+
+def _holds(folder: Path, name: re.Pattern[str]) -> bool:
+    """Whether the folder has a file of that name."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(name.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False
+
+
+def _has_pyarrow() -> bool:
+    from importlib.util import find_spec  # late: only where there is parquet
+
+    return find_spec("pyarrow") is not None
+
+
+def _needs_pyarrow(needed: bool, place: str) -> None:
+    if needed and not _has_pyarrow():
+        raise RlhealthError(f"--completions {place}: parquet needs pyarrow", hint=INSTALL, location=place)
