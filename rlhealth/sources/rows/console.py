@@ -195,7 +195,7 @@ def nearest(text: str) -> list[tuple[int, str]]:
     """The first lines that come nearest to a row, with their numbers: those with a name of a log first, then those with any name and number."""
     found: list[tuple[bool, int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if (":" in line or "=" in line or "|" in line) and len(found) < MOST_LOOKED_AT:
+        if (":" in line or "=" in line or "|" in line) and "%|" not in line and len(found) < MOST_LOOKED_AT:
             held = pairs(bare(line[:1000])[1])
             if held:
                 found.append((not any(tells(name) for name in held), number, line.strip()[:SHOWN]))

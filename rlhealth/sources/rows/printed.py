@@ -31,12 +31,14 @@ class PrintedRow(dict[str, Any]):
         form: "dict", "box", "line" (several pairs), "block" (a pair a line) or "bar" (beside a progress bar).
         rank: of the process that printed it; "" where the line does not say.
         is_cut: whether its end is missing.
+        below_heading: whether its step is that of a heading above it.
         names_sample: whether it names the sample that it is of, as rows of single rollouts do.
     """
 
     form = "dict"
     rank = ""
     is_cut = False
+    below_heading = False
     names_sample = False
 
 
@@ -167,7 +169,7 @@ class Printed:
                 self._step = None  # the heading was not that of every row
             else:
                 self._said |= row.keys()
-                step = self._step
+                step, row.below_heading = self._step, True
         if step is not None:
             row.setdefault(step.name, step.count)
             if step.total is not None and step.name != "epoch":

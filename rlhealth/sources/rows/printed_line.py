@@ -38,6 +38,8 @@ _COUNTED = re.compile(
     rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})(?:\s?(?:/|of)\s?(?P<total>\d{{1,15}}))?(?![\w.])\]?",
     re.IGNORECASE,
 )
+#: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
+_WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
 _ENDS = re.compile(r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s)?", re.IGNORECASE)
 _LAST_WORDS = re.compile(
     r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
@@ -106,7 +108,11 @@ def heading(text: str) -> Step | None:
 
 
 def steps_in(text: str) -> Step | None:
-    """The first step that a line names, an epoch only where it names nothing else."""
+    """The first step that a line names, an epoch only where it names nothing else; steps that count within epochs are counted on."""
+    within = _WITHIN.search(text[:400]) if "(" in text else None
+    if within is not None:
+        epoch, epochs, count, each = (int(number) for number in within.groups())
+        return Step("step", (epoch - 1) * each + count, epochs * each)
     found = None
     for counted in _COUNTED.finditer(text[:400]):
         if counted["name"].lower() not in ("epoch", "epochs"):

@@ -85,7 +85,11 @@ def accepts(best: Worth, one: Worth, row: PrintedRow) -> bool:
     """Whether a row of that worth is read where `best` is the best that there is."""
     if one == best:
         return True
-    if best in _LEARNING and one not in _LEARNING and not (has_step(row) or _is_evaluation(row)):
+    if (
+        best in _LEARNING
+        and one not in _LEARNING
+        and not ((has_step(row) and not row.below_heading) or _is_evaluation(row))
+    ):
         return False
     if best is Worth.LEARNING_DICT:
         return one is Worth.DICT

@@ -244,12 +244,20 @@ def _json_kind(text: str) -> str:
     )
 
 
+_HEAD_NAME = re.compile(r"[A-Za-z_][^\n{}=]{0,200}|")
+
+
 def _is_table(text: str) -> bool:
     """Whether the first lines have the same number of cells, and the first of them names."""
     lines = [line for line in text.splitlines()[:6] if line and not line.startswith("#")]
     for comma in ",\t;":
         counts = [line.count(comma) for line in lines[:5]]
         if len(counts) > 1 and counts[0] and len(set(counts[: max(2, len(counts) - 1)])) == 1 and "{" not in lines[0]:
+            heads = [cell.strip(' "') for cell in lines[0].split(comma)]
+            if not all(_HEAD_NAME.fullmatch(head) for head in heads) and not all(
+                number(head) is not None for head in heads
+            ):
+                continue  # the lines of a console have commas and tabs too
             cells = [cell.strip(' "') for cell in lines[1].split(comma)]
             return sum(number(cell) is not None or not cell for cell in cells) * 2 >= len(cells)
     return False

@@ -141,6 +141,7 @@ def test_names_and_numbers_between_bars_are_a_row(tmp_path: Path) -> None:
         ("[Step {0}/300] reward={0}.5 loss=0.{0} kl=0.01", "reward"),
         ("Epoch: 0 | Step: {0} | PPO Epoch: 1 | Actor Loss: {0}.5 | Critic Loss: 0.1", "Actor Loss"),
         ("step={0},loss={0}.5,kl=0.1", "loss"),
+        ("Epoch:[1/2]({0}/500), Reward: {0}.5, Actor Loss: 0.1", "Reward"),
         ("completions/mean_length: 256   reward: {0}.5   step: {0}", "reward"),
     ],
 )
@@ -148,6 +149,20 @@ def test_pairs_of_names_and_numbers_on_a_line_are_a_row(tmp_path: Path, line: st
     run = log(tmp_path, "".join(line.format(n) + "\n" for n in (1, 2, 3)))
     assert run.series[tag].values.tolist() == [1.5, 2.5, 3.5]
     assert run.step_axis != "row"
+
+
+def test_steps_that_count_within_their_epochs_are_counted_on(tmp_path: Path) -> None:
+    lines = [f"Epoch:[{epoch}/2]({n}/3), Reward: {epoch}.{n}, Actor Loss: 0.1\n" for epoch in (1, 2) for n in (1, 2, 3)]
+    run = log(tmp_path, "".join(lines))
+    assert values(run, "Reward") == [(1, 1.1), (2, 1.2), (3, 1.3), (4, 2.1), (5, 2.2), (6, 2.3)]
+    assert run.planned_steps == 6
+
+
+def test_a_console_whose_first_lines_have_as_many_commas_is_no_table(tmp_path: Path) -> None:
+    lines = [
+        f"2025-02-25 19:42:1{n},238\tINFO step:{n} - actor/kl_loss:0.{n} - critic/score/mean:0.5" for n in range(5)
+    ]
+    assert log(tmp_path, "\n".join(lines) + "\n").series["actor/kl_loss"].steps.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_rows_of_several_ranks_are_one_run_of_the_first_of_them(tmp_path: Path) -> None:
