@@ -9,6 +9,9 @@ from rlhealth.metrics.catalogue import Alias
 from rlhealth.metrics.recognise import recognise
 from rlhealth.run import Run
 
+#: So begins the note of a name that not the trainer itself logs, but one that is made from it.
+OF_OTHERS = "of derived trainers"
+
 
 @dataclass(frozen=True)
 class Spelling:
@@ -40,7 +43,11 @@ def spellings(run: Run, metric: str) -> tuple[Spelling, ...]:
 
 
 def _feeds(alias: Alias, metric: str) -> bool:
-    return not alias.drop and metric in (alias.name, alias.name.replace("{f}", "*"))
+    return (
+        not alias.drop
+        and not alias.note.startswith(OF_OTHERS)
+        and metric in (alias.name, alias.name.replace("{f}", "*"))
+    )
 
 
 def _unique(found: Iterator[Spelling]) -> list[Spelling]:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rlhealth.engine.inventory import Inventory, Wanted
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric
+from rlhealth.metrics.proposals import proposals
 from rlhealth.reports import Look, words
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic
@@ -62,6 +63,9 @@ def _run(page: Page, one: Inventory) -> None:
             ("   (--alias TAG=METRIC names one)", "dim"),
         )
         page.prose("", ", ".join(shown) + more)
+        for may in proposals(run.run, run.translation)[:_MOST_TAGS]:
+            values = f"{words.plural(may.points, 'value')} from {may.low:.4g} to {may.high:.4g}"
+            page.prose(page.glyphs.dot, f"perhaps --alias {may.tag}={may.metric}: {values}", indent=3, hang=2)
     if one.dropped:
         page.gap()
         page.line(" ", (f"Known and not used: {words.plural(len(one.dropped), 'tag')}", "bold"))

@@ -164,6 +164,7 @@ def consoles() -> list[bytes]:
         b"---------------------------------\n| rollout/           |          |\n|    ep_rew_mean     | 21.5     |\n| train/             |          |\n"
         b"|    approx_kl       | 0.0087   |\n---------------------------------\n",
         b"step:1 - actor/kl:0.1 - critic/score/mean:np.float64(0.5) - timing_s/gen:1.5\nstep:2 - actor/kl:nan - critic/score/mean:0.4\n",
+        *[path.read_bytes() for path in sorted((FIXTURES / "consoles").glob("*.log"))],
         b"Step\tTraining Loss\treward\n10\t0.500000\t1.2\n20\t0.400000\t1.3\n",
         b"| Step | Training Loss |\n|------|---------------|\n| 10 | 0.5 |\n",
         b"charts/episodic_return: 21.0\nlosses/approx_kl: 0.01\ncharts/episodic_return: 22.0\n\n\x1b[32mstep=1 loss=0.5 kl=0.1 lr=1e-6\x1b[0m\n",

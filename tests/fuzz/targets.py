@@ -116,6 +116,13 @@ TEXT_WORDS = (
     b"1,000.5",
     b"50%",
     b"2/10",
+    b"Step 3/100",
+    b"=== Step 4 ===\n",
+    "│ a │ 1 │\n".encode(),
+    "├──┤\n".encode(),
+    b"[rank1]: ",
+    b"task_id=",
+    b"UserWarning: KL divergence is starting to become negative: -1.5",
 )
 NOTEBOOK_WORDS = (
     b'"cells"',

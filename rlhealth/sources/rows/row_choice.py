@@ -6,13 +6,16 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from enum import IntEnum
 
-from rlhealth.sources.base.spelling import number
+from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.row_names import has_step, is_learning
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
+MANY = 8  # names beside a step: a row that anybody would know alone
 FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in a form of its own
+
+_COUNTS = frozenset(AXES)
 
 
 class Worth(IntEnum):
@@ -71,7 +74,7 @@ class RowChoice:
             return None
         self._recent.append(dict(row))
         found = worth(row)
-        self._counts[found] += 1
+        self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
         return found
 
     def best(self) -> Worth | None:
