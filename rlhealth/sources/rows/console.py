@@ -209,8 +209,9 @@ def _decimals(value: object) -> int:
 def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     """The indices of those lines of a block that may be a row or the heading of one."""
     lower = block.lower()
-    places = [at for sign in SIGNS for at in _places(lower, sign)]
-    counters = [at for sign in COUNTERS for at in _places(lower, sign)]
+    feeds_only = b"\r" not in lower
+    places = [at for sign in SIGNS for at in _places(lower, sign, feeds_only)]
+    counters = [at for sign in COUNTERS for at in _places(lower, sign, feeds_only)]
     if not places and not counters:
         return set()
     # splitlines ends a line at \r, \n and \r\n alike: its lines begin where the text before them ends
@@ -219,11 +220,13 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     return signed | {index for at in counters if len(lines[index := bisect_right(starts, at) - 1]) < LONGEST_HEADING}
 
 
-def _places(text: bytes, sign: bytes) -> Iterator[int]:
+def _places(text: bytes, sign: bytes, feeds_only: bool) -> Iterator[int]:
+    """Where a sign stands in a block, once in each line where its lines end in nothing but line feeds."""
     at = text.find(sign)
     while at >= 0:
         yield at
-        at = text.find(sign, at + len(sign))
+        end = text.find(b"\n", at) if feeds_only else -1
+        at = text.find(sign, max(end, at + len(sign)))
 
 
 def _may_belong(line: bytes) -> bool:

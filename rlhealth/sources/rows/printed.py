@@ -11,7 +11,7 @@ from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
 from rlhealth.sources.rows.printed_line import Step, bare, heading, pairs, steps_in
-from rlhealth.sources.rows.row_names import has_step, is_telling, names_sample
+from rlhealth.sources.rows.row_names import has_step, is_learning, is_telling, names_sample
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
@@ -131,7 +131,7 @@ class Printed:
             self.cut += is_cut
             step = None if has_step(row) else steps_in(self._dicts.before)
             for made in self._made([row], "dict", step, is_cut):
-                made.names_sample = names_sample(self._dicts.text)
+                made.names_sample = not is_learning(made) and names_sample(self._dicts.text)
                 yield made
         return found or self._dicts.is_open or len(text) >= WANDB_CUT
 
@@ -140,7 +140,7 @@ class Printed:
         step = steps_in(text) if _NAMED_STEP.search(text) else None
         if len(row) + (step is not None) > 1:
             for made in self._made([row], form, step, len(text) >= WANDB_CUT):
-                made.names_sample = names_sample(text)
+                made.names_sample = not is_learning(made) and names_sample(text)
                 yield made
 
     def _made(

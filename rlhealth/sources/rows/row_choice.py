@@ -61,7 +61,7 @@ class RowChoice:
 
     def judge(self, row: PrintedRow) -> Worth | None:
         """What the row is worth; None where it is none of the run's own."""
-        if row.names_sample and not is_learning(row):
+        if row.names_sample:
             self.rollouts += 1
             return None
         if row.rank:

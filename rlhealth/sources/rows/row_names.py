@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
@@ -41,6 +42,7 @@ def is_telling(row: Mapping[str, Any]) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def tells(name: str) -> bool:
     """Whether a log's row may be known by that name."""
     plain = words(name)
@@ -49,7 +51,12 @@ def tells(name: str) -> bool:
 
 def is_learning(names: Iterable[str]) -> bool:
     """Whether some of the names tell of learning: a loss, KL, entropy, gradients, a learning rate."""
-    return any(_LEARNING.search(words(name)) is not None for name in names)
+    return any(_learns(name) for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _learns(name: str) -> bool:
+    return _LEARNING.search(words(name)) is not None
 
 
 def names_sample(text: str) -> bool:
@@ -59,4 +66,4 @@ def names_sample(text: str) -> bool:
 
 def has_step(row: Mapping[str, Any]) -> bool:
     """Whether the row says where in training it belongs."""
-    return any(name in _AXES for name in row)
+    return not _AXES.isdisjoint(row)
