@@ -42,6 +42,7 @@ SECTIONS = {
     "options",
     "derived",
     "planned",
+    "lacks",
 }
 ENTRY = {
     "id",
