@@ -34,6 +34,8 @@ class Estimate:
 
     def at(self, places: Any) -> Estimate:
         """The points at those places, NaN where a place is negative."""
+        if not len(places) or places.min() >= 0:
+            return Estimate(self.value[places], None if self.error is None else self.error[places])
         before = places < 0
         kept = np.maximum(places, 0)
         return Estimate(

@@ -203,8 +203,11 @@ class FromBest:
         count = self.count + np.cumsum(~np.isnan(finite))
         self.count = int(count[-1])
         now = np.stack([count, *self.noise.extend(finite)])
-        known = np.concatenate([self.then, now], axis=1)
-        then = known[:, np.maximum.accumulate(np.where(is_best, np.arange(1, len(values) + 1), 0))]
+        if is_best.any():
+            known = np.concatenate([self.then, now], axis=1)
+            then = known[:, np.maximum.accumulate(np.where(is_best, np.arange(1, len(values) + 1), 0))]
+        else:
+            then = np.repeat(self.then, len(values), axis=1)
         self.then = then[:, -1:].copy()
         with np.errstate(invalid="ignore"):
             _, spread, _, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)

@@ -151,18 +151,21 @@ class Noise:
         number = self.count + np.cumsum(is_known)
         points = np.concatenate([self.points, values[is_known]])
         skipped = self.count - len(self.points)
-        found = np.repeat(self.known, len(values), axis=1)
+        found = np.empty((len(self.known), len(values)))
+        start = 0
         while self.next <= number[-1]:
+            place = int(np.searchsorted(number, self.next))
+            found[:, start:place], start = self.known, place
             end = self.next - skipped
-            newest = points[max(0, end - KEPT) : end]
-            memory = remembered(newest, self.smoothed)
+            memory = remembered(points[max(0, end - KEPT) : end], self.smoothed)
             if memory is not None:
                 self.known = np.array([[memory.spread, memory.mean, *map(memory.level, self.windows)]]).T
-            found[:, int(np.searchsorted(number, self.next)) :] = self.known
             self.next = max(self.next + 1, int(self.next * GROWTH))
+        found[:, start:] = self.known
         self.count = int(number[-1])
         self.points = points[-KEPT:].copy()
         largest = np.maximum(np.maximum.accumulate(np.where(is_known, np.abs(values), 0.0)), self.largest)
         self.largest = float(largest[-1])
         found = np.fmax(found, np.where(largest > 0, self.least * largest, np.nan))
-        return np.asarray(np.where(number < FIRST, np.nan, found))
+        found[:, number < FIRST] = np.nan
+        return np.asarray(found)
