@@ -302,7 +302,7 @@ def test_a_run_that_cannot_be_judged_fails_the_assertion(tmp_path: Path) -> None
     for where, wanted in ((tmp_path, r"the\s+folder\s+is\s+empty"), (HEALTHY, "120 of the 500 steps")):
         with pytest.raises(AssertionError, match=wanted):
             assert_healthy(where, min_steps=500)
-    with pytest.raises(AssertionError, match="required rule could not look: kl-negative"):
+    with pytest.raises(AssertionError, match="required rule could not run: kl-negative"):
         assert_healthy(HEALTHY, require=["kl-negative"])
 
 

@@ -144,7 +144,7 @@ def _holds(name: str, wanted: object, seen: object) -> bool:
 def _said(verdict: RunVerdict, rule: Rule, found: Sequence[Finding]) -> list[str]:
     if found:
         return [
-            f"{one.severity} from step {one.first_step} (told at {one.raised_step}): {one.message}" for one in found
+            f"{one.severity} from step {one.first_step} (raised at {one.raised_step}): {one.message}" for one in found
         ]
     reason = next((one.reason for one in verdict.skipped if one.rule == rule.id), None)
     return [f"skipped: {reason}" if reason else "quiet"]

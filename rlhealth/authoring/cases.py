@@ -25,7 +25,7 @@ BEGAN = 1_700_000_000.0  # any moment will do: nothing but differences of times 
 STEP_TAKES = 10.0  # seconds
 
 
-class Shape(Strict):
+class LoggedHistogram(Strict):
     """A distribution that is logged again and again: bin edges of shape (b+1,), counts of shape (b,)."""
 
     edges: tuple[Number, ...]
@@ -33,7 +33,7 @@ class Shape(Strict):
     repeat: Annotated[StrictInt, Field(ge=1)] = 1
 
     @model_validator(mode="after")
-    def _fits(self) -> Shape:
+    def _fits(self) -> LoggedHistogram:
         if len(self.edges) != len(self.counts) + 1:
             raise ValueError("there must be one edge more than counts")
         return self
@@ -84,7 +84,7 @@ class Case(Strict):
     every: Annotated[StrictInt, Field(ge=1)] = 1
     from_: Annotated[StrictInt, Field(ge=0)] | None = Field(default=None, alias="from")
     series: dict[str, StrictStr | Number] = Field(default_factory=dict)
-    histograms: dict[str, Shape] = Field(default_factory=dict)
+    histograms: dict[str, LoggedHistogram] = Field(default_factory=dict)
     config: dict[str, Setting] = Field(default_factory=dict)
     steps: Annotated[StrictInt, Field(ge=1)] | None = None
     planned: StrictInt | None = None

@@ -24,7 +24,7 @@ from rlhealth.system import process
 
 app = typer.Typer(
     name="rlhealth",
-    help="Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
+    help="Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -124,10 +124,10 @@ def _version(shown: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Says whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
+    """Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
 
 
 @app.command(cls=flags.WithCompletions)
@@ -143,7 +143,7 @@ def check(
     source: flags.SourceFlag = None,
     reader: Annotated[
         flags.Readers,
-        typer.Option("--reader", help="How event files are read; tbparse knows unusual plugins, and is slow."),
+        typer.Option("--reader", help="How event files are read; tbparse supports unusual plugins, but is slow."),
     ] = flags.Readers.fast,
     rules: flags.RulesDir = None,
     select: flags.Select = None,
@@ -172,7 +172,7 @@ def check(
     quiet: flags.Quiet = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
 ) -> None:
-    """Judge runs that were written: 0 healthy, 1 at or above the gate, 2 no answer."""
+    """Judge logged runs: exit code 0 healthy, 1 findings at or above the gate, 2 no verdict."""
     from rlhealth.check import check as check_runs
     from rlhealth.parallel.jobs import cores
     from rlhealth.rules.loading import check_names, choose, load_rules

@@ -13,14 +13,14 @@ KnownGood = Annotated[
     list[str],
     typer.Option(
         "--baseline",
-        help="A known-good run of the same task, or a folder of them; may be given several times.",
+        help="A known-good run of the same task, or a folder of them; repeat it for several.",
         show_default=False,
     ),
 ]
 IgnoreMetric = Annotated[
     list[str] | None, typer.Option("--ignore", help="A metric not to compare.", show_default=False)
 ]
-Hold = Annotated[int, typer.Option("--for", min=1, help="For how many points in a row a metric has to be outside.")]
+Hold = Annotated[int, typer.Option("--for", min=1, help="For how many consecutive points a metric has to be outside.")]
 
 
 def compare(
@@ -29,7 +29,7 @@ def compare(
     hold: Hold = 5,
     ignore: IgnoreMetric = None,
     fail_on: Annotated[
-        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit 1).")
+        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
     ] = flags.FailOn.warning,
     exit_zero: flags.ExitZero = False,
     min_steps: flags.MinSteps = None,
@@ -41,10 +41,10 @@ def compare(
     color: flags.ColorFlag = flags.Color.auto,
     width: flags.Width = None,
     jobs: flags.Jobs = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show runs that stayed inside, too, and every note.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also show runs that stayed inside, and every note.")] = False,
 ) -> None:
-    """Tell where a run left the envelope of known-good runs.
+    """Report where a run left the envelope of known-good runs.
 
     Every metric is compared with two or more known-good runs of the same task, step by step. Leaves with 0 where all stayed inside, 1 where one left,
     2 where nothing could be compared.

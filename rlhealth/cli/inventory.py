@@ -29,12 +29,12 @@ def metrics(
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
     width: flags.Width = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show every unrecognised tag.")] = False,
 ) -> None:
     """Show what was logged, and what more to log.
 
-    A table of the metrics, the tags that are not recognised, the rules that cannot look, and what to log so that they can.
+    A table of the metrics, the tags that are not recognised, the rules that cannot run, and what to log so that they can.
     """
     from rlhealth.check import check
     from rlhealth.engine.inventory import inventory

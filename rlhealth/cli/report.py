@@ -28,7 +28,7 @@ def report(
     completions: flags.Completions = None,
     config: flags.Config = None,
 ) -> None:
-    """Write the answer as one web page, for people.
+    """Write the report as one HTML page.
 
     Verdict, causes and every chart in one file that opens from a mail, without a network. Leaves with 0 when the page was written and there was an answer, whatever the answer; with 1 only where --fail-on is given.
     """

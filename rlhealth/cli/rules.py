@@ -39,7 +39,7 @@ def _put(text: str) -> None:
 @rules_app.command("list")
 def list_(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID|FAMILY]...", help="These only.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[ID|FAMILY]...", help="Only these.", show_default=False)
     ] = None,
     rules: flags.RulesDir = None,
     config: flags.Config = None,
@@ -57,7 +57,7 @@ def explain(
     rules: flags.RulesDir = None,
     config: flags.Config = None,
 ) -> None:
-    """Say when a rule fires, why it matters, what to try, where its limits come from, and how it is tested."""
+    """Explain when a rule fires, why it matters, what to try, the source of its limits, and its tests."""
     from rlhealth.cli.rules_bodies import explain_text
 
     known, folders = _rules(rules, config)
@@ -69,12 +69,12 @@ def test(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Rule files, their tests, or folders of them; the shipped rules where not given.", show_default=False
+            help="Rule files, their tests, or folders of them; default the shipped rules.", show_default=False
         ),
     ] = None,
     rules: flags.RulesDir = None,
 ) -> None:
-    """Check rule files and run their cases: 0 all as expected, 1 not, 2 a file cannot be used."""
+    """Check rule files and run their test cases: exit code 0 all pass, 1 some fail, 2 a file cannot be used."""
     from rlhealth.cli.rules_bodies import test_text
     from rlhealth.rules.loading import load_rules, shipped_rules
 
@@ -95,8 +95,10 @@ def _there(paths: list[Path] | None) -> None:
 
 @rules_app.command("schema")
 def schema(
-    tests: Annotated[bool, typer.Option("--tests", help="That of test files.")] = False,
-    settings: Annotated[bool, typer.Option("--settings", help="That of rlhealth.toml and [tool.rlhealth].")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="The schema of test files.")] = False,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="The schema of rlhealth.toml and [tool.rlhealth].")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of rule files, for editors to complete and check."""
     from rlhealth.cli.rules_bodies import schema_text
@@ -106,13 +108,13 @@ def schema(
 
 @rules_app.command("new")
 def new(
-    name: Annotated[str, typer.Argument(metavar="ID", help="What the rule is to be called.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="ID", help="The id of the rule.", show_default=False)],
     family: Annotated[str, typer.Option("--family", help="Its family.")] = "kl-high",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write both files into this folder.", show_default=False)
     ] = None,
 ) -> None:
-    """Print a commented rule and its test to start from."""
+    """Print a commented rule and its test as a template."""
     from rlhealth.cli.rules_bodies import new_texts
 
     for file, text in new_texts(name, family).items():
@@ -134,7 +136,7 @@ def new(
 @rules_app.command("docs")
 def docs(
     write: Annotated[bool, typer.Option("--write", help="Write them.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Leave with 1 where they are stale.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with code 1 if they are stale.")] = False,
 ) -> None:
     """Write rules/README.md and docs/trl-guidance.md from the rules, or check that they are up to date."""
     from rlhealth.authoring.docs import repository, stale

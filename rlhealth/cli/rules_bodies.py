@@ -39,7 +39,7 @@ def list_text(rules: Sequence[Rule], piped: bool) -> str:
     lines = [line if len(line) <= columns else line[: columns - 1] + "…" for line in lines]
     return (
         "\n".join([lines[0], "─" * min(columns, max(map(len, lines))), *lines[1:]])
-        + f"\n{len(rules)} rules; `rlhealth explain ID` tells one\n"
+        + f"\n{len(rules)} rules; `rlhealth explain ID` explains one\n"
     )
 
 

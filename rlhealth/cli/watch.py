@@ -43,7 +43,7 @@ class AlertTo(StrEnum):
 Where = Annotated[
     list[str] | None,
     typer.Argument(
-        help="A run, or a folder of runs, which need not exist yet; wandb://entity/project/run, trackio://project/run.",
+        help="A run, or a folder of runs, which may not exist yet; wandb://entity/project/run, trackio://project/run.",
         show_default=False,
     ),
 ]
@@ -55,41 +55,45 @@ Interval = Annotated[
     typer.Option(
         "--interval",
         min=0.1,
-        help="Seconds between two looks; 15 for files and 60 for servers where not given.",
+        help="Seconds between two reads; default 15 for files, 60 for servers.",
         show_default=False,
     ),
 ]
 UntilStep = Annotated[
     int | None,
-    typer.Option("--until-step", min=0, help="Leave when every run has reached this step.", show_default=False),
+    typer.Option("--until-step", min=0, help="Stop watching when every run has reached this step.", show_default=False),
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", min=0, help="Leave after this many seconds.", show_default=False)
+    float | None, typer.Option("--timeout", min=0, help="Stop watching after this many seconds.", show_default=False)
 ]
 OnChange = Annotated[
     str | None,
     typer.Option(
         "--on-change",
-        help="A command to run at each change, with the finding as JSON on its standard input; no shell.",
+        help="A command to run at each change, without a shell, with the finding as JSON on its standard input.",
         show_default=False,
     ),
 ]
 Notify = Annotated[
     list[str] | None,
-    typer.Option("--notify", help="An apprise address to tell: slack://…, discord://…, mailto://…", show_default=False),
+    typer.Option(
+        "--notify", help="An apprise address to notify: slack://…, discord://…, mailto://…", show_default=False
+    ),
 ]
 AlertFlag = Annotated[
     AlertTo | None,
-    typer.Option("--alert-to", help="Write an alert into the tracker at each finding.", show_default=False),
+    typer.Option("--alert-to", help="Write an alert to the tracker for each finding.", show_default=False),
 ]
 StopOnFlag = Annotated[
     StopOn | None,
     typer.Option(
-        "--stop-on", help="Stop the run at the first finding of this severity, and leave with 1.", show_default=False
+        "--stop-on",
+        help="Stop the run at the first finding of this severity, and exit with code 1.",
+        show_default=False,
     ),
 ]
 StopPid = Annotated[
-    int | None, typer.Option("--stop-pid", help="How to stop: the number of the training process.", show_default=False)
+    int | None, typer.Option("--stop-pid", help="How to stop: the process id of the training.", show_default=False)
 ]
 StopRun = Annotated[
     str | None,
@@ -138,14 +142,14 @@ def watch(
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
 ) -> None:
-    """Follow runs while they are written: tell each finding once, and stop a lost run if asked to.
+    """Follow runs while they are logged: report each finding once, and stop a failing run on request.
 
-    Leaves when the run is over, or with q or Ctrl-C, with the report and exit code that `check` would give.
+    Ends when the run ends, or with q or Ctrl-C, with the report and exit code of `check`.
     """
     places = flags.places_of("watch", where, wandb)
     if "-" in places:
         raise RlhealthError(
-            "watch: standard input cannot be looked at twice",
+            "watch: standard input can be read only once",
             hint="name the log file itself, or pipe it into rlhealth check -",
         )
     settings = flags.settings_of(config)
@@ -250,13 +254,15 @@ def _writes_to_stdout(formats: Sequence[str] | None, outputs: Sequence[str] | No
 def _actions(
     subject: Watch, on_change: str | None, notify: Sequence[str] | None, alert_to: AlertTo | None, live: bool
 ) -> Actions | None:
-    from rlhealth.watch.actions import Actions, apprise_to, argv, run_command, told
+    from rlhealth.watch.actions import Actions, apprise_to, argv, change_document, run_command
     from rlhealth.watch.alerts import alert_in
 
     wanted: list[Action] = []
     if on_change is not None:
         command = argv(on_change, "--on-change")
-        wanted.append(lambda change, run: run_command(command, told(change, run, subject.clock.wall()), shown=not live))
+        wanted.append(
+            lambda change, run: run_command(command, change_document(change, run, subject.clock.wall()), shown=not live)
+        )
     if notify:
         wanted.append(apprise_to(notify))
     if alert_to is not None:

@@ -105,7 +105,7 @@ def compare_run(
     missing = missing_in(translation, known)
     notes = [*run.notes, *notes_on(run, known, apart, missing, ignore or {})]
     differing = differences(translation, known)
-    findings = _told(findings, differing, len(known.runs))
+    findings = _with_settings(findings, differing, len(known.runs))
     skipped = [] if compared else [Skipped(RULE, FAMILY, "no metric of this run is in two of the known-good runs")]
     quiet = [RULE] if compared and not findings else []
     return RunVerdict(
@@ -227,7 +227,7 @@ def _finding(
     )
 
 
-def _told(findings: Sequence[Finding], differing: str, runs: int) -> list[Finding]:
+def _with_settings(findings: Sequence[Finding], differing: str, runs: int) -> list[Finding]:
     """The findings in the order in which they began; what is left after the first is folded under it, and only the first explains."""
     ordered = sorted(
         (replace(one, source=f"envelope of {runs} known-good runs") for one in findings),
@@ -239,7 +239,7 @@ def _told(findings: Sequence[Finding], differing: str, runs: int) -> list[Findin
     later = f"; {len(others)} more metric{'s' if len(others) > 1 else ''} left the envelope" if others else ""
     advice = (
         differing
-        or "No setting that the logs tell differs from the known-good runs: look at the data, the code, the model and the seed.",
+        or "No logged setting differs from the known-good runs: check the data, the code, the model and the seed.",
         f"Look at what happened at step {first.first_step}: the batch, the checkpoint before it, the learning rate.",
     )
     return [

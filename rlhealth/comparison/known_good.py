@@ -85,7 +85,7 @@ def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None)
     if len(runs) < 2:
         said = "no known-good run" if not runs else f"one known-good run ({runs[0].name})"
         hint = "give two or more of the same task: --baseline runs/good-1 --baseline runs/good-2, or a folder that holds them"
-        raise RlhealthError(f"{said} does not tell how much good runs differ from each other", hint=hint)
+        raise RlhealthError(f"{said} does not show how much good runs differ from each other", hint=hint)
     return KnownGood(tuple(runs), tuple(translate(run, aliases) for run in runs))
 
 

@@ -22,7 +22,7 @@ def explain(
 
     Returns:
         the findings, those explained naming their cause; the diagnoses as findings; the ids of the diagnoses that
-        looked and found nothing.
+        ran and found nothing.
     """
     told = sorted(
         (one for one in (diagnose(rule, findings, translation) for rule in diagnoses) if one is not None),

@@ -1,4 +1,4 @@
-"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot look, and what to log so that they can."""
+"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot run, and what to log so that they can."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Inventory:
     """What one run holds.
 
     Attributes:
-        judged: the run, its metrics and the rules that could not look.
+        judged: the run, its metrics and the rules that could not run.
         metrics: those that have points, in the order of their names.
         unrecognised: tags that no alias knows.
         dropped: tags that are known and not used, each with the reason.
         wanted: what is missing, what the trainer could log first.
-        others: rules that could not look for another reason: a setting, the framework, too few points.
+        others: rules that could not run for another reason: a setting, the framework, too few points.
         rules: how many rules there are.
     """
 

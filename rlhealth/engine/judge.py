@@ -91,7 +91,7 @@ class Watched:
             if condition.per.config is not None:
                 said = translation.config.get(str(condition.per.config), condition.per.default)
                 if not isinstance(said, int | float) or not said:
-                    raise Unable(f"the run does not tell {condition.per.config}")
+                    raise Unable(f"the setting {condition.per.config} is unknown")
                 scale *= float(said)
         key = (_looks(condition), metric.name, metric.tag, per and per.name, scale)
         shared = self.measured.get(key)

@@ -23,7 +23,7 @@ from rlhealth.run import Floats, Ints
 
 
 class Unable(Exception):
-    """A rule cannot look at this run; the message says why."""
+    """A rule cannot run at this run; the message says why."""
 
 
 class Operand:
@@ -243,7 +243,7 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
     setting = config.get(said.config)
     if isinstance(setting, bool) or not isinstance(setting, int | float):
         if said.default is None:
-            raise Unable(f"the run does not tell {said.config}")
+            raise Unable(f"the setting {said.config} is unknown")
         return float(said.default)
     limit = float(setting) * float(said.times) + float(said.plus)
     return limit if said.most is None else min(limit, float(said.most))

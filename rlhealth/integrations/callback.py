@@ -30,7 +30,7 @@ Event = Callable[..., None]
 _LIBRARIES = ("transformers", "trl", "torch", "accelerate", "peft")
 
 
-def quietly(event: Event) -> Event:
+def never_raising(event: Event) -> Event:
     """Keeps an error inside from ever reaching the trainer: it is logged once, and from then on nothing is done."""
 
     @functools.wraps(event)
@@ -41,7 +41,7 @@ def quietly(event: Event) -> Event:
             event(self, *args, **kwargs)
         except Exception:
             self.broken = True
-            log.exception("rlhealth: an error of its own; training goes on without it")
+            log.exception("rlhealth: internal error; training continues without it")
 
     return guarded
 
@@ -81,16 +81,16 @@ class Health:
         self.monitor: Monitor | None = None
         self.stopped_by: Finding | None = None
         self.broken = False
-        self.deaf = False
+        self.cannot_ask = False
 
-    @quietly
+    @never_raising
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Takes in the trainer's settings."""
         self.monitor = self._begun(args, state) if state.is_world_process_zero else None
 
-    @quietly
+    @never_raising
     def on_log(
         self,
         args: TrainingArguments,
@@ -125,16 +125,16 @@ class Health:
 
         For the same reason a process asks the others even when this callback has broken in it.
         """
-        if self.stop_on is None or self.deaf or not _is_spread(args):
+        if self.stop_on is None or self.cannot_ask or not _is_spread(args):
             return
         try:
             if _any_process(self.stopped_by is not None, args.device):
                 control.should_training_stop = True
         except Exception:
-            self.deaf = True
-            log.exception("rlhealth: the processes cannot be asked; training goes on, and will not be stopped")
+            self.cannot_ask = True
+            log.exception("rlhealth: cannot ask the other processes; training continues and will not be stopped")
 
-    @quietly
+    @never_raising
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:

@@ -40,7 +40,7 @@ def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool =
             if isinstance(divisor, int | float) and divisor > 0:
                 steps.append(partial(_divided, by=float(divisor)))
             elif not keep_unscaled:
-                return f"its unit needs {rest.replace('_', ' ')}, which the configuration does not tell"
+                return f"its unit needs {rest.replace('_', ' ')}, which is not in the configuration"
         else:
             steps.append(_word(kind, rest))
     return _Chain(tuple(steps), tuple(missing)) if steps or missing else None

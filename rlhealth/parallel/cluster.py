@@ -40,7 +40,7 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
             )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        hint = "`ray start --head` begins one; --ray local uses one of its own; --ray HOST:PORT names another"
+        hint = "start one with `ray start --head`, use --ray local for a temporary one, or name another with --ray HOST:PORT"
         raise RlhealthError(f"--ray {address}: no Ray cluster answers: {said}", hint=hint, location=address) from None
     try:
         told = ray.put(examine)

@@ -26,7 +26,7 @@ def render(verdict: Verdict, look: Look) -> str:
             )
     for run, name in verdict.unmet:
         said["error"].append(
-            _annotation("error", f"rlhealth: {name} could not look", f"{run.name}: a required rule could not look")
+            _annotation("error", f"rlhealth: {name} could not run", f"{run.name}: a required rule could not run")
         )
     for run, one in everything(verdict):
         command = _COMMANDS[one.severity]

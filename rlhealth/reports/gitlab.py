@@ -42,7 +42,7 @@ def render(verdict: Verdict, look: Look) -> str:
     ]
     issues += [
         _issue(
-            f"{run.name}: a required rule could not look: {name}",
+            f"{run.name}: a required rule could not run: {name}",
             "required",
             "blocker",
             _where(run),

@@ -197,7 +197,7 @@ def _closing(found: Sequence[Inventory], errors: Sequence[RlhealthError]) -> lis
         if any(one.unrecognised for one in found)
         else []
     )
-    parts += [f"{blind} of {rules} rules could not look"] if blind else []
+    parts += [f"{blind} of {rules} rules could not run"] if blind else []
     return parts + ([f"{len(errors)} unreadable"] if errors else [])
 
 

@@ -1,4 +1,4 @@
-"""JUnit XML: a run is a suite, a rule is a case; what is at or above the gate fails, what could not look is skipped."""
+"""JUnit XML: a run is a suite, a rule is a case; what is at or above the gate fails, what could not run is skipped."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _suite(verdict: Verdict, run: RunVerdict) -> Tree.Element:
         _add(
             cases[-1],
             "failure" if required else "skipped",
-            type="required rule could not look" if required else "",
+            type="required rule could not run" if required else "",
             message=skipped.reason,
         )
     for name in sorted(missing - {one.rule for one in run.skipped} - {one.family for one in run.skipped}):
         cases.append(_case(run.name, name))
-        _add(cases[-1], "failure", type="required rule could not look", message="this run was not judged by it")
+        _add(cases[-1], "failure", type="required rule could not run", message="this run was not judged by it")
     if run.no_answer:
         cases.append(_case(run.name, "judged"))
         _add(cases[-1], "error", type="unknown", message=run.no_answer)

@@ -29,7 +29,7 @@ def render(verdict: Verdict, look: Look) -> str:
         for error in verdict.errors[:_ROWS]
     ]
     parts += [
-        f"❌ {_code(run.name)}: required rule {_code(name)} could not look\n" for run, name in verdict.unmet[:_ROWS]
+        f"❌ {_code(run.name)}: required rule {_code(name)} could not run\n" for run, name in verdict.unmet[:_ROWS]
     ]
     if unread := words.left_out(verdict, _ROWS):
         parts.append("\n".join([f"❔ {unread[0]}\n", *(f"- {_text(one)}" for one in unread[1:])]) + "\n")
@@ -168,7 +168,7 @@ def _skipped(runs: list[RunVerdict]) -> str:
     ]
     return "\n".join(
         [
-            f"<details><summary>{words.plural(len(found), 'rule')} could not look</summary>",
+            f"<details><summary>{words.plural(len(found), 'rule')} could not run</summary>",
             "",
             *lines,
             "",

@@ -27,7 +27,7 @@ def render(verdict: Verdict, look: Look) -> str:
                 else f"error: {error.message}{hint}"
             )
         lines += [f"{one.location}: not read: {one.reason}" for one in verdict.left_out]
-        lines += [f"{run.name}: required rule could not look: {name}" for run, name in verdict.unmet]
+        lines += [f"{run.name}: required rule could not run: {name}" for run, name in verdict.unmet]
     lines.append(words.closing(verdict))
     return "\n".join(words.clean(line, ascii=look.ascii) for line in lines)
 

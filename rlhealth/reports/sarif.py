@@ -16,7 +16,7 @@ _LONGEST = 4000
 
 
 def render(verdict: Verdict, look: Look) -> str:
-    """One SARIF run: results worst first, ignored findings as suppressed results, what could not look or be read as notifications."""
+    """One SARIF run: results worst first, ignored findings as suppressed results, what could not run or be read as notifications."""
     told = everything(verdict)
     ignored = [(run, one) for run in verdict.runs for one in run.ignored]
     rules = {one.rule: _rule(one) for _, one in [*told, *((run, one.finding) for run, one in ignored)]}
@@ -110,7 +110,7 @@ def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, 
 def _unread(verdict: Verdict) -> list[dict[str, Any]]:
     said = [(f"{error.location}: {error.message} {error.hint}".strip(), "error") for error in verdict.errors]
     said += [(f"{run.name}: {run.no_answer}", "error") for run in verdict.runs if run.no_answer]
-    said += [(f"{run.name}: required rule could not look: {name}", "error") for run, name in verdict.unmet]
+    said += [(f"{run.name}: required rule could not run: {name}", "error") for run, name in verdict.unmet]
     said += [(f"{run.name}: {problem}", "warning") for run in verdict.runs for problem in run.run.problems]
     said += [(f"{one.location}: not read: {one.reason}", "warning") for one in verdict.left_out]
     return [{"level": level, "message": {"text": _text(text)}} for text, level in said]
@@ -121,7 +121,7 @@ def _skipped(verdict: Verdict) -> list[dict[str, Any]]:
         {
             "level": "note",
             "associatedRule": {"id": words.clean(one.rule)},
-            "message": {"text": _text(f"{run.name}: {one.rule} could not look: {one.reason}")},
+            "message": {"text": _text(f"{run.name}: {one.rule} could not run: {one.reason}")},
         }
         for run in verdict.runs
         for one in run.skipped

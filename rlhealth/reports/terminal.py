@@ -60,7 +60,7 @@ def _body(page: Page, verdict: Verdict) -> None:
             page.gap()
         page.prose(page.glyphs.unknown if not number else " ", said, indent=1, hang=2)
     for run, name in verdict.unmet:
-        page.line(" ", (page.glyphs.critical, "bold red"), f" {run.name}: required rule could not look: {name}")
+        page.line(" ", (page.glyphs.critical, "bold red"), f" {run.name}: required rule could not run: {name}")
     page.gap()
 
 

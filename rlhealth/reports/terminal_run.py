@@ -257,7 +257,7 @@ def _rules(page: Page, run: RunVerdict) -> None:
 
 
 def skipped(page: Page, runs: list[RunVerdict]) -> None:
-    """Which rules could not look and why: silence is never health."""
+    """Which rules could not run and why: silence is never health."""
     reasons: dict[str, list[str]] = {}
     for rule, reason, count in skips(runs):
         reasons.setdefault(reason, []).append(rule if count == len(runs) else f"{rule} {page.glyphs.times}{count}")

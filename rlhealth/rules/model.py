@@ -291,7 +291,7 @@ class Rule(Strict):
             first = other.when.conditions[0].metric if other.when.conditions else ""
             if self.when is not None and first != self.when.conditions[0].metric:
                 raise ValueError(
-                    f"every aspect is of the same metric, and `{first}` is another: make it a rule of its own"
+                    f"every aspect is of the same metric, and `{first}` is another: make it a separate rule"
                 )
         return self
 

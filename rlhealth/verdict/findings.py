@@ -147,7 +147,7 @@ def worst_state(findings: Iterable[Finding]) -> State:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A rule that could not look, and why. Silence is never health: every report shows these."""
+    """A rule that could not run, and why. Silence is never health: every report shows these."""
 
     rule: str
     family: str
@@ -168,7 +168,7 @@ class RunVerdict:
 
     Attributes:
         state: finished, running, stopped (it ended before its plan, or died) or unknown.
-        quiet: ids of the rules that looked and found nothing.
+        quiet: ids of the rules that ran and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
         families: the family of each rule that the run was judged by, those that found nothing too.
         too_short: why the run is too short for an answer (`--min-steps`); empty where it is not.
@@ -302,7 +302,7 @@ class Verdict:
 
     @property
     def unmet(self) -> list[tuple[RunVerdict, str]]:
-        """Rules that `--require` names and that could not look, by run."""
+        """Rules that `--require` names and that could not run, by run."""
         return [(run, name) for run in self.runs for name in self.gate.require if name not in run.looked]
 
     @property

@@ -28,7 +28,7 @@ FAREWELL = 20.0  # seconds that are waited for the last actions when the watch e
 Action = Callable[[Change, RunVerdict], None]
 
 
-def told(change: Change, run: RunVerdict, wall: float) -> dict[str, Any]:
+def change_document(change: Change, run: RunVerdict, wall: float) -> dict[str, Any]:
     """A change as JSON for programs, schema rlhealth.change/1; the finding is that of the JSON report."""
     return {
         "schema": "rlhealth.change/1",

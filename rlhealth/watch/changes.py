@@ -104,7 +104,7 @@ def rested(finding: Finding, verdict: RunVerdict) -> int:
 def _why_gone(finding: Finding, verdict: RunVerdict) -> str:
     """Why a finding that had not ended is no longer there."""
     if finding.family == "stalled":
-        return "the run goes on"
+        return "the run continues"
     last = verdict.run.resumed_at[-1] if verdict.run.resumed_at else None
     if last is not None and last <= finding.raised_step:
         return f"the run was resumed at step {last}"

@@ -231,7 +231,7 @@ class Follower:
                     f"nothing new for {ending.idle / 60:.0f} min, and no end was recorded; its plan is not known",
                 )
             ]
-        return [Event("resumed", self.name, "goes on")] if was else []
+        return [Event("resumed", self.name, "continues")] if was else []
 
     def _blinded(self, error: RlhealthError, pause: float) -> list[Event]:
         self._vigil.look(new=False, sees=False)

@@ -22,7 +22,7 @@ class Lines:
         self.out = out
         self.ascii = ascii
 
-    def tell(self, watch: Watch, event: Event) -> None:
+    def show(self, watch: Watch, event: Event) -> None:
         """Writes one event."""
         self.say(watch.clock.wall(), f"{event.run}: {sentence(event)}")
 

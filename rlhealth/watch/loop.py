@@ -12,7 +12,7 @@ from rlhealth.run import unique_name
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, Verdict
-from rlhealth.watch.actions import Actions, told
+from rlhealth.watch.actions import Actions, change_document
 from rlhealth.watch.changes import Change
 from rlhealth.watch.clock import Clock, clock_time
 from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere, is_online
@@ -82,16 +82,16 @@ class Watch:
         Raises:
             RlhealthError: where no run can ever appear.
         """
-        told = self._discover()
+        events = self._discover()
         for one in self.followers:
-            told += one.look(self.interval)
+            events += one.look(self.interval)
             if self._is_refused(one):
                 assert one.error is not None
                 raise one.error
         for one in self._begun():
-            told += one.look(self.interval)
+            events += one.look(self.interval)
         self.looked_at = self.clock.monotonic()
-        return told
+        return events
 
     def finish(self) -> list[Event]:
         """Judges what was held back; what changed by it is to be told too."""
@@ -147,13 +147,13 @@ class Watch:
                 for one in self.followers
                 if one.place != place or one.reader.run.series or covered(one.reader) & found
             ]
-        told = [
+        events = [
             Event("waiting", place, f"{error.message}; waiting for it to appear")
             for place, error in self.discovery.waiting.items()
             if place not in self._waits
         ]
         self._waits = set(self.discovery.waiting)
-        return told
+        return events
 
     def _begun(self) -> list[Follower]:
         """Follows the runs that have begun in a file or database that is followed."""
@@ -193,10 +193,10 @@ def _unseen(one: Follower, error: RlhealthError, now: float) -> RlhealthError:
     )
 
 
-class Teller(Protocol):
+class Display(Protocol):
     """Who tells a person what happens: lines, or a screen."""
 
-    def tell(self, watch: Watch, event: Event) -> None:
+    def show(self, watch: Watch, event: Event) -> None:
         """Tells one event."""
 
     def wait(self, watch: Watch, seconds: float) -> bool:
@@ -205,17 +205,17 @@ class Teller(Protocol):
 
 
 def watch(
-    subject: Watch, limits: Limits, teller: Teller, actions: Actions | None = None, stopping: Stopping | None = None
+    subject: Watch, limits: Limits, display: Display, actions: Actions | None = None, stopping: Stopping | None = None
 ) -> Verdict:
-    """Looks until everything is over, a limit is reached, a run was stopped, or the teller says to leave; Ctrl-C ends it as a limit does.
+    """Looks until everything is over, a limit is reached, a run was stopped, or the display says to leave; Ctrl-C ends it as a limit does.
 
     Raises:
         RlhealthError: where no run can ever appear, or it cannot be told which of several runs is to be stopped.
     """
 
-    def tell(events: Iterable[Event]) -> None:
+    def show(events: Iterable[Event]) -> None:
         for event in events:
-            teller.tell(subject, event)
+            display.show(subject, event)
             one = next((one for one in subject.followers if one.name == event.run), None)
             if event.change is None or actions is None or one is None or one.verdict is None:
                 continue
@@ -224,23 +224,23 @@ def watch(
 
     try:
         while True:
-            tell(subject.look())
+            show(subject.look())
             if stopping is not None and not stopping.done:
                 stopping.arm(subject.followers)
-                tell(stop_due(subject, stopping))
-            tell(troubles(actions))
+                show(stop_due(subject, stopping))
+            show(troubles(actions))
             if (
                 subject.is_over(limits)
                 or (stopping is not None and stopping.done)
-                or not teller.wait(subject, subject.pause(limits))
+                or not display.wait(subject, subject.pause(limits))
             ):
                 break
     except KeyboardInterrupt:
         pass
-    tell(subject.finish())
+    show(subject.finish())
     if actions is not None:
         actions.end()
-    tell(troubles(actions))
+    show(troubles(actions))
     return subject.verdict()
 
 
@@ -254,7 +254,7 @@ def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
     )
     yield Event("stopping", due.name, f"{worst.rule} is {worst.severity}: will {stopping.how}")
     try:
-        done = stopping.stop(told(Change("stop", worst), due.verdict, subject.clock.wall()))
+        done = stopping.stop(change_document(Change("stop", worst), due.verdict, subject.clock.wall()))
         yield Event("stopped", due.name, done)
     except RlhealthError as error:
         yield Event("trouble", due.name, error.message)

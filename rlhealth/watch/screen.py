@@ -51,7 +51,7 @@ class Screen:
             finally:
                 self._live = None
 
-    def tell(self, watch: Watch, event: Event) -> None:
+    def show(self, watch: Watch, event: Event) -> None:
         """Keeps an event to be shown."""
         self.told.append((watch.clock.wall(), event))
         if event.kind == "stopping":

@@ -87,7 +87,7 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
         (
             "ratio-too-low",
             [
-                "the median of the last 1 to 3 points of `val/ratio` is below 1 − the setting clip_range (0.8 where that is not told), for 3 points in a row",
+                "the median of the last 1 to 3 points of `val/ratio` is below 1 − the setting clip_range (0.8 if unknown), for 3 points in a row",
                 "critical where it is below 0.5, at the first point",
             ],
         ),

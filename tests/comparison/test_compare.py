@@ -233,7 +233,7 @@ def test_a_folder_of_runs_serves_and_a_run_is_never_compared_with_itself(cli: Cl
 def test_one_known_good_run_is_too_few_and_a_missing_one_is_told(cli: Cli, tmp_path: Path) -> None:
     alone = cli("compare", SICK, *flags(GOOD[0]))
     assert (alone.returncode, alone.stdout) == (2, "")
-    assert "does not tell how much good runs differ" in alone.stderr
+    assert "does not show how much good runs differ" in alone.stderr
     assert cli("compare", SICK, *flags(*GOOD), "--baseline", tmp_path / "nowhere").returncode == 2
     assert compare(tmp_path / "nowhere", [RUNS / name for name in GOOD]).exit_code == 2
     with pytest.raises(RlhealthError, match="no known-good run"):

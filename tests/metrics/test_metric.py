@@ -101,8 +101,7 @@ def test_a_value_that_means_not_measured_is_left_out_with_its_step() -> None:
 
 def test_a_setting_that_a_unit_needs_and_nobody_knows_is_told() -> None:
     assert (
-        change_of("over:updates_per_step", {})
-        == "its unit needs updates per step, which the configuration does not tell"
+        change_of("over:updates_per_step", {}) == "its unit needs updates per step, which is not in the configuration"
     )
     assert change_of("over:updates_per_step", {}, keep_unscaled=True) is None
 

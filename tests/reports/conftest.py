@@ -1,4 +1,4 @@
-"""Answers for reports to show: healthy, sick with a diagnosis, thirty runs, rules that could not look, hostile names."""
+"""Answers for reports to show: healthy, sick with a diagnosis, thirty runs, rules that could not run, hostile names."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_sarif_results_point_at_rules_with_help_and_ignored_ones_are_suppressed(
     ]
     assert run["results"][-1]["suppressions"] == [{"kind": "external", "justification": "known since May"}]
     said = [one["message"]["text"] for one in run["invocations"][0]["toolConfigurationNotifications"]]
-    assert "polite-lr-jump: kl-coef-rising could not look: objective/kl_coef was not logged" in said
+    assert "polite-lr-jump: kl-coef-rising could not run: objective/kl_coef was not logged" in said
 
 
 def test_a_finding_keeps_its_fingerprint_while_the_run_goes_on(sick: Verdict) -> None:
@@ -100,10 +100,10 @@ def test_junit_fails_what_the_gate_fails_and_no_more(sick: Verdict) -> None:
 def test_a_required_rule_that_could_not_look_fails_in_junit_and_is_an_error_in_github(healthy: Verdict) -> None:
     healthy.gate = Gate(require=("value-loss-spike",))
     assert healthy.exit_code == 2
-    assert 'failure message="loss/value_avg was not logged" type="required rule could not look"' in write(
+    assert 'failure message="loss/value_avg was not logged" type="required rule could not run"' in write(
         healthy, "junit"
     )
-    assert "::error title=rlhealth%3A value-loss-spike could not look::" in write(healthy, "github")
+    assert "::error title=rlhealth%3A value-loss-spike could not run::" in write(healthy, "github")
 
 
 def test_github_shows_the_worst_first_at_most_ten_of_a_kind_and_counts_the_rest(many: Verdict) -> None:

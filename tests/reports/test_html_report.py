@@ -58,7 +58,7 @@ def test_the_verdict_and_the_cause_come_before_the_metrics(sick: Verdict) -> Non
         "Each update moves the policy too far",
         "Why it matters",
         'class="minis"',
-        "4 rules could not look",
+        "4 rules could not run",
         "1 ignored, 4 rules skipped",
     ]
     places = [page.index(one) for one in order]

@@ -22,7 +22,7 @@ from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.verdict.findings import RunVerdict, Severity
-from rlhealth.watch.actions import Actions, apprise_to, argv, run_command, told
+from rlhealth.watch.actions import Actions, apprise_to, argv, change_document, run_command
 from rlhealth.watch.alerts import alert_in
 from rlhealth.watch.changes import Change, Ledger
 from rlhealth.watch.follower import Event
@@ -64,7 +64,7 @@ def test_a_command_gets_the_finding_on_its_stdin_and_words_of_it_in_its_environm
         ),
         "--on-change",
     )
-    run_command(command, told(change, verdict, 0.0))
+    run_command(command, change_document(change, verdict, 0.0))
     document, rule, severity = json.loads((tmp_path / "got").read_text())
     assert (
         document["schema"] == "rlhealth.change/1"
@@ -82,7 +82,7 @@ def test_text_from_a_log_reaches_no_shell(tmp_path: Path, verdict: RunVerdict, c
             script(tmp_path, f"json.dump(os.environ['RLHEALTH_RUN'], open({str(tmp_path / 'got')!r}, 'w'))"),
             "--on-change",
         )
-        run_command(command, told(change, verdict, 0.0))
+        run_command(command, change_document(change, verdict, 0.0))
     finally:
         verdict.run.name = before
     assert not (tmp_path / "owned").exists()
@@ -95,15 +95,20 @@ def test_a_command_that_fails_hangs_or_is_not_there_is_told_and_stops_nothing(
     with pytest.raises(RlhealthError, match="left with 3: no luck"):
         run_command(
             argv(script(tmp_path, "sys.stderr.write('no luck\\n'); sys.exit(3)"), "--on-change"),
-            told(change, verdict, 0.0),
+            change_document(change, verdict, 0.0),
         )
     with pytest.raises(RlhealthError, match="took longer"):
-        run_command(argv(script(tmp_path, "time.sleep(60)"), "--on-change"), told(change, verdict, 0.0), timeout=0.3)
+        run_command(
+            argv(script(tmp_path, "time.sleep(60)"), "--on-change"), change_document(change, verdict, 0.0), timeout=0.3
+        )
     for said, why in (("no-such-program-anywhere x", "no program"), ("'unclosed", "quotation"), ("  ", "no command")):
         with pytest.raises(RlhealthError, match=why):
             argv(said, "--on-change")
     actions = Actions(
-        [lambda change, run: run_command([str(tmp_path / "gone")], told(change, run, 0.0)), lambda change, run: 1 / 0]
+        [
+            lambda change, run: run_command([str(tmp_path / "gone")], change_document(change, run, 0.0)),
+            lambda change, run: 1 / 0,
+        ]
     )  # type: ignore[list-item, return-value]
     actions.take(change, verdict)
     actions.end()
@@ -113,7 +118,7 @@ def test_a_command_that_fails_hangs_or_is_not_there_is_told_and_stops_nothing(
 def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path, verdict: RunVerdict, change: Change) -> None:
     body = f"import subprocess; child = subprocess.Popen(['sleep', '60']); open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid)); time.sleep(60)"
     with pytest.raises(RlhealthError, match="took longer"):
-        run_command(argv(script(tmp_path, body), "--on-change"), told(change, verdict, 0.0), timeout=2.0)
+        run_command(argv(script(tmp_path, body), "--on-change"), change_document(change, verdict, 0.0), timeout=2.0)
     child = int((tmp_path / "child").read_text())
     for _ in range(50):
         if not lives(child):
@@ -262,7 +267,7 @@ def test_a_run_is_stopped_once_told_before_and_after_and_the_watch_ends(tmp_path
     growing.grow(3000)
 
     class Teller:
-        def tell(self, subject: Watch, event: Event) -> None:
+        def show(self, subject: Watch, event: Event) -> None:
             log.events.append(event)
 
         def wait(self, subject: Watch, seconds: float) -> bool:
@@ -313,10 +318,10 @@ def test_a_stop_command_gets_the_finding_and_its_failure_is_told(
 ) -> None:
     got = tmp_path / "got"
     how = Command(script(tmp_path, f"json.dump(json.load(sys.stdin), open({str(got)!r}, 'w'))"))
-    assert "was run" in how(told(change, verdict, 0.0))
+    assert "was run" in how(change_document(change, verdict, 0.0))
     assert json.loads(got.read_text())["finding"]["rule"] == "policy-ran-away"
     with pytest.raises(RlhealthError, match="left with 1"):
-        Command(script(tmp_path, "sys.exit(1)"))(told(change, verdict, 0.0))
+        Command(script(tmp_path, "sys.exit(1)"))(change_document(change, verdict, 0.0))
 
 
 def test_what_was_over_before_the_watch_began_wakes_nobody(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ FAULTS = {
     "429": (status(429), "it limits the rate of requests (429)"),
     "429, wait for an hour": (
         status(429, headers={"Retry-After": "3600"}),
-        "no answer in time (it is slow, or asks to wait)",
+        "no response in time (the server is slow, or asks to wait)",
     ),
-    "500": (status(500), "the server is in trouble (HTTP 500)"),
-    "a proxy's page of a 502": (html(502), "the server is in trouble (HTTP 502)"),
-    "byte by byte": (drip(8), "no answer in time (it is slow, or asks to wait)"),
+    "500": (status(500), "server error (HTTP 500)"),
+    "a proxy's page of a 502": (html(502), "server error (HTTP 502)"),
+    "byte by byte": (drip(8), "no response in time (the server is slow, or asks to wait)"),
     "half a body": (half_a_body, "the connection was cut"),
     "no answer": (nothing_at_all, "the connection was cut"),
     "a page in place of JSON": (html(), "it does not answer as wandb does (a login page or a proxy in between?)"),
@@ -76,7 +76,7 @@ class Watched:
             for one in self.watch.followers:
                 one.reader.patience = IMPATIENT  # type: ignore[attr-defined]
             for event in self.told.look(self.watch, 60.0):
-                lines.tell(self.watch, event)
+                lines.show(self.watch, event)
 
     def lines(self, kind: str) -> list[str]:
         """What was told of that kind, without the time of day."""
@@ -222,7 +222,7 @@ def test_ten_minutes_of_500_are_two_lines_and_then_all_that_was_missed(server: W
     server.recover()
     one.look(5)
     assert one.lines("blind") == [
-        "brisk-river-7: blind: the server is in trouble (HTTP 500); what was read so far stands, trying again"
+        "brisk-river-7: blind: server error (HTTP 500); what was read so far stands, trying again"
     ]
     [back] = one.lines("back")
     assert 10.0 <= float(back.partition("after ")[2].removesuffix(" min")) <= 16.0
@@ -265,7 +265,7 @@ def test_the_command_goes_on_through_500_and_ends_as_a_check_of_the_whole(
             watching.send_signal(signal.SIGKILL)
     said = out.read_text()
     assert (
-        said.count("blind: the server is in trouble (HTTP 500); what was read so far stands, trying again")
+        said.count("blind: server error (HTTP 500); what was read so far stands, trying again")
         == said.count("back: seen again after")
         == 1
     )
@@ -293,7 +293,7 @@ def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_i
     one.look(3)
     said = [line[9:] for line in one.out.getvalue().splitlines()]
     assert said[:3] == [
-        "abc12345: blind: the server is in trouble (HTTP 500); nothing was read yet, trying again",
+        "abc12345: blind: server error (HTTP 500); nothing was read yet, trying again",
         "brisk-river-7: back: seen after 3.0 min",
         f"brisk-river-7: watching: {RUN}, at step 5",
     ]

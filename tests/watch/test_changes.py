@@ -92,7 +92,7 @@ def test_what_is_taken_back_is_cleared_with_the_reason() -> None:
         "cleared what was logged since changes how the run is judged"
     ]
     silent = replace(FINDING, rule="run-silent", family="stalled")
-    assert kinds(changes(verdict(silent), verdict())) == ["cleared the run goes on"]
+    assert kinds(changes(verdict(silent), verdict())) == ["cleared the run continues"]
     assert kinds(changes(verdict(ENDED), verdict())) == [], "it was cleared before"
 
 

@@ -108,7 +108,7 @@ def test_names_from_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in shown and "\x07" not in shown
     out = io.StringIO()
     for _, event in told:
-        Lines(out).tell(subject, event)
+        Lines(out).show(subject, event)
     assert "\x1b" not in out.getvalue() and len(out.getvalue().splitlines()) == len(told)
 
 
@@ -232,7 +232,7 @@ def test_a_watch_in_which_nothing_appeared_is_no_answer(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         ([], "no run is named"),
-        (["-"], "cannot be looked at twice"),
+        (["-"], "can be read only once"),
         (["x", "--stop-pid", "5"], "add --stop-on"),
         (["x", "--stop-on", "critical"], "how is the run to be stopped"),
         (["x", "--stop-on", "critical", "--stop-pid", "1"], "not a training process"),

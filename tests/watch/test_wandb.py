@@ -15,7 +15,7 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.sources import find_readers
 from rlhealth.sources.wandb.api import stop_run
 from rlhealth.verdict.findings import Severity
-from rlhealth.watch.actions import told as document
+from rlhealth.watch.actions import change_document as document
 from rlhealth.watch.alerts import alert_in
 from rlhealth.watch.loop import Limits, Watch
 from rlhealth.watch.stopping import Hosted, Stopping

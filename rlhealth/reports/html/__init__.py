@@ -129,7 +129,7 @@ def _several(
 
 def _foot(verdict: Verdict) -> Html:
     unmet = [
-        el("p", f"{run.name}: required rule could not look: {name}", class_="problem") for run, name in verdict.unmet
+        el("p", f"{run.name}: required rule could not run: {name}", class_="problem") for run, name in verdict.unmet
     ]
     unread = [el("p", said, class_="problem") for said in words.left_out(verdict, 50)]
     return el(

@@ -67,10 +67,8 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: Look)
             el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more")
         )
     if not told and run.verdict == "healthy":
-        blind = f"; {len(run.skipped)} could not look" if run.skipped else ""
-        parts.append(
-            el("p", f"{words.plural(len(run.quiet), 'rule')} looked and found nothing{blind}.", class_="quiet")
-        )
+        blind = f"; {len(run.skipped)} could not run" if run.skipped else ""
+        parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} ran and found nothing{blind}.", class_="quiet"))
     if span is not None:
         parts.append(_metrics(run, span, key, buckets, vitals_only))
     parts.append(_rules(run))
@@ -267,12 +265,12 @@ def _card(run: RunVerdict, metric: Metric, span: Span, buckets: int) -> Html:
 def _rules(run: RunVerdict) -> Html:
     skipped = el(
         "details",
-        el("summary", f"{words.plural(len(run.skipped), 'rule')} could not look"),
+        el("summary", f"{words.plural(len(run.skipped), 'rule')} could not run"),
         el("ul", *(el("li", el("code", one.rule), f" {one.reason}") for one in run.skipped)),
     )
     quiet = el(
         "details",
-        el("summary", f"{words.plural(len(run.quiet), 'rule')} looked and found nothing"),
+        el("summary", f"{words.plural(len(run.quiet), 'rule')} ran and found nothing"),
         el("p", *(join(el("code", one), " ") for one in run.quiet)),
     )
     ignored = el(

@@ -137,7 +137,7 @@ def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
             hint = "name the folder of the runs themselves"
             found.errors.append(
                 RlhealthError(
-                    f"{root}: more than {MOST_ENTRIES:,} files; the rest was not looked at",
+                    f"{root}: more than {MOST_ENTRIES:,} files; the rest was not searched",
                     hint=hint,
                     location=str(root),
                 )

@@ -118,7 +118,7 @@ class JsonDocument(TextLog):
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
-        found = [f"{self.path.name}: {self._lost} damaged rows passed over"] if self._lost else []
+        found = [f"{self.path.name}: {self._lost} damaged rows skipped"] if self._lost else []
         return [*found, f"{self.path.name}: the file ends inside its list of rows"] if self._cut else found
 
     def _columns(self) -> Iterator[dict[str, Any]]:

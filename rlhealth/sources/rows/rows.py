@@ -42,7 +42,7 @@ class Rows:
     The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it, and is left out
     where it says again what that one said. Where there is no such column, the rows are numbered: a row that says again what the one
     before said is the next step, one that adds to it (an evaluation) is not. Steps that fall back are waited with until the next row
-    tells what they are: where the run goes on from there, it is a new run (they fell back to where it began) or a resume, which
+    tells what they are: where the run continues from there, it is a new run (they fell back to where it began) or a resume, which
     replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change nothing else.
 
     Args:

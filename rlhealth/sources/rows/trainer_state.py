@@ -120,7 +120,7 @@ class TrainerState:
         run.problems[:] = [problem for problem in run.problems if not problem.startswith(str(self.path.name))]
         if rows.lost:
             run.problems.append(
-                f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history passed over"
+                f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history skipped"
             )
         if rows.cut:
             run.problems.append(f"{self.path.name}: the file ends inside log_history, after {entries} entries")

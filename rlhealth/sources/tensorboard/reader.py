@@ -52,7 +52,7 @@ def _absolute(path: Path) -> Path:
 
 
 class TensorboardReader:
-    """One run. With each poll it reads the new bytes of its files, and takes up new files in which the run goes on.
+    """One run. With each poll it reads the new bytes of its files, and takes up new files in which the run continues.
 
     Args:
         launches: the run's files.

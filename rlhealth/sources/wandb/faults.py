@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from rlhealth.errors import Blind, RlhealthError
 
 LOG_IN = "run `wandb login`, or set WANDB_API_KEY"
-TRY_AGAIN = "try again; `rlhealth watch` goes on by itself"
+TRY_AGAIN = "try again; `rlhealth watch` keeps trying"
 #: What the SDK's texts say -> kind of fault, what is told, what to try. The first that is found holds.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
@@ -69,7 +69,7 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"\b(?:http|error|status|code)\W{0,3}5\d\d\b|internal server error|bad gateway",
         "server",
-        "the server is in trouble ({found})",
+        "server error ({found})",
         TRY_AGAIN,
     ),
     (
@@ -81,7 +81,7 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"deadline exceeded|client\.timeout|did not respond|timed? ?out|no answer",
         "network",
-        "no answer in time (it is slow, or asks to wait)",
+        "no response in time (the server is slow, or asks to wait)",
         TRY_AGAIN,
     ),
     (
@@ -123,7 +123,7 @@ def kind_of(error: BaseException) -> tuple[str, str, str]:
     return "unknown", scrub(said) or type(error).__name__, TRY_AGAIN
 
 
-def told(error: BaseException, place: str, secrets: Iterable[str] = ()) -> RlhealthError:
+def as_rlhealth_error(error: BaseException, place: str, secrets: Iterable[str] = ()) -> RlhealthError:
     """What to raise for an exception of the SDK: Blind where waiting may help, else an RlhealthError; never with a key in it."""
     if isinstance(error, RlhealthError):
         return error

@@ -89,7 +89,7 @@ def test_a_row_with_a_cell_too_many_is_passed_over_wherever_it_stands(tmp_path: 
     lines[place] += more
     run = read(tmp_path, "step,loss\n" + "\n".join(lines) + "\n")
     assert run.series["loss"].steps.tolist() == [step for step in range(20) if step != place]
-    assert run.problems == [f"t.csv: 1 line passed over that cannot be read, the first is line {place + 2}"]
+    assert run.problems == [f"t.csv: 1 line skipped that could not be read, the first is line {place + 2}"]
 
 
 def test_rows_of_a_table_that_has_grown_wider_are_read(tmp_path: Path) -> None:

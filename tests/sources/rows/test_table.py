@@ -179,7 +179,7 @@ def test_a_line_that_is_no_json_is_counted_with_its_number(tmp_path: Path) -> No
     lines[7] = "Traceback (most recent call last):"
     (run,) = open_runs(put(tmp_path / "history.jsonl", "\n".join(lines) + "\n"))
     assert points(run) == expected([row for at, row in enumerate(ROWS[:10]) if at not in (4, 7)])
-    assert run.problems == ["history.jsonl: 2 lines passed over that cannot be read, the first is line 5"]
+    assert run.problems == ["history.jsonl: 2 lines skipped that could not be read, the first is line 5"]
 
 
 def test_a_file_that_was_written_anew_is_read_from_its_start(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_long_table_is_read_back(tmp_path: Path) -> None:
 def test_points_of_a_long_table_that_have_no_name_are_counted_and_the_others_read(tmp_path: Path) -> None:
     (run,) = open_runs(put(tmp_path / "long.csv", "tag,step,value,run\nkl,1,0.5,a\n,2,0.7,a\nkl,3,1.0,a\n"))
     assert points(run) == {"kl": [(1, 0.5), (3, 1.0)]}
-    assert run.problems == ["long.csv: 1 line passed over that cannot be read, the first is line 3"]
+    assert run.problems == ["long.csv: 1 line skipped that could not be read, the first is line 3"]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_bad_lines_of_a_table_are_counted(tmp_path: Path) -> None:
     lines[10] += ",1,2,3"
     (run,) = open_runs(put(tmp_path / "progress.csv", "\n".join(lines) + "\n"))
     assert len(run.series["rollout/ep_rew_mean"]) == len(lines) - 2
-    assert run.problems == ["progress.csv: 1 line passed over that cannot be read, the first is line 11"]
+    assert run.problems == ["progress.csv: 1 line skipped that could not be read, the first is line 11"]
 
 
 @pytest.mark.parametrize("name", ["history.jsonl", "history.csv", "history.json", "train.log"])
@@ -361,8 +361,8 @@ def test_lines_without_end_and_nests_without_bottom_are_bounded(tmp_path: Path) 
     (run,) = open_runs(str(path))
     assert points(run) == expected(ROWS[:6])
     assert run.problems == [
-        "history.jsonl: 1 line passed over that cannot be read, the first is line 4",
-        "history.jsonl: 1 line passed over, longer than 64 MiB",
+        "history.jsonl: 1 line skipped that could not be read, the first is line 4",
+        "history.jsonl: 1 line skipped, longer than 64 MiB",
     ]
 
 

@@ -239,7 +239,7 @@ def test_damage_in_the_middle_loses_the_damaged_entry_only(tmp_path: Path) -> No
     path.write_text(text)
     run = read(path)
     assert run.series["reward"].steps.tolist() == [step for step in range(1, 31) if step != 12]
-    assert run.problems == ["trainer_state.json: 1 damaged entry of log_history passed over"]
+    assert run.problems == ["trainer_state.json: 1 damaged entry of log_history skipped"]
 
 
 @settings(max_examples=60, deadline=None)

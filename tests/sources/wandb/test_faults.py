@@ -21,8 +21,8 @@ from tests.wandb_server.certificate import certificate
 
 PASSING = {
     "429": (status(429), "limits the rate"),
-    "500": (status(500), "in trouble"),
-    "503 page": (html(503), "in trouble"),
+    "500": (status(500), "server error"),
+    "503 page": (html(503), "server error"),
     "half a body": (half_a_body, "connection was cut"),
     "no answer": (nothing_at_all, "connection was cut"),
     "html": (html(), "does not answer as wandb does"),
