@@ -26,7 +26,7 @@ PASSING = {
     "half a body": (half_a_body, "connection was cut"),
     "no answer": (nothing_at_all, "connection was cut"),
     "html": (html(), "does not answer as wandb does"),
-    "drip": (drip(8), "no answer in time"),
+    "drip": (drip(8), "no response in time"),
 }
 
 
@@ -190,4 +190,4 @@ except Blind as error: print(error.reason)
     given = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"} | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, timeout=40)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "no answer in time" in done.stdout
+    assert "no response in time" in done.stdout
