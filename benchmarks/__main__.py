@@ -2,7 +2,8 @@
 
     python -m benchmarks [--rounds 3] [--only check start-up …] [--write docs/performance.md] [--long]
 
-Every measurement is a process of its own that imports first and is timed afterwards; peers take turns; the table shows medians.
+Every measurement is a process of its own that imports first and is timed afterwards; peers take turns; the table shows
+medians.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ TITLES = {
     "tick": "A tick of `watch`: one more step of 27 metrics, read and judged",
     "start-up": "Start-up: processor time of a whole process",
     "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
-    "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson over its values, and over the same rows as lines",
+    "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson "
+    "over its values, and over the same rows as lines",
     "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",
-    "trainer_state": f"trainer_state.json of {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same bytes",
+    "trainer_state": f"trainer_state.json of {logs.ROWS:,} rows x {logs.KEYS} keys, "
+    "against parsers of JSON over the same bytes",
 }
 Measured = dict[str, float]
 
@@ -132,7 +135,9 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
 
 
 def growth(place: Path, rounds: int, long: bool) -> str:
-    """Read and checked, from ten thousand points up; the exponent is the slope between the ends and between the largest two."""
+    """Read and checked, from ten thousand points up; the exponent is the slope between the ends and between the
+    largest two.
+    """
     found: dict[str, Measured] = {}
     seconds: list[tuple[int, float]] = []
     for steps in (400, 4_000, 40_000, *((400_000,) if long else ())):
@@ -163,7 +168,8 @@ def main() -> None:
         return
     load = f"load {os.getloadavg()[0]:.1f} before" if hasattr(os, "getloadavg") else ""
     parts = [
-        f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}, medians of {args.rounds}; {load}.\n"
+        f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"medians of {args.rounds}; {load}.\n"
     ]
     print(parts[0])
     with tempfile.TemporaryDirectory() as folder:

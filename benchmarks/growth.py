@@ -1,6 +1,7 @@
 """Growth: what hostile shapes of a log cost at n, 2n and 4n; every reader is linear, so the exponent stays near one.
 
-`python -m benchmarks.growth` prints a line a shape: seconds at each size, and the exponent between the first and the last.
+`python -m benchmarks.growth` prints a line a shape: seconds at each size, and the exponent between the first and the
+last.
 """
 
 from __future__ import annotations

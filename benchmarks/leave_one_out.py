@@ -1,4 +1,5 @@
-"""How much the limits owe to the runs they are scored on: each era is left out in turn, limits are set without it, and it is scored.
+"""How much the limits owe to the runs they are scored on: each era is left out in turn, limits are set without it, and
+it is scored.
 
     python -m benchmarks.leave_one_out CORPUS
 
@@ -109,7 +110,9 @@ def corpus(folder: Path) -> list[Labelled]:
 
 
 def extreme(rule: Rule, condition: Condition, labelled: Iterable[Labelled]) -> float | None:
-    """The value furthest to the sick side that a condition's measure takes on those runs; None where none of them logs it."""
+    """The value furthest to the sick side that a condition's measure takes on those runs; None where none of them
+    logs it.
+    """
     values = []
     for one in labelled:
         for run in one.runs:
@@ -171,7 +174,8 @@ def main() -> int:
     labelled = corpus(Path(sys.argv[1]))
     rules = load_rules()
     print(
-        f"{'left out':16s} {'limits':>12s} {'seen':>9s} {'gated':>9s} {'families':>9s} {'stray/run':>9s} {'alarms':>9s} {'gates':>6s}"
+        f"{'left out':16s} {'limits':>12s} {'seen':>9s} {'gated':>9s} {'families':>9s} "
+        f"{'stray/run':>9s} {'alarms':>9s} {'gates':>6s}"
     )
     whole = Score()
     for era in sorted({one.era for one in labelled}):
@@ -195,7 +199,9 @@ def show(name: str, limits: str, score: Score) -> None:
         for part, of in ((score.seen, score.sick), (score.gated, score.sick), (score.found, score.expected))
     ]
     print(
-        f"{name:16s} {limits:>14s} {share[0]:>9s} {share[1]:>9s} {share[2]:>9s} {score.stray / max(score.sick, 1):9.2f} {score.alarms:>5d}/{score.well:<3d} {score.gates:6d}"
+        f"{name:16s} {limits:>14s} {share[0]:>9s} {share[1]:>9s} {share[2]:>9s} "
+        f"{score.stray / max(score.sick, 1):9.2f} "
+        f"{score.alarms:>5d}/{score.well:<3d} {score.gates:6d}"
     )
 
 

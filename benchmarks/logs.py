@@ -14,7 +14,9 @@ ROWS, KEYS = 100_000, 30
 
 
 def quickly_written(folder: Path, steps: int) -> Path:
-    """An event file as TensorBoard's writer would write it, by the same messages, ten times as fast: for the largest."""
+    """An event file as TensorBoard's writer would write it, by the same messages, ten times as fast: for the
+    largest.
+    """
     import google_crc32c
     from tensorboard.compat.proto.event_pb2 import Event
 

@@ -155,8 +155,11 @@ class Tally:
     def row(self, name: str) -> str:
         """One row of the table."""
         return (
-            f"| {name} | {self.answered}/{self.runs} | {self.seen}/{self.sick} ({self.seen / max(self.sick, 1):.0%}) | {self.right}/{self.expected}"
-            f" ({self.right / max(self.expected, 1):.0%}) | {self.alarms}/{self.well} ({self.alarms / max(self.well, 1):.0%}) | {self.seconds / max(self.runs, 1):.2f} |"
+            f"| {name} | {self.answered}/{self.runs} | {self.seen}/{self.sick} "
+            f"({self.seen / max(self.sick, 1):.0%}) | {self.right}/{self.expected}"
+            f" ({self.right / max(self.expected, 1):.0%}) | {self.alarms}/{self.well} "
+            f"({self.alarms / max(self.well, 1):.0%}) "
+            f"| {self.seconds / max(self.runs, 1):.2f} |"
         )
 
 

@@ -1,9 +1,11 @@
-"""Reading one large event file: rlhealth against tbparse, TensorBoard's EventAccumulator, its Rust data server and a bare read of the bytes.
+"""Reading one large event file: rlhealth against tbparse, TensorBoard's EventAccumulator, its Rust data server and a
+bare read of the bytes.
 
     python benchmarks/reading.py [--steps 40000] [--rounds 3] [--folder REAL_RUNS]
 
-The file is what a trainer writes: 27 tags a step, by TensorBoard's EventFileWriter. Every reading is a process of its own, which imports first and is timed
-afterwards; readers take turns, the table shows medians. Peak memory is what the process held beyond its imports.
+The file is what a trainer writes: 27 tags a step, by TensorBoard's EventFileWriter. Every reading is a process of its
+own, which imports first and is timed afterwards; readers take turns, the table shows medians. Peak memory is what the
+process held beyond its imports.
 """
 
 from __future__ import annotations
@@ -195,7 +197,8 @@ def one_file(steps: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder) / "run", steps)
         print(
-            f"{len(TAGS)} tags x {steps:,} steps: {len(TAGS) * steps:,} points, {path.stat().st_size / 1e6:.0f} MB; medians of {rounds}\n"
+            f"{len(TAGS)} tags x {steps:,} steps: {len(TAGS) * steps:,} points, "
+            f"{path.stat().st_size / 1e6:.0f} MB; medians of {rounds}\n"
         )
         found: dict[str, list[dict[str, float]]] = {}
         for _ in range(rounds):
@@ -259,7 +262,8 @@ def real_files(folder: Path, rounds: int) -> None:
         seconds["tbparse"].append(time.perf_counter() - began)
     ours, theirs = (statistics.median(seconds[name]) for name in ("rlhealth", "tbparse"))
     print(
-        f"{len(paths)} real event files in one process: rlhealth {ours:.3f} s, tbparse {theirs:.3f} s ({theirs / ours:.1f}x); medians of {rounds}"
+        f"{len(paths)} real event files in one process: rlhealth {ours:.3f} s, tbparse "
+        f"{theirs:.3f} s ({theirs / ours:.1f}x); medians of {rounds}"
     )
 
 

@@ -112,7 +112,9 @@ def many(jobs: int, ray: str | None = None) -> Row:
 
 
 def tick(path: Path) -> Timed:
-    """A look of a watcher that finds one more step: the median of ten, each timed by itself. The folder holds the run and `more` of it."""
+    """A look of a watcher that finds one more step: the median of ten, each timed by itself. The folder holds the
+    run and `more` of it.
+    """
     from rlhealth.rules.loading import load_rules
     from rlhealth.sources.tensorboard.reader import find
     from rlhealth.watch.follower import Follower
@@ -178,7 +180,9 @@ def each_line(loads: str) -> Row:
 
 
 def records(path: Path) -> Timed:
-    """The records of the wandb file as wandb's own messages, every value by orjson; the SDK has no reader of its own in Python any more."""
+    """The records of the wandb file as wandb's own messages, every value by orjson; the SDK has no reader of its own
+    in Python any more.
+    """
     import orjson
     from wandb.proto import wandb_internal_pb2 as messages
 

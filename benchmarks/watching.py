@@ -1,8 +1,10 @@
-"""Eight hours of watching at speed: 2,000 looks at an event file that grows to 1,000,000 points; what a look costs, and the memory.
+"""Eight hours of watching at speed: 2,000 looks at an event file that grows to 1,000,000 points; what a look costs, and
+the memory.
 
     python benchmarks/watching.py [--looks 2000] [--points 1000000]
 
-Also what a step costs inside a training loop, through `Monitor`. Times are of the processor, so that a busy machine does not tell on them.
+Also what a step costs inside a training loop, through `Monitor`. Times are of the processor, so that a busy machine
+does not tell on them.
 """
 
 from __future__ import annotations
@@ -143,7 +145,8 @@ def watching(looks: int, points: int) -> None:
                 part, painted = np.array(costs[-looks // 8 :]) * 1e3, np.array(draws[-looks // 8 :]) * 1e3
                 held = sum(len(one) for one in subject.followers[0].reader.run.series.values())
                 print(
-                    f"{look + 1:>6} {held:>9,} {np.median(part):>8.2f} {np.percentile(part, 99):>7.2f} {np.median(painted):>8.2f} {resident():>10.1f} {file.stat().st_size / 2**20:>8.1f}"
+                    f"{look + 1:>6} {held:>9,} {np.median(part):>8.2f} {np.percentile(part, 99):>7.2f} "
+                    f"{np.median(painted):>8.2f} {resident():>10.1f} {file.stat().st_size / 2**20:>8.1f}"
                 )
 
 
@@ -164,7 +167,8 @@ def monitoring(steps: int) -> None:
             costs.append(time.process_time() - begun)
         part = np.array(costs) * 1e3
         print(
-            f"Monitor.log, {seconds:g} s a step: mean {part.mean():.3f} ms, median {np.median(part):.3f}, p99 {np.percentile(part, 99):.2f}, after the first 100: mean {part[100:].mean():.3f}"
+            f"Monitor.log, {seconds:g} s a step: mean {part.mean():.3f} ms, median {np.median(part):.3f}, p99 "
+            f"{np.percentile(part, 99):.2f}, after the first 100: mean {part[100:].mean():.3f}"
         )
 
 

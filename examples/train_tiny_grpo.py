@@ -1,4 +1,5 @@
-"""A real TRL GRPO run that fits a laptop's CPU: a tiny untrained model learns to write digits, or is ruined by its learning rate.
+"""A real TRL GRPO run that fits a laptop's CPU: a tiny untrained model learns to write digits, or is ruined by its
+learning rate.
 
     pip install trl torch tensorboard
     python examples/train_tiny_grpo.py --output runs/tiny                            # healthy
@@ -35,7 +36,9 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 
 def save_model(tokens: PreTrainedTokenizerFast, folder: Path) -> str:
-    """Two layers of 64, as they come out of the random number generator, in a folder from which the trainer reads policy and reference."""
+    """Two layers of 64, as they come out of the random number generator, in a folder from which the trainer reads
+    policy and reference.
+    """
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=len(tokens), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,

@@ -17,7 +17,8 @@ MOST_TAGS = 100_000
 LONGEST_TAG = 4096
 #: More replaced parts of one run than this are not judged, with a problem that says so.
 MOST_REPLACED = 32
-#: So many values of one metric must have been overwritten for them to be judged as another writer's; one that is not finite is enough.
+#: So many values of one metric must have been overwritten for them to be judged as another writer's; one that is not
+#: finite is enough.
 FEWEST_OVERWRITTEN = 3
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,7 +31,8 @@ class Series:
     Attributes:
         tag: the name as the tracker wrote it.
         revision: counts the changes that were not a growth at the end (a rewind, a late point).
-        overwritten: points whose values a later point at the same step replaced with others, in the order in which that happened.
+        overwritten: points whose values a later point at the same step replaced with others, in the order in which that
+            happened.
     """
 
     __slots__ = ("_size", "_steps", "_times", "_values", "overwritten", "revision", "tag")
@@ -234,7 +236,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A run as it stood before a resume, or as another writer told it: from `step` on it differs from the run as it is; `said` names it."""
+    """A run as it stood before a resume, or as another writer told it: from `step` on it differs from the run as it
+    is; `said` names it.
+    """
 
     step: int
     said: str
@@ -268,8 +272,8 @@ class Run:
         problems: what was damaged or lost in reading, one sentence each.
         notes: what was assumed or chosen in reading, one sentence each.
         modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
-        clean: True where the log shows that training ended in good order, False where it shows that its writer died (a torn
-            end); None where it shows nothing.
+        clean: True where the log shows that training ended in good order, False where it shows that its writer died (a
+            torn end); None where it shows nothing.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
@@ -295,7 +299,9 @@ class Run:
     trainer: str = ""
 
     def keeps(self, tag: str, more: int = 0) -> bool:
-        """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are known elsewhere)."""
+        """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are
+        known elsewhere).
+        """
         if (
             tag in self.series
             or tag in self.histograms
@@ -327,7 +333,9 @@ class Run:
         series.extend(steps, values, times)
 
     def histogram(self, tag: str) -> Histogram:
-        """The distribution of that tag, made on first use; where there is no room for the name, one that nobody keeps."""
+        """The distribution of that tag, made on first use; where there is no room for the name, one that nobody
+        keeps.
+        """
         found = self.histograms.get(tag)
         if found is None:
             found = Histogram(tag)
@@ -336,7 +344,9 @@ class Run:
         return found
 
     def rewind(self, step: int) -> None:
-        """Notes that the run was resumed at `step`: what was logged from there on is replaced, and kept in `replaced`."""
+        """Notes that the run was resumed at `step`: what was logged from there on is replaced, and kept in
+        `replaced`.
+        """
         points = {tag: one.since(step) for tag, one in self.series.items() if len(one) and one.steps[-1] >= step}
         bins = {tag: one.since(step) for tag, one in self.histograms.items() if len(one) and one.steps[-1] >= step}
         if points or bins:
@@ -353,11 +363,14 @@ class Run:
 
     @property
     def replacements(self) -> tuple[int, int]:
-        """How many resumes replaced something, and how often values were overwritten: where neither has changed, `before` is as it was."""
+        """How many resumes replaced something, and how often values were overwritten: where neither has changed,
+        `before` is as it was.
+        """
         return len(self.replaced), sum(len(one.overwritten) for one in self.series.values())
 
     def before(self) -> Iterator[Replaced]:
-        """The run as it stood before each resume, the newest resume first, then as the writers told it whose values were overwritten.
+        """The run as it stood before each resume, the newest resume first, then as the writers told it whose values
+        were overwritten.
 
         Of more than `MOST_REPLACED` the others are left, and a problem says so.
         """
@@ -370,7 +383,8 @@ class Run:
             yield Replaced(segment.step, said, self._as(now, bins, self.resumed_at[:number]))
         if len(self.replaced) > MOST_REPLACED:
             self._tell(
-                f"resumed {len(self.replaced):,} times: what the first {len(self.replaced) - MOST_REPLACED:,} replaced was not judged"
+                f"resumed {len(self.replaced):,} times: what the first "
+                f"{len(self.replaced) - MOST_REPLACED:,} replaced was not judged"
             )
         yield from self._overwritten()
 

@@ -1,4 +1,6 @@
-"""Are there known holes in what rlhealth depends on? `python -m tests.audit`: 1 where one is, 0 where none is known or nobody can be asked."""
+"""Are there known holes in what rlhealth depends on? `python -m tests.audit`: 1 where one is, 0 where none is known
+or nobody can be asked.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def main() -> int:
     for one in asked:
         for hole in one["vulns"]:
             print(
-                f"{one['name']} {one['version']}: {hole['id']}, mended in {', '.join(hole['fix_versions']) or 'no version yet'}"
+                f"{one['name']} {one['version']}: {hole['id']}, mended in "
+                f"{', '.join(hole['fix_versions']) or 'no version yet'}"
             )
     print(
         f"{len(asked)} of {len(found)} packages audited"

@@ -24,7 +24,9 @@ settings.load_profile("without a clock")
 
 @pytest.fixture(scope="session")
 def cli() -> Cli:
-    """Runs `rlhealth` in a process of its own, from another folder, with nothing of this terminal's environment that could change its answer."""
+    """Runs `rlhealth` in a process of its own, from another folder, with nothing of this terminal's environment that
+    could change its answer.
+    """
 
     def run(
         *args: str | Path, stdin: str = "", timeout: float = 120, cwd: Path | None = None, **environment: str

@@ -1,4 +1,6 @@
-"""Replays a real log into a file that grows, in pieces of any size, as a trainer would have written it: `python -m tests.growing SOURCE TARGET SECONDS`."""
+"""Replays a real log into a file that grows, in pieces of any size, as a trainer would have written it: `python -m
+tests.growing SOURCE TARGET SECONDS`.
+"""
 
 from __future__ import annotations
 

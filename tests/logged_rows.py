@@ -17,7 +17,9 @@ def read(folder: str) -> Run:
 
 
 def rows_of(run: Run) -> list[tuple[int, dict[str, float]]]:
-    """Steps in order, each with its metrics by the names that the trainer gives them, before TensorBoard puts `train/` in front."""
+    """Steps in order, each with its metrics by the names that the trainer gives them, before TensorBoard puts
+    `train/` in front.
+    """
     rows: dict[int, dict[str, float]] = {}
     for tag, series in run.series.items():
         for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True):

@@ -1,4 +1,6 @@
-"""`rlhealth check --wandb`: the runs of a project on a wandb server, chosen by number and state, through the real SDK."""
+"""`rlhealth check --wandb`: the runs of a project on a wandb server, chosen by number and state, through the real
+SDK.
+"""
 
 from __future__ import annotations
 

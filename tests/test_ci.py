@@ -1,4 +1,6 @@
-"""CI, ready-made: the steps of action.yml, the snippets of docs/ci.md, the pre-commit hook and the pytest helper do what they say."""
+"""CI, ready-made: the steps of action.yml, the snippets of docs/ci.md, the pre-commit hook and the pytest helper do
+what they say.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 
 
 class Runner:
-    """What GitHub's runner does with a composite action, as far as a machine without GitHub can: inputs, expressions of ours, outputs, `run` with bash."""
+    """What GitHub's runner does with a composite action, as far as a machine without GitHub can: inputs, expressions
+    of ours, outputs, `run` with bash.
+    """
 
     def __init__(self, folder: Path, **inputs: str) -> None:
         self.folder = folder

@@ -31,7 +31,8 @@ def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
 def test_importing_rlhealth_imports_nothing_else() -> None:
     assert (
         python(
-            "import sys, rlhealth; print(sorted(one for one in sys.modules if one.startswith(('rlhealth.', 'numpy', 'pandas', 'yaml'))))"
+            "import sys, rlhealth; print(sorted(one for one in sys.modules if "
+            "one.startswith(('rlhealth.', 'numpy', 'pandas', 'yaml'))))"
         )
         == "[]\n"
     )

@@ -87,8 +87,10 @@ def rules_page(rules: Sequence[Rule]) -> str:
         "# Rules",
         "",
         _WRITTEN,
-        f"{len(rules)} rules in {len({rule.family for rule in rules})} families. `rlhealth explain ID` says why a rule matters and what to try; `rlhealth rules test` runs",
-        "the cases beside each rule; `rlhealth rules new ID` prints a rule to start from. `--select` and `--ignore` take ids and families.",
+        f"{len(rules)} rules in {len({rule.family for rule in rules})} families. `rlhealth explain ID` says "
+        "why a rule matters and what to try; `rlhealth rules test` runs",
+        "the cases beside each rule; `rlhealth rules new ID` prints a rule to start from. "
+        "`--select` and `--ignore` take ids and families.",
         "",
         "Every measure looks backwards only, so that a live run is judged as it will be in the end.",
         "",
@@ -115,7 +117,8 @@ def guidance_page(rules: Sequence[Rule]) -> str:
         "# TRL's guidance, and the rules that encode it",
         "",
         _WRITTEN,
-        "TRL's Logging page says, in three versions, which values are crucial. Each of its sentences, paraphrased, and the rules that judge it:",
+        "TRL's Logging page says, in three versions, which values are crucial. Each of its "
+        "sentences, paraphrased, and the rules that judge it:",
     ]
     for letter, page in said["pages"].items():
         lines += [

@@ -46,8 +46,8 @@ def compare(
 ) -> None:
     """Report where a run left the envelope of known-good runs.
 
-    Every metric is compared with two or more known-good runs of the same task, step by step. Leaves with 0 where all stayed inside, 1 where one left,
-    2 where nothing could be compared.
+    Every metric is compared with two or more known-good runs of the same task, step by step. Leaves with 0 where all
+    stayed inside, 1 where one left, 2 where nothing could be compared.
     """
     from rlhealth.comparison.compare import compare as compare_runs
     from rlhealth.metrics import meaning

@@ -34,7 +34,8 @@ def metrics(
 ) -> None:
     """Show what was logged, and what more to log.
 
-    A table of the metrics, the tags that are not recognised, the rules that cannot run, and what to log so that they can.
+    A table of the metrics, the tags that are not recognised, the rules that cannot run, and what to log so that they
+    can.
     """
     from rlhealth.check import check
     from rlhealth.engine.inventory import inventory

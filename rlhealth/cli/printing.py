@@ -26,7 +26,9 @@ def print_error(error: RlhealthError) -> None:
 
 
 def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple[str, str]]:
-    """Each format with its file, `-` for stdout: in the order in which they were said, an output belongs to the format before it."""
+    """Each format with its file, `-` for stdout: in the order in which they were said, an output belongs to the
+    format before it.
+    """
     found = [[name, "-"] for name in formats]
     rest = iter(outputs)
     at = -1

@@ -124,7 +124,8 @@ def _wanted(case: Case) -> str:
 
 
 def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool]:
-    """Lints the rule files of those places and runs their cases: what was expected and what was found, and whether all was well.
+    """Lints the rule files of those places and runs their cases: what was expected and what was found, and whether all
+    was well.
 
     Raises:
         RlhealthError: for a file that cannot be used.

@@ -1,4 +1,6 @@
-"""Compares runs with known-good runs of the same task: which metric left their envelope, since which step, and what was set otherwise."""
+"""Compares runs with known-good runs of the same task: which metric left their envelope, since which step, and what
+was set otherwise.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,13 @@ def compare(
     hold: int = HOLD,
     jobs: int = 1,
 ) -> Verdict:
-    """Reads runs, and known-good runs of the same task, and tells where each of the former left what is usual among the latter.
+    """Reads runs, and known-good runs of the same task, and tells where each of the former left what is usual among the
+    latter.
 
     Args:
         where, source, aliases: as in `check`.
-        known_good: two runs or more, each a path or address, or folders that hold them. A run that is compared is never among them.
+        known_good: two runs or more, each a path or address, or folders that hold them. A run that is compared is never
+            among them.
         gate: what makes it fail; warnings where not given.
         ignore: canonical metrics not to compare, each with the reason.
         hold: for how many points in a row a metric has to be outside.
@@ -87,7 +91,9 @@ def compare_run(
     ignore: Mapping[str, str] | None = None,
     hold: int = HOLD,
 ) -> RunVerdict:
-    """Compares one run. Its findings are ordered by when they began; the first carries the explanation, the others follow it."""
+    """Compares one run. Its findings are ordered by when they began; the first carries the explanation, the others
+    follow it.
+    """
     begun = time.perf_counter()
     translation = translate(run, aliases)
     findings: list[Finding] = []
@@ -153,7 +159,8 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
         (mine.steps[worst], value),
         limit,
         "above" if up else "below",
-        f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the {where} of {runs} known-good runs (median of {WINDOW} points)",
+        f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the "
+        f"{where} of {runs} known-good runs (median of {WINDOW} points)",
     )
 
 
@@ -165,7 +172,9 @@ def _possible(name: str, low: float, high: float) -> tuple[float, float]:
 
 
 def _onset(step: int, mine: Curve, low: Floats, high: Floats) -> int:
-    """The first of the points in the median's window from which on every one is outside: the median itself comes late."""
+    """The first of the points in the median's window from which on every one is outside: the median itself comes
+    late.
+    """
     place = int(np.searchsorted(mine.steps, step))
     back = place
     while back > max(0, place - WINDOW + 1) and not low[back - 1] <= mine.values[back - 1] <= high[back - 1]:
@@ -181,7 +190,10 @@ def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
     place = int(np.argmax(lost))
     step, last = int(metric.steps[place]), int(metric.steps[np.flatnonzero(lost)[-1]])
     value = float(metric.values[place])
-    said = f"{metric.name} is {'NaN' if value != value else 'infinite'} at step {step}; none of {len(good)} known-good runs ever was"
+    said = (
+        f"{metric.name} is {'NaN' if value != value else 'infinite'} at step {step}; "
+        f"none of {len(good)} known-good runs ever was"
+    )
     return _finding(
         metric,
         Severity.WARNING,
@@ -228,7 +240,9 @@ def _finding(
 
 
 def _with_settings(findings: Sequence[Finding], differing: str, runs: int) -> list[Finding]:
-    """The findings in the order in which they began; what is left after the first is folded under it, and only the first explains."""
+    """The findings in the order in which they began; what is left after the first is folded under it, and only the
+    first explains.
+    """
     ordered = sorted(
         (replace(one, source=f"envelope of {runs} known-good runs") for one in findings),
         key=lambda one: (-one.severity, one.first_step, one.raised_step),

@@ -1,4 +1,5 @@
-"""The envelope of known-good runs: between which values a metric of theirs lies at each step, and how far outside another run is.
+"""The envelope of known-good runs: between which values a metric of theirs lies at each step, and how far outside
+another run is.
 
 The band at a step is from the lowest to the highest of the known-good runs (each a causal rolling median, linearly
 between its points), widened on both sides by three parts:
@@ -31,7 +32,9 @@ SIGMAS = 3.0
 
 @dataclass(frozen=True)
 class Curve:
-    """One metric of one run, as it is compared: its finite points, each of shape (n,), and their causal rolling median."""
+    """One metric of one run, as it is compared: its finite points, each of shape (n,), and their causal rolling
+    median.
+    """
 
     steps: Ints
     values: Floats
@@ -47,7 +50,8 @@ class Scale:
     """How values are compared, so that chance moves them as far at every height.
 
     By their logarithm where the metric is one that is read on a log scale and never negative; a share of a batch by the
-    arcsine of its square root, which gives binomial counts the same variance at 2 % as at 50 % (Anscombe, 1948); else as they are.
+    arcsine of its square root, which gives binomial counts the same variance at 2 % as at 50 % (Anscombe, 1948); else
+    as they are.
     """
 
     def __init__(self, known_good: Sequence[Metric], log: bool) -> None:
@@ -59,7 +63,9 @@ class Scale:
         self.share = not self.log and known_good[0].unit == "fraction" and not sign and not (values > 1).any()
 
     def into(self, values: Floats) -> Floats:
-        """The values as they are compared; no less than the least that known-good runs ever had, where that is a logarithm."""
+        """The values as they are compared; no less than the least that known-good runs ever had, where that is a
+        logarithm.
+        """
         if self.share:
             return np.arcsin(np.sqrt(np.clip(values, 0, 1)))
         return np.log10(np.maximum(values, self.floor)) if self.log else values

@@ -1,4 +1,6 @@
-"""Known-good runs, and what tells another run apart from them before any value is compared: settings, metrics, length."""
+"""Known-good runs, and what tells another run apart from them before any value is compared: settings, metrics,
+length.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,16 @@ RULE = "left-envelope"
 FAMILY = "baseline"
 TITLE = "Left the envelope of known-good runs"
 FIRES = (
-    "the median of a metric's last 5 points is outside the band of the known-good runs for 5 points in a row (`--for`), in `rlhealth compare`",
+    "the median of a metric's last 5 points is outside the band of the known-good runs "
+    "for 5 points in a row (`--for`), in `rlhealth compare`",
     "a metric is NaN or infinite, and none of the known-good runs ever was",
     "info, not warning, where it left on the side to which a healthy run moves: a higher reward",
 )
 WHY = (
-    "Known-good runs of the same task show what is usual at each step, better than any limit that has to fit all tasks. The band is from the lowest to the "
-    "highest of them, widened by their noise, by what so few runs cannot show, and by the furthest that one of them strays from the others."
+    "Known-good runs of the same task show what is usual at each step, better than any limit that "
+    "has to fit all tasks. The band is from the lowest to the "
+    "highest of them, widened by their noise, by what so few runs cannot show, and by "
+    "the furthest that one of them strays from the others."
 )
 TRY = (
     "Look at the settings that differ, which the finding names.",
@@ -40,15 +45,20 @@ TRY = (
 LIMITS = (
     "noise: three robust standard deviations of the points around their median, pooled over the known-good runs",
     "range: n runs show (n - 1)/(n + 1) of the range that runs can take (David and Nagaraja, Order Statistics, 2003)",
-    "strangeness: the furthest that one of the known-good runs is outside the band of the others for as many points in a row",
-    "labelled corpus: with three known-good runs of a task, whose settings differed among them, 1.1 % of a healthy run's metrics left the band (34 of 3,000), "
-    "and all of 13 sick runs did (260 of 260 comparisons), at the median from the very step at which they fell ill; a run that merely stops is not found",
+    "strangeness: the furthest that one of the known-good runs is outside the "
+    "band of the others for as many points in a row",
+    "labelled corpus: with three known-good runs of a task, whose settings differed among them, "
+    "1.1 % of a healthy run's metrics left the band (34 of 3,000), "
+    "and all of 13 sick runs did (260 of 260 comparisons), at the median from the very step at "
+    "which they fell ill; a run that merely stops is not found",
 )
 
 
 @dataclass(frozen=True)
 class Usual:
-    """What is usual of one metric: how its values are compared, and their band; None where too few of the runs have enough points."""
+    """What is usual of one metric: how its values are compared, and their band; None where too few of the runs have
+    enough points.
+    """
 
     scale: Scale
     band: Envelope | None
@@ -67,7 +77,9 @@ class KnownGood:
         return [one.metrics[name] for one in self.translations if name in one.metrics and len(one.metrics[name])]
 
     def usual(self, name: str, hold: int) -> Usual:
-        """What is usual of a metric that two or more of the runs have, where one has to be outside for `hold` points; found out once for all that is compared."""
+        """What is usual of a metric that two or more of the runs have, where one has to be outside for `hold`
+        points; found out once for all that is compared.
+        """
         if (name, hold) not in self._usual:
             good, known = self.metrics(name), meaning(name)
             scale = Scale(good, known is not None and known.log)
@@ -84,13 +96,18 @@ def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None)
     """
     if len(runs) < 2:
         said = "no known-good run" if not runs else f"one known-good run ({runs[0].name})"
-        hint = "give two or more of the same task: --baseline runs/good-1 --baseline runs/good-2, or a folder that holds them"
+        hint = (
+            "give two or more of the same task: --baseline runs/good-1 --baseline "
+            "runs/good-2, or a folder that holds them"
+        )
         raise RlhealthError(f"{said} does not show how much good runs differ from each other", hint=hint)
     return KnownGood(tuple(runs), tuple(translate(run, aliases) for run in runs))
 
 
 def comparable(name: str) -> bool:
-    """Whether a metric says something of the run's health: how far a run is, how fast its machine is and what was set do not."""
+    """Whether a metric says something of the run's health: how far a run is, how fast its machine is and what was
+    set do not.
+    """
     known = meaning(name)
     return name not in _SETTINGS and (known is None or known.group not in _NOT_OF_THE_TASK)
 

@@ -55,7 +55,9 @@ class Aftermath:
         return State.LASTING if self._outside(metric, condition, limit, episodes) else State.OVER
 
     def _moved(self, episodes: tuple[Episode, ...]) -> int:
-        """-1 where reward has not regained its level from before the first episode, 1 where it has passed it, else 0."""
+        """-1 where reward has not regained its level from before the first episode, 1 where it has passed it, else
+        0.
+        """
         if self.reward is None:
             return 0
         first, last = episodes[0].first_step, episodes[-1].last_step
@@ -89,7 +91,9 @@ class Aftermath:
 
 
 def to_and_fro(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
-    """Whether a limit is crossed back and forth: it has come back after rests as long as this one, and held most of the time."""
+    """Whether a limit is crossed back and forth: it has come back after rests as long as this one, and held most of
+    the time.
+    """
     steps = np.asarray([(one.first_step, one.last_step) for one in episodes[-50:]], np.int64)
     ends = int(np.searchsorted(metric.steps, until, side="right"))
     begin = np.searchsorted(metric.steps, steps[:, 0])

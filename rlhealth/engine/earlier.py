@@ -1,4 +1,6 @@
-"""What a resume replaced, or a second writer overwrote, is judged too: its findings stand beside those of the run as it is now."""
+"""What a resume replaced, or a second writer overwrote, is judged too: its findings stand beside those of the run as
+it is now.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Earlier:
         self._found: list[Finding] = []
 
     def findings(self, run: Run) -> list[Finding]:
-        """Findings that were raised in what was replaced; what was raised before it, the run as it is now raises too."""
+        """Findings that were raised in what was replaced; what was raised before it, the run as it is now raises
+        too.
+        """
         state = run.replacements
         if state != self._seen:
             self._seen = state

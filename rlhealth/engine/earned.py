@@ -108,7 +108,9 @@ def _moves(metric: Metric) -> bool:
 
 
 def _rose(metric: Metric, rise: dict[str, str]) -> bool:
-    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, from batch means."""
+    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, from batch
+    means.
+    """
     values = _finite(metric)
     if len(values) < int(rise["points"]):
         return False

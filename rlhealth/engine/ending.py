@@ -19,7 +19,8 @@ CLOSING = (
 )  # transformers logs these once, when train() returns
 PATIENCE = 20.0  # a run is silent when its last event is this many usual steps old …
 AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take their time
-#: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130, Python -2.
+#: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
+#: Python -2.
 BY_HAND = frozenset((255, 130, -2))
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
@@ -32,7 +33,8 @@ class Ending:
         state: finished, running, stopped or unknown.
         kinds: what is wrong with the end: `died` (a non-zero exit, or a torn log of a run that went silent), `early`
             (ended in good order or by hand before its plan), `silent` (nothing new for long by the log's own times,
-            before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it ended).
+            before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it
+            ended).
         step: the newest step.
         planned: the number of steps planned, where the logs say.
         idle: seconds since the last sign of life, at the time of asking; NaN where no time is known.
@@ -55,8 +57,8 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
     Args:
         ended: the user says that the run is over: what has not come by now will not come.
 
-    What is wrong with an end rests on the log alone (its plan, exit code, times), so that a copy of it gives the same answer:
-    the date of a file decides only whether a log without times of its own is called running.
+    What is wrong with an end rests on the log alone (its plan, exit code, times), so that a copy of it gives the same
+    answer: the date of a file decides only whether a log without times of its own is called running.
     """
     step = run.last_step or 0
     planned = translation.planned_steps
@@ -130,12 +132,16 @@ def last_sign(run: Run) -> float:
 
 
 def _between_plans(said: int | None, step: int) -> bool:
-    """Whether a run certainly ended early, where its tracker's plan may count mini-batches (TRL 0.13's PPO): a finished run's steps divide it."""
+    """Whether a run certainly ended early, where its tracker's plan may count mini-batches (TRL 0.13's PPO): a
+    finished run's steps divide it.
+    """
     return said is not None and 0 < step < said and said % step != 0
 
 
 def usual_steps(run: Run) -> float:
-    """Median distance of the logged steps of the longest series: the last row of a finished run is up to that far from its end."""
+    """Median distance of the logged steps of the longest series: the last row of a finished run is up to that far
+    from its end.
+    """
     longest = max(run.series.values(), key=len, default=None)
     return (
         plain_median(np.diff(longest.steps[-200:]).astype(np.float64))

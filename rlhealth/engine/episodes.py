@@ -15,7 +15,8 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Episodes:
-    """Follows one condition. It is told once it has held for `hold` points in a row, and ends after `clear` points without it.
+    """Follows one condition. It is told once it has held for `hold` points in a row, and ends after `clear` points
+    without it.
 
     The damping on both sides keeps a metric that sits at its limit from chattering.
 
@@ -50,7 +51,9 @@ class Episodes:
         return (*self.ended_marks, self.mark) if self.open else tuple(self.ended_marks)
 
     def extend(self, steps: Ints, values: Floats, holds: Flags, marks: Ints | None = None) -> None:
-        """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with it."""
+        """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with
+        it.
+        """
         if not len(holds) or not (self.open or self.streak or holds.any()):
             return
         marks = np.zeros(len(holds), np.int64) if marks is None else marks
@@ -74,7 +77,9 @@ class Episodes:
                 self._rested(end - start)
 
     def _at_once(self, steps: Ints, values: Floats, holds: Flags, marks: Ints) -> None:
-        """Follows points before which nothing is under way, and at whose end nothing is any more: a run that flutters has thousands of episodes."""
+        """Follows points before which nothing is under way, and at whose end nothing is any more: a run that
+        flutters has thousands of episodes.
+        """
         edges = np.flatnonzero(np.diff(holds, prepend=False))
         starts, ends = edges[::2], edges[1::2]
         part = np.cumsum(

@@ -1,4 +1,6 @@
-"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot run, and what to log so that they can."""
+"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot run,
+and what to log so that they can.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ class Wanted:
         metrics: canonical names, any one of which will do.
         spellings: what the run's trainer calls them; empty where it has no such metric.
         rules: ids of the rules that wait for it.
-        alike: tags that nothing recognises and whose last part is that of one of the metrics: perhaps it, under a name of the user's own.
+        alike: tags that nothing recognises and whose last part is that of one of the metrics: perhaps it, under a name
+            of the user's own.
     """
 
     metrics: tuple[str, ...]

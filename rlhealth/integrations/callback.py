@@ -47,10 +47,12 @@ def never_raising(event: Event) -> Event:
 
 
 class Health:
-    """What the callback does at each event of a trainer. Use `HealthCallback`, which is this as a `transformers.TrainerCallback`.
+    """What the callback does at each event of a trainer. Use `HealthCallback`, which is this as a
+    `transformers.TrainerCallback`.
 
     Args:
-        stop_on: "critical" or "warning": ends training, in good order, at the first such finding that has not ended; None never does.
+        stop_on: "critical" or "warning": ends training, in good order, at the first such finding that has not ended;
+            None never does.
         rules: what to judge by; the shipped rules where not given.
         report: whether rlhealth.json and rlhealth.md are left in the trainer's output folder at the end.
         aliases: your own metric names, raw tag to canonical name.
@@ -121,7 +123,8 @@ class Health:
             control.should_training_stop = True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """With several processes, all of them stop at the same step, or those that go on would wait for the others for ever.
+        """With several processes, all of them stop at the same step, or those that go on would wait for the others for
+        ever.
 
         For the same reason a process asks the others even when this callback has broken in it.
         """

@@ -33,7 +33,8 @@ class Monitor:
     """One run that is judged while it is logged.
 
     A call of `log` costs well under a millisecond on average, and never more than about a thousandth of the time that
-    the loop takes: where steps are fast, several are judged at once. Nothing is lost by that, findings name their own steps.
+    the loop takes: where steps are fast, several are judged at once. Nothing is lost by that, findings name their own
+        steps.
 
     Args:
         name: what reports call the run.
@@ -78,7 +79,8 @@ class Monitor:
         """Takes the metrics of one step, by the names that the trainer logs them under; what is no number is left out.
 
         Returns:
-            what is new: findings raised, worsened or cleared. A finding may come a few calls after the step at which it was due.
+            what is new: findings raised, worsened or cleared. A finding may come a few calls after the step at which it
+                was due.
         """
         now = time.time()
         for tag, value in metrics.items():

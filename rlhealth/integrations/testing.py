@@ -44,7 +44,8 @@ def assert_healthy(
         the verdict, for further assertions.
 
     Raises:
-        AssertionError: its message is the terminal report. A run that cannot be read or judged fails, too: silence is not health.
+        AssertionError: its message is the terminal report. A run that cannot be read or judged fails, too: silence is
+            not health.
         RlhealthError: for a rule or a name that there is not.
     """
     __tracebackhide__ = True  # pytest shows the caller's line, not this one

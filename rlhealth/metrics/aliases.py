@@ -28,7 +28,8 @@ def read_aliases(path: Path) -> dict[str, str]:
     """Reads a YAML file of `tag: metric` lines.
 
     Raises:
-        RlhealthError: with file, line and column, if it cannot be read, is not such a mapping or names an unknown metric.
+        RlhealthError: with file, line and column, if it cannot be read, is not such a mapping or names an unknown
+            metric.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,6 @@
-"""Tells which framework wrote a run, and which versions of it are possible, from names, settings and the versions that a file tells."""
+"""Tells which framework wrote a run, and which versions of it are possible, from names, settings and the versions
+that a file tells.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class Recognised:
 
     @property
     def is_free(self) -> bool:
-        """Whether names are taken in any case and with spaces for underscores: nobody wrote down how this trainer spells them."""
+        """Whether names are taken in any case and with spaces for underscores: nobody wrote down how this trainer
+        spells them.
+        """
         return self.entry.get("spelling") == "free"
 
     @property
@@ -65,7 +69,9 @@ def spaced(tag: str) -> str:
 
 
 def plain(tag: str) -> str:
-    """The name in lower case with underscores for spaces and points, as most trainers write it: `Grad. Norm` is `grad_norm`."""
+    """The name in lower case with underscores for spaces and points, as most trainers write it: `Grad. Norm` is
+    `grad_norm`.
+    """
     return _BETWEEN.sub("_", tag.strip().lower()).strip("_")
 
 

@@ -18,11 +18,13 @@ Reduce = Callable[[Floats, Floats, float], float]
 
 
 def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool = False) -> Change | str | None:
-    """What makes canonical values from logged ones, of any shape (n,): which of them are measurements at all, and all of them changed.
+    """What makes canonical values from logged ones, of any shape (n,): which of them are measurements at all, and all
+    of them changed.
 
     Args:
-        transform: words joined by commas: negate, one-minus, percent-to-fraction, scale:C, clamp:A:B, missing:X (a value that means
-            "not measured", which may be nan: its points are left out), over:SETTING (divided by that setting).
+        transform: words joined by commas: negate, one-minus, percent-to-fraction, scale:C, clamp:A:B, missing:X (a
+            value that means "not measured", which may be nan: its points are left out), over:SETTING (divided by that
+            setting).
         settings: canonical settings of the run.
         keep_unscaled: whether the values are still of use where that setting is unknown.
 
@@ -47,7 +49,9 @@ def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool =
 
 
 def reduction_of(transform: str) -> Reduce:
-    """One number from a distribution of probability ratios: from its edges (b+1,), its counts (b,) and the half width of the clip range."""
+    """One number from a distribution of probability ratios: from its edges (b+1,), its counts (b,) and the half
+    width of the clip range.
+    """
     return _REDUCTIONS[transform]
 
 
@@ -96,8 +100,10 @@ def _clamped(values: Floats, low: float, high: float) -> Floats:
 def _bins(edges: Floats, counts: Floats, clip_range: float) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Low edges, high edges and counts of the bins that hold ratios, and which of them are to be read as ratio 1.
 
-    Ratios are positive: a bin at or below 0 holds the filler -1 that TRL pads with. Prompt and padding positions are exactly 1, so a bin
-    around 1 that is wider than the clip range (a far outlier makes all of them wide) is read as 1: its centre would invent a drift.
+    Ratios are positive: a bin at or below 0 holds the filler -1 that TRL pads with. Prompt and padding positions are
+        exactly 1, so a bin
+    around 1 that is wider than the clip range (a far outlier makes all of them wide) is read as 1: its centre would
+    invent a drift.
     """
     holds = (counts > 0) & (edges[1:] > 0)
     low, high = edges[:-1][holds], edges[1:][holds]

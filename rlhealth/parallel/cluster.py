@@ -16,9 +16,11 @@ EACH = 8  # tasks for each processor, at least where there are that many runs: t
 
 
 def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Iterator[Answer]:
-    """What `examine` says of each reader, in order, by tasks of the Ray cluster at `address` ("auto": the one this machine belongs to; "local": one of its own).
+    """What `examine` says of each reader, in order, by tasks of the Ray cluster at `address` ("auto": the one this
+    machine belongs to; "local": one of its own).
 
-    The cluster's machines need rlhealth, and to see the same files; a run in an object store is judged here, where its copy is.
+    The cluster's machines need rlhealth, and to see the same files; a run in an object store is judged here, where its
+    copy is.
 
     Raises:
         RlhealthError: where Ray is not installed, or no cluster answers.
@@ -40,7 +42,10 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
             )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        hint = "start one with `ray start --head`, use --ray local for a temporary one, or name another with --ray HOST:PORT"
+        hint = (
+            "start one with `ray start --head`, use --ray local for a temporary "
+            "one, or name another with --ray HOST:PORT"
+        )
         raise RlhealthError(f"--ray {address}: no Ray cluster answers: {said}", hint=hint, location=address) from None
     try:
         told = ray.put(examine)

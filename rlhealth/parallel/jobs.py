@@ -26,7 +26,9 @@ def cores() -> int:
 
 
 def read_and(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
-    """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the others."""
+    """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the
+    others.
+    """
     try:
         reader.poll()
         return judge(reader.run)

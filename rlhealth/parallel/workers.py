@@ -1,4 +1,6 @@
-"""Worker processes: loky's pool examines the runs piece by piece; what a piece was lost with is examined in this process."""
+"""Worker processes: loky's pool examines the runs piece by piece; what a piece was lost with is examined in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _process = ExitStack()  # what a worker has set for as long as it lives
 def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
     """What `examine` returns for each reader, in order, by `jobs` processes.
 
-    loky begins processes that import nothing of the caller's script, so that a script needs no `if __name__ == "__main__"`.
+    loky begins processes that import nothing of the caller's script, so that a script needs no `if __name__ ==
+    "__main__"`.
     """
     pool = ProcessPoolExecutor(jobs, initializer=_settle)
     pieces = list(_pieces(readers, jobs))
@@ -57,7 +60,9 @@ def _pieces(readers: Sequence[Any], jobs: int) -> Iterator[Sequence[Any]]:
 
 
 def _submitted(pool: ProcessPoolExecutor, examine: Callable[[Any], Any], readers: Sequence[Any]) -> Any:
-    """The future of a piece; None where it cannot be sent. Pickled here, because loky would pickle copies of open files."""
+    """The future of a piece; None where it cannot be sent. Pickled here, because loky would pickle copies of open
+    files.
+    """
     try:
         return pool.submit(_examined, pickle.dumps((examine, readers)))
     except (TypeError, AttributeError, pickle.PicklingError):

@@ -25,7 +25,8 @@ def checked(model: type[Model], raw: Any, marks: Marks, location: str, hint: str
         marks: line and column of key paths in that file.
 
     Raises:
-        RlhealthError: naming `location:line:column`, the key, what is wrong with it and, for an unknown key, what may have been meant.
+        RlhealthError: naming `location:line:column`, the key, what is wrong with it and, for an unknown key, what may
+            have been meant.
     """
     try:
         return model.model_validate(raw)

@@ -1,6 +1,8 @@
-"""YAML as plain values, read strictly: no anchors, no tags, no key twice, and the place of everything for those who tell what is wrong.
+"""YAML as plain values, read strictly: no anchors, no tags, no key twice, and the place of everything for those who
+tell what is wrong.
 
-PyYAML's own loaders read `1e-3` as text and `no` as False, take a key twice and follow aliases; here the stream of its parser is read, once.
+PyYAML's own loaders read `1e-3` as text and `no` as False, take a key twice and follow aliases; here the stream of its
+parser is read, once.
 """
 
 from __future__ import annotations

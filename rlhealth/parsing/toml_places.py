@@ -14,7 +14,9 @@ Path = tuple[Any, ...]
 
 
 def toml_places(text: str) -> dict[Path, tuple[int, int]]:
-    """The line and column (from 1) of every key path in TOML text that tomllib accepts; list items stand under their index."""
+    """The line and column (from 1) of every key path in TOML text that tomllib accepts; list items stand under their
+    index.
+    """
     scan = _Scan(text)
     scan.document()
     return scan.places

@@ -1,4 +1,6 @@
-"""The CSV report: one row a finding, and a row for whatever was ignored, skipped or unreadable, so that an empty table never means health."""
+"""The CSV report: one row a finding, and a row for whatever was ignored, skipped or unreadable, so that an empty
+table never means health.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ ENDINGS = (".parquet", ".csv", ".csv.gz")
 def table(runs: Iterable[tuple[Run, Translation]]) -> pd.DataFrame:
     """One row a point: run, metric, tag, step, time (seconds since 1970, missing where unknown), value.
 
-    A tag that has a canonical name stands under it, in that metric's unit; any other has no metric and the value as logged.
+    A tag that has a canonical name stands under it, in that metric's unit; any other has no metric and the value as
+    logged.
     """
     import pandas as pd  # late: half a second, and only tables need it
 
@@ -56,7 +57,8 @@ def export(runs: Iterable[tuple[Run, Translation]], path: Path) -> int:
     """Writes the table of those runs to a file, whose ending chooses the format. Returns the number of rows.
 
     Raises:
-        RlhealthError: for another ending, for a file that cannot be written, and where Parquet is asked for without pyarrow.
+        RlhealthError: for another ending, for a file that cannot be written, and where Parquet is asked for without
+            pyarrow.
     """
     if not path.name.endswith(ENDINGS):
         raise RlhealthError(

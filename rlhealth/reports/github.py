@@ -6,7 +6,9 @@ from rlhealth.reports import Look, markdown, words
 from rlhealth.reports.stories import everything
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
-MOST = 10  # annotations of one kind that GitHub shows for a step (docs.github.com, "Workflow commands"); the rest it drops without a word
+# annotations of one kind that GitHub shows for a step (docs.github.com, "Workflow commands"); the rest it drops without
+# a word
+MOST = 10
 _COMMANDS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _LONGEST = 2000
 

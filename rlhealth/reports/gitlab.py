@@ -14,7 +14,9 @@ _SEVERITY = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.
 
 
 def render(verdict: Verdict, look: Look) -> str:
-    """A JSON array of issues. A fingerprint is of run, rule and metric, so that the same finding in a later pipeline is the same issue."""
+    """A JSON array of issues. A fingerprint is of run, rule and metric, so that the same finding in a later pipeline
+    is the same issue.
+    """
     issues = [
         _issue(
             f"{run.name}: {one.title}: {one.message}",

@@ -12,7 +12,9 @@ _LONGEST = 4000
 
 
 def render(verdict: Verdict, look: Look) -> str:
-    """The suites as XML 1.0. Findings below the gate pass, with their message as output; the last suite holds the closing line."""
+    """The suites as XML 1.0. Findings below the gate pass, with their message as output; the last suite holds the
+    closing line.
+    """
     suites = (
         [_suite(verdict, run) for run in verdict.runs]
         + [_unreadable(error) for error in verdict.errors]

@@ -29,7 +29,9 @@ class Page:
         return words.clean(text, ascii=self.look.ascii)
 
     def line(self, *parts: str | tuple[str, str], right: str = "") -> None:
-        """One line, cut at the width; `right` stands at its end, or wrapped on lines of its own where there is no room."""
+        """One line, cut at the width; `right` stands at its end, or wrapped on lines of its own where there is no
+        room.
+        """
         text = self._joined(parts)
         tail = self.safe(right)
         room = min(self.width, MOST_TEXT) - cell_len(tail)
@@ -44,7 +46,9 @@ class Page:
     def flow(
         self, parts: Sequence[str], *, indent: int = 1, style: str = "", end: str = "", end_style: str = ""
     ) -> None:
-        """Parts with dots between them, broken between parts where the line is full; `end` stands at the right of the last line."""
+        """Parts with dots between them, broken between parts where the line is full; `end` stands at the right of
+        the last line.
+        """
         width = min(self.width, MOST_TEXT)
         rows = [""]
         for part in map(self.safe, parts):
@@ -74,7 +78,9 @@ class Page:
         style: str = "",
         most: int = 12,
     ) -> None:
-        """A paragraph behind a label and a bullet, wrapped with a hanging indent; at most `most` lines where that is not 0."""
+        """A paragraph behind a label and a bullet, wrapped with a hanging indent; at most `most` lines where that is
+        not 0.
+        """
         start = " " * indent + (f"{label:<{hang}}" if label else "") + bullet
         room = max(10, min(self.width, MOST_TEXT) - len(start))
         lines = list(Text(self.safe(body), style).wrap(Console(width=room, file=StringIO()), room, tab_size=1))
@@ -95,7 +101,9 @@ class Page:
             self._lines.append(Text())
 
     def fit(self, text: object, width: int, *, right: bool = False) -> str:
-        """The text in exactly `width` columns: padded, or with its middle replaced by an ellipsis (both ends of a name tell runs apart)."""
+        """The text in exactly `width` columns: padded, or with its middle replaced by an ellipsis (both ends of a
+        name tell runs apart).
+        """
         shown = self.safe(text)
         mark = self.glyphs.ellipsis
         if cell_len(shown) > width:

@@ -1,4 +1,6 @@
-"""Fingerprints and addresses for code-scanning formats: the same finding of the same run is the same alert next time."""
+"""Fingerprints and addresses for code-scanning formats: the same finding of the same run is the same alert next
+time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _LONGEST = 1000
 
 
 def fingerprint(run: RunVerdict | str, one: Finding | str) -> str:
-    """64 hexadecimal digits of the run's name, the rule and the metric: never of a step or a value, which change while a run goes on."""
+    """64 hexadecimal digits of the run's name, the rule and the metric: never of a step or a value, which change
+    while a run goes on.
+    """
     name = run if isinstance(run, str) else run.name
     what = one if isinstance(one, str) else f"{one.rule}\n{one.metric}"
     return hashlib.sha256(f"rlhealth\n{name}\n{what}".encode("utf-8", "surrogatepass")).hexdigest()

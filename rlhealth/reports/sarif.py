@@ -1,4 +1,6 @@
-"""SARIF 2.1.0 for code scanning: a finding is a result with a fingerprint that outlives the run's growth, a rule carries its help."""
+"""SARIF 2.1.0 for code scanning: a finding is a result with a fingerprint that outlives the run's growth, a rule
+carries its help.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _LONGEST = 4000
 
 
 def render(verdict: Verdict, look: Look) -> str:
-    """One SARIF run: results worst first, ignored findings as suppressed results, what could not run or be read as notifications."""
+    """One SARIF run: results worst first, ignored findings as suppressed results, what could not run or be read as
+    notifications.
+    """
     told = everything(verdict)
     ignored = [(run, one) for run in verdict.runs for one in run.ignored]
     rules = {one.rule: _rule(one) for _, one in [*told, *((run, one.finding) for run, one in ignored)]}
@@ -65,7 +69,8 @@ def _rule(one: Finding) -> dict[str, Any]:
         "shortDescription": {"text": _text(one.title)},
         "fullDescription": {"text": why},
         "help": {
-            "text": f"{why}\n\nWhat to try:{advice or ' nothing is known to help'}\n\nSource: {_text(one.source) or 'none'}",
+            "text": f"{why}\n\nWhat to try:{advice or ' nothing is known to help'}\n\nSource: "
+            f"{_text(one.source) or 'none'}",
             "markdown": f"{why}\n\n**What to try**\n{advice}\n",
         },
         "defaultConfiguration": {"level": _LEVELS[one.severity]},
@@ -129,6 +134,8 @@ def _skipped(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    """Text as SARIF messages write it (3.11.5 and 3.11.6): braces doubled, so that none is a placeholder, brackets escaped, so that none is a link."""
+    """Text as SARIF messages write it (3.11.5 and 3.11.6): braces doubled, so that none is a placeholder, brackets
+    escaped, so that none is a link.
+    """
     shown = words.clean(words.shortened(" ".join(text.split()) if "\n" in text else text, _LONGEST))
     return shown.replace("{", "{{").replace("}", "}}").replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")

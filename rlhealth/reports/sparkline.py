@@ -9,7 +9,8 @@ from rlhealth.run import Floats, Ints
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "_.-=+*%#"
-_FEW = 0.25  # a series with more non-finite points than this logs them as "no value"; below it, each is an event worth a mark
+# a series with more non-finite points than this logs them as "no value"; below it, each is an event worth a mark
+_FEW = 0.25
 _DECADES = 1e4
 
 

@@ -1,4 +1,6 @@
-"""The order in which reports tell things: causes with what follows from them, runs from worst to best, the metrics that matter most."""
+"""The order in which reports tell things: causes with what follows from them, runs from worst to best, the metrics
+that matter most.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
 
 
 def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
-    """Each finding of the run exactly once: a cause with its consequences, and theirs, in time order; causes of others first, then the worst and earliest."""
+    """Each finding of the run exactly once: a cause with its consequences, and theirs, in time order; causes of
+    others first, then the worst and earliest.
+    """
     told: list[Finding] = []
     result: list[tuple[Finding, list[Finding]]] = []
 
@@ -45,7 +49,9 @@ def worst(run: RunVerdict) -> Finding | None:
 
 
 def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
-    """Runs by verdict, then by how many criticals and warnings, then by the earliest onset; healthy runs by name, s2 before s10."""
+    """Runs by verdict, then by how many criticals and warnings, then by the earliest onset; healthy runs by name, s2
+    before s10.
+    """
 
     def key(run: RunVerdict) -> tuple[int, int, int, int, list[tuple[int, str]]]:
         criticals = sum(one.severity == Severity.CRITICAL for one in run.findings)
@@ -91,7 +97,9 @@ def shared(verdict: Verdict) -> list[tuple[str, int]]:
 
 
 def skips(runs: list[RunVerdict]) -> list[tuple[str, str, int]]:
-    """Skipped rules over all runs: rule, its commonest reason, in how many runs; the most widely skipped first, those of other trainers last."""
+    """Skipped rules over all runs: rule, its commonest reason, in how many runs; the most widely skipped first,
+    those of other trainers last.
+    """
     reasons: dict[str, Counter[str]] = {}
     for run in runs:
         for one in run.skipped:
@@ -103,7 +111,9 @@ def skips(runs: list[RunVerdict]) -> list[tuple[str, str, int]]:
 
 
 def notes(run: RunVerdict) -> list[str]:
-    """What the reader should know before believing the verdict: continuations, what was assumed, what was chosen in reading."""
+    """What the reader should know before believing the verdict: continuations, what was assumed, what was chosen in
+    reading.
+    """
     resumed = [f"resumed at step {step}" for step in run.run.resumed_at]
     names = not_recognised(run.translation)
     unread = [f"{names}: {HOW_TO_NAME}"] if names and names not in run.no_answer else []
@@ -116,7 +126,9 @@ def _slots() -> tuple[tuple[str, ...], ...]:
 
 
 def telling(run: RunVerdict, limit: int = 6) -> list[Metric]:
-    """The few metrics that a reader looks at first, at most one of each slot of shown.yaml; raw order where none of those was logged."""
+    """The few metrics that a reader looks at first, at most one of each slot of shown.yaml; raw order where none of
+    those was logged.
+    """
     known = {name: one for name, one in run.translation.metrics.items() if len(one)}
     picked = [next((known[name] for name in slot if name in known), None) for slot in _slots()]
     found = [one for one in picked if one is not None]

@@ -1,4 +1,6 @@
-"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last how many, what was skipped and the exit code."""
+"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last how many, what was
+skipped and the exit code.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def _body(page: Page, verdict: Verdict) -> None:
             page.prose("try", error.hint, indent=3, hang=6)
     if len(verdict.errors) > len(told):
         page.line(
-            f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more that could not be read (--all shows them)"
+            f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more "
+            "that could not be read (--all shows them)"
         )
     for number, said in enumerate(words.left_out(verdict, len(verdict.left_out) if page.look.show_all else _ERRORS)):
         if not number:

@@ -1,4 +1,6 @@
-"""Several runs in the terminal: one line each, worst first, the healthy ones folded into one line, and what they share."""
+"""Several runs in the terminal: one line each, worst first, the healthy ones folded into one line, and what they
+share.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ def _vital_name(runs: list[RunVerdict]) -> str:
 
 
 def _widths(page: Page, table: list[list[str]]) -> list[int]:
-    """Columns that fit the page: numbers and verdicts whole, then the rule, then the name; on a narrow page the sparkline and the onset give way."""
+    """Columns that fit the page: numbers and verdicts whole, then the rule, then the name; on a narrow page the
+    sparkline and the onset give way.
+    """
     wanted = [max(cell_len(page.safe(cols[place])) for cols in table) for place in range(6)]
     wanted[4] = max(wanted[4], 8) if wanted[4] else 0
     for place, least in ((4, 78), (3, 60), (5, 46)):

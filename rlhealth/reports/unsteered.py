@@ -1,8 +1,9 @@
-"""Breaks up what a CI system would take for a command of ours: `::` at the start of a line, `##[`, `##vso[` and `##teamcity[` anywhere.
+"""Breaks up what a CI system would take for a command of ours: `::` at the start of a line, `##[`, `##vso[` and
+`##teamcity[` anywhere.
 
-GitHub's runner trims a line and compares with `::`, and looks for `##[` anywhere in it (ActionCommand.cs, TryParseV2 and TryParse); both
-compare as people read, so that characters without width between the signs change nothing. Azure Pipelines and TeamCity look for their
-own words behind `##`.
+GitHub's runner trims a line and compares with `::`, and looks for `##[` anywhere in it (ActionCommand.cs, TryParseV2
+and TryParse); both compare as people read, so that characters without width between the signs change nothing. Azure
+Pipelines and TeamCity look for their own words behind `##`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def unsteered(text: str) -> str:
 
 
 def in_format(text: str, format: str) -> str:
-    """A report that says the same and holds no command: by the escapes of its format where it has some. Annotations for GitHub stay."""
+    """A report that says the same and holds no command: by the escapes of its format where it has some. Annotations
+    for GitHub stay.
+    """
     if format == "github":
         return _HASHES.sub("# ", text)
     written = _WRITTEN_AS.get(format)
@@ -34,7 +37,9 @@ def in_format(text: str, format: str) -> str:
 
 
 class Unsteered:
-    """A stream that breaks up commands in whatever is written to it, in whatever pieces; everything else is the stream's own."""
+    """A stream that breaks up commands in whatever is written to it, in whatever pieces; everything else is the
+    stream's own.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

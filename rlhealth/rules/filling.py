@@ -1,4 +1,6 @@
-"""Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `[[…]]` is left out where its fields are unknown."""
+"""Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `[[…]]` is left out where its fields
+are unknown.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ FIRST_POINTS = 5  # before so many points of a metric there is no checkpoint fro
 
 
 def settings(translation: Translation) -> dict[str, Any]:
-    """The run's settings as far as they are told, and what its trainer calls each, as a message names them: {config.beta}, {option.kl_coef}."""
+    """The run's settings as far as they are told, and what its trainer calls each, as a message names them:
+    {config.beta}, {option.kl_coef}.
+    """
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
     named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
     return told | named | {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
@@ -63,8 +67,8 @@ class _Unknown:
 def fill(text: str, said: Mapping[str, Any]) -> str:
     """A message with its fields filled.
 
-    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere a
-    setting that the trainer's own name is not known for is said in plain words, and any other field by its own name.
+    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere
+    a setting that the trainer's own name is not known for is said in plain words, and any other field by its own name.
     """
     before = ""
     while before != text:
@@ -77,7 +81,9 @@ def fill(text: str, said: Mapping[str, Any]) -> str:
 
 
 def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
-    """Lines of advice, filled; a line on a setting that the trainer does not have is left out, if another one is left."""
+    """Lines of advice, filled; a line on a setting that the trainer does not have is left out, if another one is
+    left.
+    """
     lacks = said.get("lacks", frozenset())
     fit = [one for one in texts if not lacks & set(fields_of(_SEGMENT.sub("", one)))] or texts
     filled = [fill(one, said) for one in fit]

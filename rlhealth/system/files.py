@@ -11,7 +11,8 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file beside the one that is meant, syncs it and puts it in its place; a pipe or a device is written as it is.
+    """Writes a file beside the one that is meant, syncs it and puts it in its place; a pipe or a device is written as
+    it is.
 
     Raises:
         OSError: where it cannot be written; what was there is as it was.

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Variable that is read when numpy or pydantic is imported -> what it is set to, and the variables by which the user may have said something else.
+#: Variable that is read when numpy or pydantic is imported -> what it is set to, and the variables by which the user
+#: may have said something else.
 _SETTINGS = {
     "OPENBLAS_NUM_THREADS": (
         "1",
@@ -27,7 +28,9 @@ _set_here: set[str] = set()
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Makes the process, and the worker processes that it begins, spend time on nothing but the answer. What the user has set stays as it is."""
+    """Makes the process, and the worker processes that it begins, spend time on nothing but the answer. What the
+    user has set stays as it is.
+    """
     _set_here.update(name for name, (_, said) in _SETTINGS.items() if not any(one in os.environ for one in said))
     os.environ.update({name: _SETTINGS[name][0] for name in _set_here})
     before = gc.get_threshold()

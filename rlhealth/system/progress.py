@@ -1,4 +1,6 @@
-"""How far a long piece of work has come: one line on stderr, on a terminal only, and only where it takes more than a second."""
+"""How far a long piece of work has come: one line on stderr, on a terminal only, and only where it takes more than a
+second.
+"""
 
 from __future__ import annotations
 

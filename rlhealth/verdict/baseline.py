@@ -38,7 +38,9 @@ class Baseline:
         run.findings = [one for one in run.findings if not any(one is other for other in known)]
 
     def with_findings(self, runs: Iterable[RunVerdict]) -> Baseline:
-        """This baseline with everything that was found now; what it knew of these runs and is gone is forgotten, other runs are kept."""
+        """This baseline with everything that was found now; what it knew of these runs and is gone is forgotten,
+        other runs are kept.
+        """
         runs = list(runs)
         judged = {run.name for run in runs}
         kept = {key: severity for key, severity in self.accepted.items() if key[0] not in judged}
@@ -58,7 +60,8 @@ def accept_all(verdict: Verdict, before: Baseline) -> Baseline:
 
 
 def accept_into(verdict: Verdict, path: Path, before: Baseline) -> None:
-    """Accepts everything that was found, and writes it to the file together with what other processes have accepted there meanwhile.
+    """Accepts everything that was found, and writes it to the file together with what other processes have accepted
+    there meanwhile.
 
     Raises:
         RlhealthError: where the file cannot be read or written.

@@ -1,4 +1,6 @@
-"""Actions: what a watch does when something changes, beside telling it. Each is asked for by a flag; none can stop or delay the watch."""
+"""Actions: what a watch does when something changes, beside telling it. Each is asked for by a flag; none can stop
+or delay the watch.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def argv(text: str, flag: str) -> list[str]:
     if not parts:
         raise RlhealthError(f"{flag}: there is no command", hint=f"such as {flag} 'python tell.py'")
     if shutil.which(parts[0]) is None:
-        hint = "no shell is used, so that nothing in a log can become a command; for one of its words or pipes, name a script or: sh -c '…'"
+        hint = (
+            "no shell is used, so that nothing in a log can become a command; for one of "
+            "its words or pipes, name a script or: sh -c '…'"
+        )
         raise RlhealthError(f"{flag} {text}: there is no program {parts[0]}", hint=hint)
     return parts
 
@@ -66,7 +71,8 @@ def argv(text: str, flag: str) -> list[str]:
 def run_command(
     command: Sequence[str], document: Mapping[str, Any], *, timeout: float = COMMAND_TIMEOUT, shown: bool = False
 ) -> None:
-    """Runs a command with the document as JSON on its stdin, and the words of it that scripts ask for in its environment.
+    """Runs a command with the document as JSON on its stdin, and the words of it that scripts ask for in its
+    environment.
 
     Its output goes to stderr where `shown`, else nowhere. It is ended with all that it started when the time is up.
 
@@ -128,7 +134,8 @@ def apprise_to(addresses: Sequence[str]) -> Action:
     """Tells Slack, Discord, mail and the rest through apprise.
 
     Raises:
-        RlhealthError: where apprise is not installed, or does not know an address. The address itself is not repeated: it holds secrets.
+        RlhealthError: where apprise is not installed, or does not know an address. The address itself is not repeated:
+            it holds secrets.
     """
     try:
         import apprise  # late: an extra, and slow to import
@@ -139,7 +146,10 @@ def apprise_to(addresses: Sequence[str]) -> Action:
     receiver = apprise.Apprise()
     for number, address in enumerate(addresses, 1):
         if not receiver.add(address):
-            hint = "such as slack://…, discord://…, mailto://…, json://host/path; https://appriseit.com/services lists them"
+            hint = (
+                "such as slack://…, discord://…, mailto://…, json://host/path; "
+                "https://appriseit.com/services lists them"
+            )
             raise RlhealthError(
                 f"--notify: address {number} ({address.partition(':')[0]}) is not one that apprise knows", hint=hint
             )
@@ -169,7 +179,10 @@ def letter(change: Change, run: RunVerdict) -> tuple[str, str]:
     advice = "\n".join(f"- {words.clean(line)}" for line in one.advice)
     return (
         title,
-        f"{words.clean(one.message)}\nSince step {one.first_step}. Why it matters: {words.clean(' '.join(one.why.split()))}\n{advice}".strip(),
+        (
+            f"{words.clean(one.message)}\nSince step {one.first_step}. Why it matters: "
+            f"{words.clean(' '.join(one.why.split()))}\n{advice}"
+        ).strip(),
     )
 
 

@@ -1,4 +1,6 @@
-"""Alerts: a finding written into the tracker itself, where the team reads it. Only ever by `--alert-to`: nothing else of rlhealth writes."""
+"""Alerts: a finding written into the tracker itself, where the team reads it. Only ever by `--alert-to`: nothing
+else of rlhealth writes.
+"""
 
 from __future__ import annotations
 

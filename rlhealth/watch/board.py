@@ -1,4 +1,6 @@
-"""The parts of the screen that hold whatever is watched: the head, one line a run, the log of what happened, and the foot."""
+"""The parts of the screen that hold whatever is watched: the head, one line a run, the log of what happened, and the
+foot.
+"""
 
 from __future__ import annotations
 

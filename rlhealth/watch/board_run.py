@@ -1,4 +1,6 @@
-"""One run on the screen: how it stands, the metrics that matter with how near each is to a limit, and what is wrong now."""
+"""One run on the screen: how it stands, the metrics that matter with how near each is to a limit, and what is wrong
+now.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
 
 
 def _shown(verdict: RunVerdict, most: int) -> list[Metric]:
-    """The metrics that a reader looks at first; those that findings are about come before the rest where there is little room."""
+    """The metrics that a reader looks at first; those that findings are about come before the rest where there is
+    little room.
+    """
     known = verdict.translation.metrics
     sick = [
         known[one.metric]

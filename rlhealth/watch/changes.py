@@ -8,7 +8,8 @@ import numpy as np
 
 from rlhealth.verdict.findings import Finding, RunVerdict
 
-REST = 5  # points for which a finding that has come back before must rest until it is called cleared; twice as many each time
+# points for which a finding that has come back before must rest until it is called cleared; twice as many each time
+REST = 5
 LONGEST_REST = 10  # doublings
 Key = tuple[str, str]
 
@@ -29,7 +30,10 @@ class Change:
 
     def __str__(self) -> str:
         note = f" ({self.note})" if self.note else ""
-        return f"{self.kind}{note} {self.finding.severity}[{self.finding.rule}] at step {self.finding.raised_step}: {self.finding.message}"
+        return (
+            f"{self.kind}{note} {self.finding.severity}[{self.finding.rule}] at step "
+            f"{self.finding.raised_step}: {self.finding.message}"
+        )
 
 
 @dataclass
@@ -56,9 +60,9 @@ class Ledger:
     def changes(self, verdict: RunVerdict) -> list[Change]:
         """What is to be told of a newer verdict, in the order of the steps; it counts as told from then on.
 
-        A finding is raised when its rule's damping has passed, and cleared when it has passed again; one that comes back
-        has to rest longer each time before it is called cleared, so that a metric at its limit is soon told no more. A
-        finding that rose and ended between two looks is told as both.
+        A finding is raised when its rule's damping has passed, and cleared when it has passed again; one that comes
+        back has to rest longer each time before it is called cleared, so that a metric at its limit is soon told no
+        more. A finding that rose and ended between two looks is told as both.
         """
         found: list[Change] = []
         for finding in sorted(verdict.findings, key=lambda one: (one.raised_step, one.first_step, one.rule)):

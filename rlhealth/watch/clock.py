@@ -1,4 +1,6 @@
-"""Clock: the time as a watch needs it, and what to take for now where this machine slept, could not see, or had its clock set."""
+"""Clock: the time as a watch needs it, and what to take for now where this machine slept, could not see, or had its
+clock set.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class Vigil:
     """Tells how much of the time since the run was last seen alive the machine was awake and could see.
 
     A laptop that was shut for a night makes every run look silent for a night; so does a network that was away, and a
-    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one, the
+    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one,
+    the
     times in the log are no measure: how long a run that grows has been quiet is counted from its last news.
     """
 
@@ -47,7 +50,8 @@ class Vigil:
         self._saw = self._grew = self._jumped = False
 
     def look(self, *, new: bool, sees: bool, newest: float = math.nan) -> float:
-        """Notes a look at the run, and returns what to take for now, seconds since 1970: the clock's time without the time that was not watched.
+        """Notes a look at the run, and returns what to take for now, seconds since 1970: the clock's time without the
+        time that was not watched.
 
         Args:
             new: whether there was anything new.

@@ -41,7 +41,8 @@ class Discovery:
         self._rests: dict[str, float] = {}
 
     def look(self) -> dict[str, list[Reader]]:
-        """Readers of all runs at each place where something changed since the last look; an address is asked until it answers.
+        """Readers of all runs at each place where something changed since the last look; an address is asked until it
+        answers.
 
         Raises:
             RlhealthError: for a place at which no run can ever appear.
@@ -69,7 +70,8 @@ class Discovery:
     def _is_settled(self, place: str) -> bool:
         """Whether nothing new can be found there: it was found and is one thing, or no file appeared.
 
-        A project on a server takes new runs without a new file, and a file may begin to be a log: they are asked at every few looks.
+        A project on a server takes new runs without a new file, and a file may begin to be a log: they are asked at
+        every few looks.
         """
         if place in self._grows and place in self._found and self._looks % SELDOM == 0:
             return False
@@ -90,14 +92,18 @@ class Discovery:
 
 
 def may_appear(place: str, error: RlhealthError) -> bool:
-    """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays wrong."""
+    """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays
+    wrong.
+    """
     if isinstance(error, Blind):
         return True
     return place.startswith("trackio://") or not ("://" in place or place == "-")
 
 
 def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
-    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed, its own readers tell."""
+    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed,
+    its own readers tell.
+    """
     if is_online(place):
         return parse(place).run is None
     if place.startswith("trackio://"):

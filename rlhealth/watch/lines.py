@@ -1,4 +1,6 @@
-"""Lines: a watch told to a pipe or a log file, one line for each change, and the same sentences for the screen's log."""
+"""Lines: a watch told to a pipe or a log file, one line for each change, and the same sentences for the screen's
+log.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def described(change: Change) -> str:
     cause = f" cause={one.explained_by}" if one.explained_by else ""
     if change.kind == "cleared":
         return f"cleared{note} {one.severity}[{one.rule}] step={one.first_step} until={one.last_step}{cause}"
-    return f"{change.kind}{note} {one.severity}[{one.rule}] step={one.first_step} value={one.worst_value:.6g}{limit}{cause}: {one.message}"
+    return (
+        f"{change.kind}{note} {one.severity}[{one.rule}] step={one.first_step} "
+        f"value={one.worst_value:.6g}{limit}{cause}: {one.message}"
+    )
 
 
 def counted(watch: Watch) -> dict[str, int]:

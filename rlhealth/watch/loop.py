@@ -98,7 +98,9 @@ class Watch:
         return [event for one in self.followers for event in one.finish()]
 
     def verdict(self) -> Verdict:
-        """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate must not pass on what it did not see."""
+        """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate
+        must not pass on what it did not see.
+        """
         seen = [one.verdict for one in self.followers if one.verdict is not None]
         for one in seen:
             one.too_short = self.gate.too_short(one.run.last_step) or one.too_short
@@ -132,7 +134,9 @@ class Watch:
         return max(0.0, left)
 
     def _is_refused(self, one: Follower) -> bool:
-        """Whether a server says that the one run that was named is not there, or not for us: waiting would not change that."""
+        """Whether a server says that the one run that was named is not there, or not for us: waiting would not
+        change that.
+        """
         never_seen = one.looks == 0 and one.error is not None and not isinstance(one.error, Blind)
         return never_seen and is_online(one.place) and sum(other.place == one.place for other in self.followers) == 1
 
@@ -165,7 +169,9 @@ class Watch:
         return [one for one in self.followers if one not in before]
 
     def _take(self, reader: Reader, place: str) -> None:
-        """Follows a run that is new; one that is followed goes on with this reader where it covers more, so that it is read as `check` would read it."""
+        """Follows a run that is new; one that is followed goes on with this reader where it covers more, so that it
+        is read as `check` would read it.
+        """
         mine, also = covered(reader), elsewhere(reader)
         same = [one for one in self.followers if covered(one.reader) & (mine | also)]
         if not same:
@@ -207,7 +213,8 @@ class Display(Protocol):
 def watch(
     subject: Watch, limits: Limits, display: Display, actions: Actions | None = None, stopping: Stopping | None = None
 ) -> Verdict:
-    """Looks until everything is over, a limit is reached, a run was stopped, or the display says to leave; Ctrl-C ends it as a limit does.
+    """Looks until everything is over, a limit is reached, a run was stopped, or the display says to leave; Ctrl-C ends
+    it as a limit does.
 
     Raises:
         RlhealthError: where no run can ever appear, or it cannot be told which of several runs is to be stopped.
@@ -245,7 +252,9 @@ def watch(
 
 
 def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
-    """Stops the first run that is to be stopped, and tells it before and after; the run is looked at once more, to see its end."""
+    """Stops the first run that is to be stopped, and tells it before and after; the run is looked at once more, to
+    see its end.
+    """
     due = next((one for one in subject.followers if stopping.is_due(one)), None)
     if due is None or due.verdict is None:
         return

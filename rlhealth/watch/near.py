@@ -54,7 +54,9 @@ def nearest(judge: Judge) -> dict[str, Near]:
 
 
 def share_of(watched: Watched) -> float | None:
-    """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None where that cannot be told."""
+    """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None
+    where that cannot be told.
+    """
     values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][
         : watched.base
     ]

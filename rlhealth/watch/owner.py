@@ -20,7 +20,8 @@ def owned_by(pid: int, runs: Sequence[Follower], named: str | None = None) -> Fo
         named: the run that the user named (`--stop-run`).
 
     Raises:
-        RlhealthError: where several runs are watched, none is named, and the process's open files do not tell which one it writes.
+        RlhealthError: where several runs are watched, none is named, and the process's open files do not tell which one
+            it writes.
     """
     names = ", ".join(sorted(one.name for one in runs)[:8])
     if named is not None:

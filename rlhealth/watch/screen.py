@@ -84,7 +84,9 @@ class Screen:
 
 
 def drawn(watch: Watch, told: list[tuple[float, Event]], look: Look, width: int, height: int) -> list[str]:
-    """The screen as lines of at most `width` columns, at most `height` of them: one run in detail, or one line a run."""
+    """The screen as lines of at most `width` columns, at most `height` of them: one run in detail, or one line a
+    run.
+    """
     page = Page(Look(max(20, width), look.color, look.ascii))
     followers = [one for one in watch.followers if one.verdict is not None or one.blind_for is not None]
     below = Page(Look(max(20, width), look.color, look.ascii))

@@ -19,7 +19,8 @@ GRACE = 30.0  # seconds between the request to end and the order
 
 
 class Process:
-    """The process to stop, known by its number and the moment it started, so that no other with the same number is ever hit.
+    """The process to stop, known by its number and the moment it started, so that no other with the same number is ever
+    hit.
 
     Raises:
         RlhealthError: for a number that is no process of the user's, or one that must not be stopped.
@@ -52,7 +53,10 @@ class Process:
 
     def __str__(self) -> str:
         name = _name_of(self.pid)
-        return f"send SIGTERM to process {self.pid}{f' ({name})' if name else ''}, and SIGKILL {self.grace:g} s later if it is still there"
+        return (
+            f"send SIGTERM to process {self.pid}{f' ({name})' if name else ''}, and "
+            f"SIGKILL {self.grace:g} s later if it is still there"
+        )
 
     def __call__(self, document: Mapping[str, Any]) -> str:
         """Stops it; returns what was done."""
@@ -95,7 +99,9 @@ class Process:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; empty where there is no such file."""
+    """The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; empty where there is
+    no such file.
+    """
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:
@@ -188,10 +194,15 @@ class Stopping:
             self.only = owned_by(getattr(self.how, "pid", 0), runs, self.named)
 
     def __str__(self) -> str:
-        return f"at the first {self.severity} finding{'' if self.severity is Severity.CRITICAL else ' or worse'}: {self.how}"
+        return (
+            f"at the first {self.severity} finding{'' if self.severity is Severity.CRITICAL else ' or worse'}: "
+            f"{self.how}"
+        )
 
     def is_due(self, run: Follower) -> bool:
-        """Whether this run is to be stopped now. A run that ended long ago is none to stop: what it found is history."""
+        """Whether this run is to be stopped now. A run that ended long ago is none to stop: what it found is
+        history.
+        """
         if self.done or run.verdict is None or run.over:
             return False
         if (isinstance(self.how, Process) or self.named is not None) and run is not self.only:

@@ -1,4 +1,6 @@
-"""Traces: a metric's course in a bounded number of points, kept up as it grows, so that drawing it costs the same after a million steps."""
+"""Traces: a metric's course in a bounded number of points, kept up as it grows, so that drawing it costs the same
+after a million steps.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Trace:
 
     @property
     def points(self) -> tuple[Ints, Floats]:
-        """Steps and values, each of shape (n,) with n at most about a thousand, steps never falling; of values that are not finite only whole stretches remain."""
+        """Steps and values, each of shape (n,) with n at most about a thousand, steps never falling; of values that
+        are not finite only whole stretches remain.
+        """
         return np.concatenate([self.steps.ravel(), self._rest[0]]), np.concatenate([self.values.ravel(), self._rest[1]])
 
     def _add(self, steps: Ints, values: Floats) -> None:

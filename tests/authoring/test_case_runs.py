@@ -205,7 +205,8 @@ def test_a_slip_in_a_test_file_is_told_with_its_place(text, said):
 
 def test_a_case_that_is_not_met_shows_what_was_expected_and_what_was_found():
     file = read_cases(
-        "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 0x20}, config: {beta: 0.04}, expect: {first_step: 3, severity: critical}}\n  - {name: b, series: {kl: 0x20}, config: {beta: 0.04}, expect: quiet}",
+        "rule: kl-zero\ncases:\n  - {name: a, series: {kl: 0x20}, config: {beta: 0.04}, expect: {first_step: 3, "
+        "severity: critical}}\n  - {name: b, series: {kl: 0x20}, config: {beta: 0.04}, expect: quiet}",
         "f",
         BY_ID,
     )

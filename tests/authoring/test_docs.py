@@ -72,7 +72,8 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
         (
             "kl-high-per-sequence",
             [
-                "the median of the last 3 to 5 points of `objective/kl` is above 6 nats/sequence, for 2 points in a row",
+                "the median of the last 3 to 5 points of `objective/kl` is above "
+                "6 nats/sequence, for 2 points in a row",
                 "critical where it is above 10",
             ],
         ),
@@ -87,7 +88,8 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
         (
             "ratio-too-low",
             [
-                "the median of the last 1 to 3 points of `val/ratio` is below 1 − the setting clip_range (0.8 if unknown), for 3 points in a row",
+                "the median of the last 1 to 3 points of `val/ratio` is below 1 − the setting "
+                "clip_range (0.8 if unknown), for 3 points in a row",
                 "critical where it is below 0.5, at the first point",
             ],
         ),
@@ -164,8 +166,8 @@ def test_rules_test_shows_what_was_expected_and_what_was_found(call, tmp_path):
     code, out, _ = call("rules", "test", str(tmp_path))
     assert code == 1
     assert (
-        out
-        == f"{file}: my-kl: two nats a token\n    exp: first_step: 7\n    got: first_step: 21\n1 rule, 3 cases: 1 failed, 0 problems\n"
+        out == f"{file}: my-kl: two nats a token\n    exp: first_step: 7\n    got: first_step: "
+        "21\n1 rule, 3 cases: 1 failed, 0 problems\n"
     )
 
 

@@ -217,8 +217,10 @@ def test_help_and_version_import_nothing_heavy() -> None:
             f"import sys; sys.argv = ['rlhealth', '{flag}']\n"
             "from rlhealth.cli.app import main\n"
             "try: main()\nexcept SystemExit: pass\n"
-            "heavy = {'pandas', 'numpy', 'wandb', 'tbparse', 'tensorboard', 'google.protobuf', 'yaml', 'pydantic', 'rich', 'tomllib'} & set(sys.modules)\n"
-            "heavy |= {'rlhealth.check', 'rlhealth.rules.loading', 'rlhealth.metrics', 'rlhealth.sources', 'rlhealth.verdict.findings'} & set(sys.modules)\n"
+            "heavy = {'pandas', 'numpy', 'wandb', 'tbparse', 'tensorboard', 'google.protobuf', "
+            "'yaml', 'pydantic', 'rich', 'tomllib'} & set(sys.modules)\n"
+            "heavy |= {'rlhealth.check', 'rlhealth.rules.loading', 'rlhealth.metrics', 'rlhealth.sources', "
+            "'rlhealth.verdict.findings'} & set(sys.modules)\n"
             "assert not heavy, heavy"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
@@ -237,13 +239,17 @@ def test_a_check_of_event_files_imports_neither_pandas_nor_wandb_nor_tbparse() -
 
 
 def test_a_check_of_event_files_imports_nothing_for_what_is_not_there(tmp_path: Path) -> None:
-    """No settings file, no table, no trainer's state, one run, a plain report: none of what reads or writes those is imported."""
+    """No settings file, no table, no trainer's state, one run, a plain report: none of what reads or writes those is
+    imported.
+    """
     code = (
         f"import sys; sys.argv = ['rlhealth', 'check', {str(SICK)!r}]\n"
         "from rlhealth.cli.app import main\n"
         "try: main()\nexcept SystemExit as left: assert left.code == 1, left.code\n"
-        "heavy = {'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', 'ray', 'fsspec', 'sqlite3', 'tomllib'} & set(sys.modules)\n"
-        "heavy |= {'multiprocessing', 'concurrent.futures', 'asyncio', 'importlib.resources.readers'} & set(sys.modules)\n"
+        "heavy = {'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', "
+        "'ray', 'fsspec', 'sqlite3', 'tomllib'} & set(sys.modules)\n"
+        "heavy |= {'multiprocessing', 'concurrent.futures', 'asyncio', "
+        "'importlib.resources.readers'} & set(sys.modules)\n"
         "own = ('parsing.toml_places', 'parallel.workers', 'parallel.cluster', 'comparison', 'watch', 'authoring',"
         " 'sources.rows.table', 'sources.rows.trainer_state', 'sources.trackio', 'reports.html')\n"
         "heavy |= {f'rlhealth.{one}' for one in own} & set(sys.modules)\n"
@@ -255,7 +261,8 @@ def test_a_check_of_event_files_imports_nothing_for_what_is_not_there(tmp_path: 
 
 def test_an_internal_error_does_not_leave_with_the_code_of_a_sick_run() -> None:
     code = (
-        "import sys; sys.argv = ['rlhealth', 'check', 'x']\nimport importlib\nmodule = importlib.import_module('rlhealth.check')\n"
+        "import sys; sys.argv = ['rlhealth', 'check', 'x']\nimport importlib\nmodule "
+        "= importlib.import_module('rlhealth.check')\n"
         "def broken(*args, **kwargs): raise ZeroDivisionError('a bug')\n"
         "module.check = broken\nfrom rlhealth.cli.app import main\nmain()"
     )

@@ -1,4 +1,6 @@
-"""Comparing with known-good runs: they stay inside each other's envelope, a sick run is found where it fell ill, and the answer is a gate."""
+"""Comparing with known-good runs: they stay inside each other's envelope, a sick run is found where it fell ill, and
+the answer is a gate.
+"""
 
 from __future__ import annotations
 

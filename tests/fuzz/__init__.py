@@ -1,1 +1,3 @@
-"""Fuzzing: every reader, the files a user writes and every report, fed what nobody meant to write: `python -m tests.fuzz --seconds 60`."""
+"""Fuzzing: every reader, the files a user writes and every report, fed what nobody meant to write: `python -m
+tests.fuzz --seconds 60`.
+"""

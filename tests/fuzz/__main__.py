@@ -1,4 +1,6 @@
-"""The command: fuzzes all targets or some, each in a process of its own, guided by coverage where atheris is installed, and counts."""
+"""The command: fuzzes all targets or some, each in a process of its own, guided by coverage where atheris is
+installed, and counts.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class Told:
 
 
 def fuzz(name: str, seconds: int, seed: int, plain: bool, keep: Path) -> Told:
-    """Fuzzes one target for so long; a crashing input is kept, and fuzzing begins again with another seed until the time is used up."""
+    """Fuzzes one target for so long; a crashing input is kept, and fuzzing begins again with another seed until the
+    time is used up.
+    """
     told = Told(name, 0, 0)
     left, mode = seconds, "plain" if plain or importlib.util.find_spec("atheris") is None else "guided"
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
@@ -88,7 +92,8 @@ def main() -> int:
         told = fuzz(name, share, given.seed, given.plain, given.keep)
         found.append(told)
         print(
-            f"{name:15} {told.inputs:>10,} inputs, {told.read:>9,} of them readable, {len(told.crashes)} crashes, {told.peak:>5} MB",
+            f"{name:15} {told.inputs:>10,} inputs, {told.read:>9,} of them readable, "
+            f"{len(told.crashes)} crashes, {told.peak:>5} MB",
             flush=True,
         )
     crashes = sum(len(one.crashes) for one in found)

@@ -1,4 +1,6 @@
-"""Records of event files and of `.wandb` files taken apart and framed again with right checksums, so that what lies behind the checksums is reached."""
+"""Records of event files and of `.wandb` files taken apart and framed again with right checksums, so that what lies
+behind the checksums is reached.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ def run_of(
 
 
 def judged_points(raw: bytes) -> bool:
-    """The bytes as values, at steps that come unordered and twice: judged without a warning, and told in strict JSON."""
+    """The bytes as values, at steps that come unordered and twice: judged without a warning, and told in strict
+    JSON.
+    """
     values = np.frombuffer(raw[: len(raw) // 8 * 8][:4096], "<f8")
     if not len(values):
         return False
@@ -104,7 +106,9 @@ def judged(rule: Rule) -> RunVerdict:
 
 
 def reported(text: str) -> bool:
-    """A sick run in which every text is `text`, told in every format: no control character, and what claims to be JSON or XML is."""
+    """A sick run in which every text is `text`, told in every format: no control character, and what claims to be
+    JSON or XML is.
+    """
     run = run_of(_sick(), text, [*TAGS[:8], f"train/{text}", text])
     run.place = Place("tensorboard", text)
     run.problems.append(f"1 damaged record in {text}")

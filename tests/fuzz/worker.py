@@ -20,7 +20,8 @@ LONGEST = 20  # seconds for one input: more is a hang
 ROOM = 1024  # MB of memory: an input of 64 KiB has no business with more
 KEPT = (
     ROOM // 2
-)  # MB at which a guided process makes way for the next one: atheris 3.0 never lets go of an array that a comparison made
+    # MB at which a guided process makes way for the next one: atheris 3.0 never lets go of an array that a comparison made
+)
 
 
 def plain(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> None:
@@ -86,7 +87,9 @@ def guided(name: str, seconds: int, seed: int, folder: Path, counts: Counts) -> 
 
 
 class Counts:
-    """How many inputs were tried, and how many of them could be read, in a file that outlives the process however it ends."""
+    """How many inputs were tried, and how many of them could be read, in a file that outlives the process however it
+    ends.
+    """
 
     def __init__(self, path: Path) -> None:
         path.write_bytes(bytes(16))

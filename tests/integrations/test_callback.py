@@ -1,4 +1,6 @@
-"""HealthCallback through transformers' own callback handler, with its own state and control, fed with what real trainers logged."""
+"""HealthCallback through transformers' own callback handler, with its own state and control, fed with what real
+trainers logged.
+"""
 
 from __future__ import annotations
 

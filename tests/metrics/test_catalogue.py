@@ -1,4 +1,6 @@
-"""The YAML of names holds together: every alias leads to a metric, and every name resolves where its framework logs it."""
+"""The YAML of names holds together: every alias leads to a metric, and every name resolves where its framework logs
+it.
+"""
 
 from __future__ import annotations
 

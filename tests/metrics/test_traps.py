@@ -1,9 +1,11 @@
 """The traps of metric names: one word for several quantities, signs, units, changes between versions, fillers.
 
 Numbered as in the project's catalogue of 59 traps. Those that are not here concern other parts:
-  readers (tests/sources): 36 to 42 (axes, spellings of NaN), 43 to 47 (wandb, TensorBoard and their files), 56 (rows), 58 (which file there is);
-  rules (rules/*/*.test.yaml): 27 (a legacy loss of exactly 0), 33 (losses hide NaN), 34 (averages of extremes), 53 (runs that end abruptly);
-  nothing to translate: 13 (errors of TRL's page; 13's kl_coef is below), 35 (numbers of one rank only), 51 (glued words in old documents).
+  readers (tests/sources): 36 to 42 (axes, spellings of NaN), 43 to 47 (wandb, TensorBoard and their files), 56 (rows),
+  58 (which file there is); rules (rules/*/*.test.yaml): 27 (a legacy loss of exactly 0), 33 (losses hide NaN), 34
+  (averages of extremes), 53 (runs that end abruptly);
+  nothing to translate: 13 (errors of TRL's page; 13's kl_coef is below), 35 (numbers of one rank only), 51 (glued words
+      in old documents).
 19, 20, 23 and 24's second half are told in the metric's note, since values cannot show them.
 """
 

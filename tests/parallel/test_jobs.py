@@ -90,7 +90,10 @@ def test_other_processes_do_their_part_and_what_a_dying_one_had_is_done_here(
 
 def test_a_script_without_a_guard_may_use_several_processes(folder: Path) -> None:
     """Whoever calls the library need not know that it begins processes."""
-    code = f"import rlhealth\nfrom rlhealth.parallel import jobs\njobs.PATIENCE = -1.0\nprint(len(rlhealth.check({str(folder)!r}, jobs=2).runs))\n"
+    code = (
+        "import rlhealth\nfrom rlhealth.parallel import jobs\njobs.PATIENCE = "
+        f"-1.0\nprint(len(rlhealth.check({str(folder)!r}, jobs=2).runs))\n"
+    )
     (folder.parent / "script.py").write_text(code)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
@@ -127,12 +130,17 @@ def examine_here(reader):
 
 
 def test_an_interrupt_ends_every_process(folder: Path) -> None:
-    """A check that lasts, of many runs over many processes, is interrupted: it leaves with 130, says so, and nothing of it is left."""
+    """A check that lasts, of many runs over many processes, is interrupted: it leaves with 130, says so, and nothing
+    of it is left.
+    """
     for number in range(30):
         shutil.copytree(folder, folder.parent / "many" / f"{number}")
     # a shell that runs tests in the background has them ignore interrupts, and so would what they begin
     heeding = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    script = "import sys\nfrom rlhealth.parallel import jobs\njobs.PATIENCE = 0.0\nfrom rlhealth.cli.app import main\nif __name__ == '__main__':\n    main()\n"
+    script = (
+        "import sys\nfrom rlhealth.parallel import jobs\njobs.PATIENCE = 0.0\nfrom rlhealth.cli.app "
+        "import main\nif __name__ == '__main__':\n    main()\n"
+    )
     main = folder.parent / "main.py"
     main.write_text(heeding + script)
     command = [sys.executable, str(main), "check", str(folder.parent / "many"), "--jobs", "3"]

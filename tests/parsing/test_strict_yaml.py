@@ -1,4 +1,6 @@
-"""Strict YAML: values as a person reads them, the place of each, and an error with file, line and column for what is not used here."""
+"""Strict YAML: values as a person reads them, the place of each, and an error with file, line and column for what is
+not used here.
+"""
 
 from __future__ import annotations
 

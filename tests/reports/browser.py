@@ -107,7 +107,8 @@ class Browser:
     def until(self, script: str) -> Any:
         """The value of an expression once it is true; false after five seconds of waiting."""
         return self.run(
-            f"(async () => {{ for (let i = 0; i < 100 && !({script}); i++) await new Promise(r => setTimeout(r, 50)); return {script}; }})()"
+            f"(async () => {{ for (let i = 0; i < 100 && !({script}); i++) await new Promise(r "
+            f"=> setTimeout(r, 50)); return {script}; }})()"
         )
 
     def key(self, name: str, text: str = "") -> None:
@@ -118,13 +119,17 @@ class Browser:
     def click(self, selector: str) -> None:
         """Presses the mouse in the middle of an element."""
         x, y = self.run(
-            f"(e => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({selector!r}))"
+            f"(e => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}}); "
+            "const b = e.getBoundingClientRect(); "
+            f"return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({selector!r}))"
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def complaints(self) -> list[str]:
-        """What the console or the log said at warning level or above, exceptions, and every request to anything but a file."""
+        """What the console or the log said at warning level or above, exceptions, and every request to anything but
+        a file.
+        """
         said: list[str] = []
         for one in self.events:
             params = one.get("params", {})

@@ -1,4 +1,6 @@
-"""What CI systems take for a command in a line of output, ported from their own sources, as generously as their comparisons read it."""
+"""What CI systems take for a command in a line of output, ported from their own sources, as generously as their
+comparisons read it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _WIDTHLESS = re.compile(
 
 
 def github(line: str) -> tuple[str, str] | None:
-    """The command and data that actions/runner reads (ActionCommand.TryParseV2, then TryParse); comparisons there ignore what has no width."""
+    """The command and data that actions/runner reads (ActionCommand.TryParseV2, then TryParse); comparisons there
+    ignore what has no width.
+    """
     text = _WIDTHLESS.sub("", line)
     message = text.lstrip()
     if message.startswith("::") and (end := message.find("::", 2)) >= 0:
@@ -31,7 +35,9 @@ def github(line: str) -> tuple[str, str] | None:
 
 
 def azure(line: str) -> str | None:
-    """The command that Azure's agent reads (Command.TryParse): `##vso[area.event …]` anywhere; `##[…]` formats the line."""
+    """The command that Azure's agent reads (Command.TryParse): `##vso[area.event …]` anywhere; `##[…]` formats the
+    line.
+    """
     found = re.search(r"##vso\[[^\]]*\]|##\[(?:error|warning|section|command|debug|group|endgroup)\]", line)
     return found[0] if found else None
 

@@ -78,7 +78,8 @@ def found(
         worst[1],
         limit,
         f"{metric} reached {worst[1]:.3g}" + (f" (limit {limit:.3g})" if limit is not None else ""),
-        "The policy moved far from the one that collected the data, so its importance ratios stop being trustworthy and each update makes the next one worse.",
+        "The policy moved far from the one that collected the data, so its importance ratios stop "
+        "being trustworthy and each update makes the next one worse.",
         (
             "Lower the learning rate, or run fewer epochs on each rollout.",
             "Go back to the checkpoint before the first of these steps.",

@@ -114,11 +114,13 @@ def test_github_shows_the_worst_first_at_most_ten_of_a_kind_and_counts_the_rest(
     assert kinds == sorted(kinds, key=["::error", "::warning", "::notice"].index)
     assert {kind: kinds.count(kind) for kind in kinds} == {"::error": 8, "::warning": 10, "::notice": 4}
     assert lines[0].startswith(
-        "::error title=rlhealth%3A could not be read::runs/lr1e-4_s2: runs/lr1e-4_s2: the event file is empty%0ATry: delete it"
+        "::error title=rlhealth%3A could not be read::runs/lr1e-4_s2: runs/lr1e-4_s2: "
+        "the event file is empty%0ATry: delete it"
     )
     assert lines[17] == "::warning title=rlhealth::… and 3 more like these; the report has them all"
     assert lines[-1].startswith(
-        "::notice title=rlhealth::31 runs: 24 healthy, 2 warning, 3 critical, 1 unknown, 1 unreadable; 1 damaged, 3 ignored, 4 rules skipped"
+        "::notice title=rlhealth::31 runs: 24 healthy, 2 warning, 3 critical, 1 unknown, "
+        "1 unreadable; 1 damaged, 3 ignored, 4 rules skipped"
     )
 
 

@@ -92,7 +92,8 @@ def test_a_path_holds_the_steps_exactly_and_the_values_to_its_height() -> None:
     assert scale.height(2.0) < 50 and scale.height(0.0) > 950
     assert (
         path(steps, values, scale, 10)
-        == f"M0 {scale.height(0.0):.0f}l0 0 2{scale.height(2.0) - scale.height(0.0):+.0f} 38 {scale.height(1.0) - scale.height(2.0):.0f}"
+        == f"M0 {scale.height(0.0):.0f}l0 0 2{scale.height(2.0) - scale.height(0.0):+.0f} "
+        f"38 {scale.height(1.0) - scale.height(2.0):.0f}"
     )
 
 

@@ -1,4 +1,6 @@
-"""The HTML report in a real browser: charts with the right values, no complaint, no network, hostile names harmless, keyboard, phone and print."""
+"""The HTML report in a real browser: charts with the right values, no complaint, no network, hostile names harmless,
+keyboard, phone and print.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ def test_nothing_is_complained_of_fetched_or_run(
     assert browser.run("[...document.querySelectorAll('img, iframe, object, embed, link, base, form')].length") == 0
     assert (
         browser.run(
-            "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => n.startsWith('on')).length"
+            "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n "
+            "=> n.startsWith('on')).length"
         )
         == 0
     )
@@ -64,7 +67,10 @@ def test_hostile_names_are_text(hostile: Verdict, browser: Browser, tmp_path: Pa
 def test_the_chart_shows_the_values_that_were_logged(sick: Verdict, browser: Browser, tmp_path: Path) -> None:
     opened(browser, sick, tmp_path)
     metric = sick.runs[0].translation.metrics["kl"]
-    chart = "[...document.querySelectorAll('.row')].find(r => r.querySelector('code').textContent === 'kl').querySelector('svg')"
+    chart = (
+        "[...document.querySelectorAll('.row')].find(r => r.querySelector('code').textContent "
+        "=== 'kl').querySelector('svg')"
+    )
     browser.run(f"{chart}.focus()")
     browser.key("ArrowLeft")
     assert browser.run("document.getElementById('tip').textContent").startswith("step 140: ")
@@ -106,7 +112,8 @@ def test_search_leaves_the_metrics_that_match(sick: Verdict, browser: Browser, t
     for letter in "clip ratio":
         browser.key(letter, letter)
     shown = browser.run(
-        "[...document.querySelectorAll('.mini')].filter(e => e.offsetParent).map(e => e.querySelector('code').textContent)"
+        "[...document.querySelectorAll('.mini')].filter(e => e.offsetParent).map(e "
+        "=> e.querySelector('code').textContent)"
     )
     assert shown
     assert all("clip" in name and "ratio" in name for name in shown)
@@ -156,6 +163,7 @@ def test_axe_finds_nothing_serious(
     browser.run(f"document.documentElement.className = '{'dark' if dark else 'light'}'")
     browser.run(AXE[0].read_text("utf-8"))
     found = browser.run(
-        "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary]))"
+        "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes.length, "
+        "v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary]))"
     )
     assert [one for one in found if one[0] in ("serious", "critical")] == []

@@ -1,4 +1,6 @@
-"""The terminal report: verdict first, cause before consequence, nothing lost at any width, harmless whatever a log holds."""
+"""The terminal report: verdict first, cause before consequence, nothing lost at any width, harmless whatever a log
+holds.
+"""
 
 from __future__ import annotations
 
@@ -165,11 +167,12 @@ def test_a_sign_stands_apart_from_the_name_in_either_alphabet(many: Verdict) -> 
 def test_piped_is_one_whole_finding_a_line(sick: Verdict) -> None:
     lines = shown(sick, piped=True, width=40).splitlines()
     assert lines[0] == (
-        "runs/polite-lr-jump: critical[step-size-too-big] step=81 value=9.4 limit=4: 3 findings share one cause: from step 81 each update moved the policy too far"
+        "runs/polite-lr-jump: critical[step-size-too-big] step=81 value=9.4 limit=4: 3 findings share "
+        "one cause: from step 81 each update moved the policy too far"
     )
     assert (
-        lines[1]
-        == "runs/polite-lr-jump: warning[grad-norm-spike] step=81 until=90 value=9.4 limit=4 cause=step-size-too-big: grad_norm reached 9.4 (limit 4)"
+        lines[1] == "runs/polite-lr-jump: warning[grad-norm-spike] step=81 until=90 value=9.4 limit=4 "
+        "cause=step-size-too-big: grad_norm reached 9.4 (limit 4)"
     )
     assert sum("[" in line for line in lines) == len(sick.runs[0].findings)
     assert lines[-1] == "1 run: 1 critical; 1 ignored, 4 rules skipped; fail-on critical; exit 1"

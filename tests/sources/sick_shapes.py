@@ -1,4 +1,6 @@
-"""Shapes of one real sick log, as trainers, rotations, shells and people leave them: each takes rows and a folder, and writes files."""
+"""Shapes of one real sick log, as trainers, rotations, shells and people leave them: each takes rows and a folder,
+and writes files.
+"""
 
 from __future__ import annotations
 

@@ -245,7 +245,10 @@ def test_the_walk_looks_at_each_file_once_and_not_below_its_depth(root: Path) ->
 
 
 def test_only_the_trackers_that_are_there_are_imported() -> None:
-    code = "import sys; from rlhealth.sources import open_runs; open_runs(sys.argv[1]); print(*(n for n in ('pandas', 'wandb', 'tensorboard', 'tbparse') if n in sys.modules))"
+    code = (
+        "import sys; from rlhealth.sources import open_runs; open_runs(sys.argv[1]); print(*(n for n in "
+        "('pandas', 'wandb', 'tensorboard', 'tbparse') if n in sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, str(STATES / "ppo-nan")],
         capture_output=True,

@@ -1,4 +1,6 @@
-"""Every candidate is accounted for: a sick log beside a healthy run is judged, or counted with its reason, whatever shape it has."""
+"""Every candidate is accounted for: a sick log beside a healthy run is judged, or counted with its reason, whatever
+shape it has.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Several trackers of one run: the one that reaches furthest is judged, both where they disagree, and different runs are never one."""
+"""Several trackers of one run: the one that reaches furthest is judged, both where they disagree, and different runs
+are never one.
+"""
 
 from __future__ import annotations
 

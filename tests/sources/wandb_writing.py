@@ -35,7 +35,9 @@ def unframe(log: bytes) -> list[bytes]:
 
 
 def history(row: Mapping[str, Any], number: int, *, flat_keys: bool = False) -> bytes:
-    """One row; a dict in it becomes nested keys, as wandb's core flattens them, or stays JSON, as the older Python service left it."""
+    """One row; a dict in it becomes nested keys, as wandb's core flattens them, or stays JSON, as the older Python
+    service left it.
+    """
     record = pb.Record(num=number)
     for key, value in row.items():
         if isinstance(value, dict) and not flat_keys:

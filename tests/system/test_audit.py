@@ -1,4 +1,6 @@
-"""The audit of the dependencies, through pip-audit itself: it fails over a known hole, and says so where nobody can be asked."""
+"""The audit of the dependencies, through pip-audit itself: it fails over a known hole, and says so where nobody can
+be asked.
+"""
 
 from __future__ import annotations
 

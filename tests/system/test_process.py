@@ -1,4 +1,6 @@
-"""What rlhealth settles in a process of its own: for that process and its workers alone, and never against the user's word."""
+"""What rlhealth settles in a process of its own: for that process and its workers alone, and never against the
+user's word.
+"""
 
 from __future__ import annotations
 

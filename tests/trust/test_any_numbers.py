@@ -1,4 +1,6 @@
-"""The engine under any numbers: NaN, infinities, denormals, the largest there are, in any order and twice; no error, no warning, strict JSON."""
+"""The engine under any numbers: NaN, infinities, denormals, the largest there are, in any order and twice; no error,
+no warning, strict JSON.
+"""
 
 from __future__ import annotations
 

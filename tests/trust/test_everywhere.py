@@ -1,4 +1,6 @@
-"""The same answer wherever it runs: without a home, a terminal, a locale, a place to write, on forty columns, on every Python that is promised."""
+"""The same answer wherever it runs: without a home, a terminal, a locale, a place to write, on forty columns, on
+every Python that is promised.
+"""
 
 from __future__ import annotations
 

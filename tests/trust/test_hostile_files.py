@@ -35,7 +35,8 @@ class Answer:
     memory: int
 
 
-#: The command, which leaves its own peak of memory in a file: what the system tells of a child counts the test that started it too.
+#: The command, which leaves its own peak of memory in a file: what the system tells of a child counts the test that
+#: started it too.
 PROBE = """
 import atexit, pathlib, re, sys
 peak = pathlib.Path(sys.argv.pop(1))

@@ -1,4 +1,6 @@
-"""It writes nothing that it was not asked to: what lies at and below a run is the same before and after, in names, bytes and times."""
+"""It writes nothing that it was not asked to: what lies at and below a run is the same before and after, in names,
+bytes and times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where no file system can be written, not by root either: what lies there is judged as anywhere; what needs a copy first says so, and hides nothing."""
+"""Where no file system can be written, not by root either: what lies there is judged as anywhere; what needs a copy
+first says so, and hides nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from tests.conftest import FIXTURES, ROOT
 
 DATABASE = FIXTURES / "everywhere" / "grpo-short" / "trackio" / "tiny-rl.db"
 NO_KEY = "0" * 40
-#: In a namespace of its own: every mount becomes read-only; $1 is a folder, $2 what is mounted there afresh, or nothing. 77 where it could be written all the same.
+#: In a namespace of its own: every mount becomes read-only; $1 is a folder, $2 what is mounted there afresh, or
+#: nothing. 77 where it could be written all the same.
 SCRIPT = """
 for place in $(cut -d" " -f2 /proc/self/mounts); do mount -o remount,bind,ro "$place" 2>/dev/null; done
 ( : > "$1/written" ) 2>/dev/null && exit 77
@@ -42,7 +45,9 @@ CLOSED = [
 def closed(
     home: Path, *words: str | Path, room: str = "", stdin: Any = subprocess.DEVNULL, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The command where nothing can be written; its home and its temporary folder are `home`, which with `room` is a file system of that type that can."""
+    """The command where nothing can be written; its home and its temporary folder are `home`, which with `room` is a
+    file system of that type that can.
+    """
     known = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -89,7 +94,8 @@ def killed(tmp_path: Path) -> Path:
     writer.execute("PRAGMA wal_autocheckpoint = 0")
     row = json.dumps({"train/reward": 0.5, "train/global_step": 900})
     writer.execute(
-        "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT run_id, timestamp, run_name, 900, ? FROM metrics LIMIT 1",
+        "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT run_id, "
+        "timestamp, run_name, 900, ? FROM metrics LIMIT 1",
         (row,),
     )
     for suffix in ("", "-wal"):

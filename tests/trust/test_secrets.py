@@ -1,4 +1,6 @@
-"""What a log knows about people and machines stays in it: keys, tokens, passwords, e-mail addresses, host names, users and command lines."""
+"""What a log knows about people and machines stays in it: keys, tokens, passwords, e-mail addresses, host names,
+users and command lines.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,8 @@ def trackio_run(path: Path) -> Path:
     )
     for row in ROWS:
         database.execute(
-            "INSERT INTO metrics (run_id, run_name, step, timestamp, metrics) VALUES ('1', 'planted', ?, '2026-01-01T00:00:00', ?)",
+            "INSERT INTO metrics (run_id, run_name, step, timestamp, metrics) VALUES "
+            "('1', 'planted', ?, '2026-01-01T00:00:00', ?)",
             (row["train/global_step"], json.dumps(row)),
         )
     database.commit()

@@ -1,4 +1,6 @@
-"""Several at once: two readers of one run, a writer that rewrites, a database that is locked, a folder that goes away while it is read."""
+"""Several at once: two readers of one run, a writer that rewrites, a database that is locked, a folder that goes
+away while it is read.
+"""
 
 from __future__ import annotations
 
@@ -220,7 +222,8 @@ def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp
     shutil.copytree(FIXTURES / "runs" / "lr-jump", folder)
     tell = tmp_path / "tell.py"
     tell.write_text(
-        "import json, os, sys, pathlib\npathlib.Path('told.jsonl').open('a').write(json.dumps([sys.argv[1:], json.load(sys.stdin)['run'], os.environ['RLHEALTH_RUN']]) + '\\n')\n"
+        "import json, os, sys, pathlib\npathlib.Path('told.jsonl').open('a').write(json.dumps([sys.argv[1:], "
+        "json.load(sys.stdin)['run'], os.environ['RLHEALTH_RUN']]) + '\\n')\n"
     )
     command = [
         sys.executable,

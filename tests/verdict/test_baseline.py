@@ -1,4 +1,6 @@
-"""The gate: what is accepted stays accepted until it worsens, what is required must have looked, and what is too short is no answer."""
+"""The gate: what is accepted stays accepted until it worsens, what is required must have looked, and what is too
+short is no answer.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,8 @@ def test_every_format_counts_what_was_accepted(format: str) -> None:
         ('{"schema": "rlhealth.report/1", "accepted": []}', "not a baseline"),
         ('{"schema": "rlhealth.baseline/1", "accepted": [{"run": "a"}]}', "accepted finding 1 is not whole"),
         (
-            '{"schema": "rlhealth.baseline/1", "accepted": [{"run": "a", "rule": "b", "metric": "c", "severity": "awful"}]}',
+            '{"schema": "rlhealth.baseline/1", "accepted": [{"run": "a", "rule": '
+            '"b", "metric": "c", "severity": "awful"}]}',
             "accepted finding 1",
         ),
         ('{"schema": "rlhealth.baseline/1", "accepted": [7]}', "accepted finding 1"),

@@ -9,7 +9,9 @@ import pytest
 
 
 def certificate(path: Path) -> Path:
-    """Makes one, with its key, as one file that a server can show and a client can trust; the test is skipped where openssl is not installed."""
+    """Makes one, with its key, as one file that a server can show and a client can trust; the test is skipped where
+    openssl is not installed.
+    """
     key, cert = path.with_suffix(".key"), path.with_suffix(".crt")
     wanted = [
         "-newkey",

@@ -12,7 +12,9 @@ from typing import Any
 
 @dataclass
 class HostedRun:
-    """One run as the server keeps it. `rows` are what `wandb.log` sent, each with its `_step`; `exported` rows come as a parquet file instead."""
+    """One run as the server keeps it. `rows` are what `wandb.log` sent, each with its `_step`; `exported` rows come
+    as a parquet file instead.
+    """
 
     id: str = "abc12345"
     name: str = "brisk-river-7"

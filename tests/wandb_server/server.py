@@ -148,7 +148,9 @@ class Exchange(BaseHTTPRequestHandler):
         self.send_file(with_body=False)
 
     def send_file(self, *, with_body: bool) -> None:
-        """Exported history, `/parquet/<entity>/<project>/<run>/<part>`, and `/requirements/<entity>/<project>/<run>/0`."""
+        """Exported history, `/parquet/<entity>/<project>/<run>/<part>`, and
+        `/requirements/<entity>/<project>/<run>/0`.
+        """
         parts = self.path.split("/")
         if len(parts) != 6 or parts[1] not in ("parquet", "requirements"):
             return self.reply(404, "not here")

@@ -1,4 +1,6 @@
-"""What a watch does beside telling: commands, messages, alerts and the one stop, with real processes and real servers on loopback."""
+"""What a watch does beside telling: commands, messages, alerts and the one stop, with real processes and real
+servers on loopback.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ def test_a_command_gets_the_finding_on_its_stdin_and_words_of_it_in_its_environm
     command = argv(
         script(
             tmp_path,
-            f"json.dump([json.load(sys.stdin), os.environ['RLHEALTH_RULE'], os.environ['RLHEALTH_SEVERITY']], open({str(tmp_path / 'got')!r}, 'w'))",
+            "json.dump([json.load(sys.stdin), os.environ['RLHEALTH_RULE'], os.environ['RLHEALTH_SEVERITY']], "
+            f"open({str(tmp_path / 'got')!r}, 'w'))",
         ),
         "--on-change",
     )
@@ -116,7 +119,10 @@ def test_a_command_that_fails_hangs_or_is_not_there_is_told_and_stops_nothing(
 
 
 def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path, verdict: RunVerdict, change: Change) -> None:
-    body = f"import subprocess; child = subprocess.Popen(['sleep', '60']); open({str(tmp_path / 'child')!r}, 'w').write(str(child.pid)); time.sleep(60)"
+    body = (
+        f"import subprocess; child = subprocess.Popen(['sleep', '60']); open({str(tmp_path / 'child')!r}, "
+        "'w').write(str(child.pid)); time.sleep(60)"
+    )
     with pytest.raises(RlhealthError, match="took longer"):
         run_command(argv(script(tmp_path, body), "--on-change"), change_document(change, verdict, 0.0), timeout=2.0)
     child = int((tmp_path / "child").read_text())
@@ -178,7 +184,11 @@ def test_an_address_that_nobody_takes_is_told_without_its_secret(verdict: RunVer
 
 
 def test_notify_without_apprise_says_what_to_install() -> None:
-    code = "import sys; sys.modules['apprise'] = None\nfrom rlhealth.watch.actions import apprise_to\nfrom rlhealth.errors import RlhealthError\ntry: apprise_to(['x://'])\nexcept RlhealthError as error: print(error, error.hint)"
+    code = (
+        "import sys; sys.modules['apprise'] = None\nfrom rlhealth.watch.actions import apprise_to\nfrom "
+        "rlhealth.errors import RlhealthError\ntry: apprise_to(['x://'])\nexcept "
+        "RlhealthError as error: print(error, error.hint)"
+    )
     done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True, cwd=FIXTURES.parent)
     assert 'pip install "rlhealth[notify]"' in done.stdout
 
@@ -190,9 +200,11 @@ def test_an_alert_is_written_into_the_trackio_project_of_the_run(tmp_path: Path,
     copy.parent.mkdir()
     copy.write_bytes(database.read_bytes())
     code = (
-        "import sys; from rlhealth.check import check; from rlhealth.watch.alerts import alert_in; from rlhealth.watch.changes import Change\n"
+        "import sys; from rlhealth.check import check; from rlhealth.watch.alerts import "
+        "alert_in; from rlhealth.watch.changes import Change\n"
         "from tests.watch.test_changes import FINDING\n"
-        f"run = check({str(copy)!r}).runs[0]; alert_in('trackio')(Change('raised', FINDING), run); alert_in('trackio')(Change('cleared', FINDING), run)"
+        f"run = check({str(copy)!r}).runs[0]; alert_in('trackio')(Change('raised', FINDING), "
+        "run); alert_in('trackio')(Change('cleared', FINDING), run)"
     )
     subprocess.run(
         [PYTHON, "-c", code],

@@ -1,4 +1,6 @@
-"""A run that begins in a file or a database that is watched already is taken up at the next look, as one that begins in a file of its own is."""
+"""A run that begins in a file or a database that is watched already is taken up at the next look, as one that begins
+in a file of its own is.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,8 @@ class Project:
         """Another run logs what the first one logged in those rows."""
         with self.connection:
             self.connection.execute(
-                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT ?, timestamp, ?, step, metrics FROM metrics WHERE id BETWEEN ? AND ?",
+                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) SELECT ?, timestamp, "
+                "?, step, metrics FROM metrics WHERE id BETWEEN ? AND ?",
                 (f"id of {run}", run, first, last),
             )
 

@@ -1,4 +1,6 @@
-"""What a watch tells of a wandb server that fails: that it is blind, once; for how long, when it sees again; and everything that came meanwhile, once."""
+"""What a watch tells of a wandb server that fails: that it is blind, once; for how long, when it sees again; and
+everything that came meanwhile, once.
+"""
 
 from __future__ import annotations
 
@@ -204,7 +206,8 @@ def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pas
     server.projects["ada", "grpo"].clear()
     one.look(20)
     assert one.lines("blind") == [
-        "brisk-river-7: blind: the run is no longer there (deleted, or moved); what was read so far stands, trying again"
+        "brisk-river-7: blind: the run is no longer there (deleted, or moved); "
+        "what was read so far stands, trying again"
     ]
     assert not one.lines("back")
     assert one.watch.verdict().exit_code == 2

@@ -1,4 +1,6 @@
-"""Clocks that jump by hours: this machine's while it watches, and the one that the log was written by. Neither is the run's doing, and nobody is alarmed."""
+"""Clocks that jump by hours: this machine's while it watches, and the one that the log was written by. Neither is
+the run's doing, and nobody is alarmed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ RULES = load_rules()
 SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
 ROWS = rows_of(FIXTURES / "wandb" / "run-grpo-old-nan.wandb")
 HOUR = 3600.0
-#: What tells a program another time of day than the machine has: by so many seconds as stand in the file $OFFSET. All other clocks are left alone.
+#: What tells a program another time of day than the machine has: by so many seconds as stand in the file $OFFSET. All
+#: other clocks are left alone.
 SET_CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -131,7 +134,9 @@ def test_how_long_a_watch_was_blind_does_not_count_what_the_clock_was_set_by(tmp
 
 
 def jumping(step: int) -> float:
-    """By how much the clock of the run's machine was wrong at a step: it is set forwards by five hours, then back by six, then right again."""
+    """By how much the clock of the run's machine was wrong at a step: it is set forwards by five hours, then back by
+    six, then right again.
+    """
     return 5 * HOUR if 8 <= step < 14 else -HOUR if 14 <= step < 20 else 0.0
 
 

@@ -1,4 +1,6 @@
-"""Watching equals checking: real logs are replayed into growing files, in pieces that end anywhere, and followed by the real readers and rules."""
+"""Watching equals checking: real logs are replayed into growing files, in pieces that end anywhere, and followed by
+the real readers and rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A run on a wandb server that fails in between: nothing is lost, nothing is told twice, and since when it is blind is told once."""
+"""A run on a wandb server that fails in between: nothing is lost, nothing is told twice, and since when it is blind
+is told once.
+"""
 
 from __future__ import annotations
 

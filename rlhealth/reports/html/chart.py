@@ -1,4 +1,6 @@
-"""Charts of the page: an SVG curve that stretches to any width, its limit, usual range and onset, with the words beside it as text."""
+"""Charts of the page: an SVG curve that stretches to any width, its limit, usual range and onset, with the words
+beside it as text.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,10 @@ def spoken(metric: Metric, marks: Marks) -> str:
     first, last, low, high = (
         words.measured(float(one), metric.unit) for one in (finite[0], finite[-1], finite.min(), finite.max())
     )
-    said = f"{metric.name} over steps {int(metric.steps[0])} to {int(metric.steps[-1])}: from {first} to {last}, between {low} and {high}"
+    said = (
+        f"{metric.name} over steps {int(metric.steps[0])} to {int(metric.steps[-1])}: "
+        f"from {first} to {last}, between {low} and {high}"
+    )
     broken = len(metric) - len(finite)
     found = "".join(f"; {one.severity} {one.rule} {words.since(one)}" for one in marks.findings)
     limit = f"; limit {words.number(marks.level.value, metric.unit)}" if marks.level else ""

@@ -1,4 +1,6 @@
-"""Curves for the page: thinned so that every spike survives, and written as short SVG paths whose x is the step itself."""
+"""Curves for the page: thinned so that every spike survives, and written as short SVG paths whose x is the step
+itself.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,12 @@ _DECADES = 1e4  # how far below its median a series is still told apart on a log
 
 @dataclass(frozen=True)
 class Scale:
-    """How values become heights: `low` at the bottom (y = `tall`), `high` at the top (y = 0), perhaps by their logarithm.
+    """How values become heights: `low` at the bottom (y = `tall`), `high` at the top (y = 0), perhaps by their
+    logarithm.
 
     Attributes:
-        least: where `log`, what anything smaller is drawn as: a single zero, or 1e-12, shall not press all else to the top. No value
-            below zero has a logarithm, so there `log` is off.
+        least: where `log`, what anything smaller is drawn as: a single zero, or 1e-12, shall not press all else to the
+            top. No value below zero has a logarithm, so there `log` is off.
     """
 
     low: float
@@ -50,7 +53,9 @@ class Scale:
 
 
 def scale_of(values: Floats, tall: int, *, log: bool = False, also: float | None = None) -> Scale:
-    """A scale that holds every finite value, and `also` (a limit) where that does not squeeze the curve to less than a third."""
+    """A scale that holds every finite value, and `also` (a limit) where that does not squeeze the curve to less than
+    a third.
+    """
     finite = values[np.isfinite(values)]
     if not len(finite):
         return Scale(0.0, 1.0, tall)
@@ -75,7 +80,9 @@ def scale_of(values: Floats, tall: int, *, log: bool = False, also: float | None
 
 
 def thinned(steps: Ints, values: Floats, buckets: int) -> NDArray[np.int64]:
-    """Indices of the points to draw, ascending: the least and the greatest of each bucket of steps, the ends, and where the series turns to or from NaN."""
+    """Indices of the points to draw, ascending: the least and the greatest of each bucket of steps, the ends, and
+    where the series turns to or from NaN.
+    """
     count = len(steps)
     if count <= 2 * buckets:
         return np.arange(count)
@@ -119,7 +126,9 @@ def path(steps: Ints, values: Floats, scale: Scale, first: int) -> str:
 
 
 def breaks(steps: Ints, values: Floats, first: int, most: int = 200) -> list[int]:
-    """x of points that are not finite, at most `most` of them, spread evenly; none where the series is mostly absent."""
+    """x of points that are not finite, at most `most` of them, spread evenly; none where the series is mostly
+    absent.
+    """
     bad = ~np.isfinite(values)
     if not bad.any() or bad.mean() > 0.9:
         return []

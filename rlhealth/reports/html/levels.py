@@ -1,4 +1,6 @@
-"""Where a finding's limit lies on the chart of its metric: only where what the rule measures is a level of that metric."""
+"""Where a finding's limit lies on the chart of its metric: only where what the rule measures is a level of that
+metric.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,16 @@ class Level:
 
 
 def level_of(one: Finding) -> Level | None:
-    """The limit as a level of the metric's own values, or None where the rule measures something else (noise, a rise, a share of points)."""
+    """The limit as a level of the metric's own values, or None where the rule measures something else (noise, a
+    rise, a share of points).
+    """
     return None if one.level is None else Level(one.level, one.side)
 
 
 def usual(one: Finding, metric: Metric) -> tuple[float, float] | None:
-    """What was usual in this run before the finding began: the 5th to 95th percentile of the points before its onset; None for too few."""
+    """What was usual in this run before the finding began: the 5th to 95th percentile of the points before its
+    onset; None for too few.
+    """
     before = metric.values[: int(np.searchsorted(metric.steps, one.first_step))]
     before = before[np.isfinite(before)]
     if len(before) < _USUAL:

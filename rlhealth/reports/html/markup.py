@@ -1,4 +1,6 @@
-"""Markup that cannot forget to escape: text becomes HTML only through `el`, and whatever came from a log is made harmless there."""
+"""Markup that cannot forget to escape: text becomes HTML only through `el`, and whatever came from a log is made
+harmless there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class Html(str):
 
 
 def el(name: str, /, *children: str | Html | None, **attributes: str | float | bool | None) -> Html:
-    """One element. Strings are escaped, `Html` is not; `class_` and `for_` lose their underscore, others turn it into a hyphen.
+    """One element. Strings are escaped, `Html` is not; `class_` and `for_` lose their underscore, others turn it into a
+    hyphen.
 
     An attribute that is None or False is left out, one that is True has no value.
     """

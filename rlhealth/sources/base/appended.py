@@ -1,4 +1,6 @@
-"""One metric a file, one point a line, as MLflow's folders and DVCLive keep them: what is new in each file goes into the run."""
+"""One metric a file, one point a line, as MLflow's folders and DVCLive keep them: what is new in each file goes into
+the run.
+"""
 
 from __future__ import annotations
 

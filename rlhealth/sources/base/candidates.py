@@ -1,4 +1,6 @@
-"""Candidates: files come across in a folder that look like logs and are not read are counted, each with its reason; the rest is silent."""
+"""Candidates: files come across in a folder that look like logs and are not read are counted, each with its reason;
+the rest is silent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from rlhealth.sources.base.packed import Plain, encoding_of, is_packed
 from rlhealth.sources.base.walk import PACKED, ROTATED, kind_of
 
 HEAD = 64 << 10  # bytes looked at
-#: What no log is, by its suffix: pictures, sounds, code, pages, settings. Everything else is looked into, weights too: a name can deceive.
+#: What no log is, by its suffix: pictures, sounds, code, pages, settings. Everything else is looked into, weights too:
+#: a name can deceive.
 _NEVER = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?|ico|mp4|avi|mov|webm|wav|mp3|flac|ogg|pdf|ttf|otf|woff2?"
     r"|py|pyi|pyc|pyo|ipynb|sh|bash|zsh|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|jsx|tsx|java|rb|pl|lua|sql|css|scss|html?|xml|xsl|tex|bib"
@@ -25,7 +28,13 @@ _NEVER = re.compile(
 #: Tables and archives that cannot be read: they count by their names.
 _TABLES = re.compile(r"\.(?:parquet|feather|arrow|pkl|pickle|npz|npy|h5|hdf5|xlsx?|mat|avro|orc)$", re.IGNORECASE)
 _LOG_NAME = re.compile(
-    r"(?:^|[._\- ])(?:logs?|metrics?|histor(?:y|ies)|progress|monitor|trainer_state|training|train_log|evaluations?|results?|curves?|scalars?|runs?)(?=[._\- ]|\d|$)",
+    r"(?:^|[._\- ])(?:logs?|metrics?|histor(?:y|ies)|progress|monitor|trainer_state|training|train_log|evaluations?|results?|curves?|scalars?|runs?)(?=[._\- "
+    r""
+    r""
+    r""
+    r""
+    r""
+    r"]|\d|$)",
     re.IGNORECASE,
 )
 #: Words of which a metric's name is made in every trainer.
@@ -50,7 +59,9 @@ def tracked_kind(head: bytes) -> str | None:
 
 
 def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[LeftOut]]:
-    """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left out."""
+    """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left
+    out.
+    """
     tracked: dict[str, list[Path]] = {}
     texts: list[Path] = []
     left: list[LeftOut] = []

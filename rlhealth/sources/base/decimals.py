@@ -1,8 +1,10 @@
-"""Many decimal numbers in one buffer of bytes, read at once into float64 with numpy, each exactly as Python's float() would read it.
+"""Many decimal numbers in one buffer of bytes, read at once into float64 with numpy, each exactly as Python's float()
+would read it.
 
-The digits are taken eight at a time as one 64-bit word (Lemire, "Number parsing at a gigabyte per second", 2021, section 5). The division by
-a power of ten is done with 64 bits of mantissa where the machine has them; of its results only one that lies exactly half-way between two
-float64 could round wrongly, and that one is left to the caller, as is whatever is not a plain number.
+The digits are taken eight at a time as one 64-bit word (Lemire, "Number parsing at a gigabyte per second", 2021,
+section 5). The division by a power of ten is done with 64 bits of mantissa where the machine has them; of its results
+only one that lies exactly half-way between two float64 could round wrongly, and that one is left to the caller, as is
+whatever is not a plain number.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
-#: How many bytes the buffer must hold before the first number and after the last: room enough to look at any 255 bytes without asking where it ends.
+#: How many bytes the buffer must hold before the first number and after the last: room enough to look at any 255 bytes
+#: without asking where it ends.
 MARGIN = 512
 
 _U = np.uint64
@@ -39,7 +42,8 @@ def words_of(buffer: Bytes) -> Words:
 
 
 def decimals(buffer: Bytes, words: Words, start: Ints, length: Ints) -> tuple[Floats, Flags]:
-    """The numbers written at `start`, each `length` bytes long: values, shape (n,), and whether each was read; the rest are the caller's.
+    """The numbers written at `start`, each `length` bytes long: values, shape (n,), and whether each was read; the rest
+    are the caller's.
 
     Args:
         buffer: at least `MARGIN` bytes lie before the first number and after the last.
@@ -64,7 +68,9 @@ def decimals(buffer: Bytes, words: Words, start: Ints, length: Ints) -> tuple[Fl
 
 
 def _mantissa(buffer: Bytes, words: Words, first: Ints, end: Ints) -> tuple[Words, Ints, Flags]:
-    """All digits as one integer, how many of them stand behind the point, and whether it is `digits` or `digits.digits` and fits 64 bits."""
+    """All digits as one integer, how many of them stand behind the point, and whether it is `digits` or
+    `digits.digits` and fits 64 bits.
+    """
     size = end - first
     whole = np.where(buffer[first + 1] == _DOT, 1, 0)
     unsettled = np.flatnonzero((whole == 0) | (size < 3))

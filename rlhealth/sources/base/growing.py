@@ -1,4 +1,6 @@
-"""A text file that may still grow: each byte is read once, whole lines are handed out, a line that is half written is waited for."""
+"""A text file that may still grow: each byte is read once, whole lines are handed out, a line that is half written
+is waited for.
+"""
 
 from __future__ import annotations
 
@@ -202,7 +204,9 @@ class Growing:
                 yield self._without_zeros(whole) if b"\0" in whole else whole
 
     def _without_zeros(self, text: bytes) -> bytes:
-        """The text without zeros; what stands on both sides of several is not joined, for that would make numbers that nobody wrote."""
+        """The text without zeros; what stands on both sides of several is not joined, for that would make numbers
+        that nobody wrote.
+        """
         text, stretches = _ZEROS.subn(b"\n", text)
         self.blanks += stretches
         return text.replace(b"\0", b"")

@@ -1,4 +1,6 @@
-"""Rows as wandb and Trackio keep them become a run: which step a row belongs to, and what happens where the steps go back."""
+"""Rows as wandb and Trackio keep them become a run: which step a row belongs to, and what happens where the steps go
+back.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,10 @@ _TRAINER = re.compile(r"profiling/Time taken: (\w+)\.")
 class Rows:
     """Takes history rows in the order in which they were logged and fills a run with them.
 
-    The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its `_step`, else its number.
-    A tag that goes back to a step it has passed means that the run was resumed there: what was logged later is dropped.
-    `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
+    The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its
+    `_step`, else its number. A tag that goes back to a step it has passed means that the run was resumed there: what
+    was logged later is dropped. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a
+    poll are in.
     """
 
     def __init__(self, run: Run) -> None:
@@ -52,7 +55,8 @@ class Rows:
         run.step_axis = "_step"
 
     def take(self, row: Mapping[str, Any], *, late: bool = False) -> None:
-        """Takes one row, `{"train/reward": 0.5, "_step": 12, …}`; nested values are dicts (a histogram, a table, a group of metrics).
+        """Takes one row, `{"train/reward": 0.5, "_step": 12, …}`; nested values are dicts (a histogram, a table, a
+        group of metrics).
 
         A `late` row was logged earlier than the one before it, so that its step going back means nothing.
         """
@@ -170,7 +174,9 @@ class Rows:
         return self._step
 
     def _change_axis(self, row: Mapping[str, Any]) -> None:
-        """What came before the axis showed itself is put at the first step that the axis names: its own numbers count something else."""
+        """What came before the axis showed itself is put at the first step that the axis names: its own numbers
+        count something else.
+        """
         assert self.axis is not None
         self.run.step_axis = self.axis
         if not self.rows:
@@ -192,7 +198,8 @@ class Rows:
             histogram.add(first, edges, counts, seconds)
         self._highest = first
         self.run.notes.append(
-            f"{self.rows} rows were logged before {self.axis} first appeared; they stand at step {first}, the last of them per metric"
+            f"{self.rows} rows were logged before {self.axis} first appeared; they stand "
+            f"at step {first}, the last of them per metric"
         )
 
     def _look_for_a_resume(self, step: int, found: Mapping[str, Any]) -> None:
@@ -239,7 +246,9 @@ class Rows:
                 self.run.notes.append(note)
 
     def _name_trainer(self, row: Mapping[str, Any]) -> None:
-        """TRL's profiling rows name the trainer's class, which its metrics do not tell (GRPO and RLOO log the same names)."""
+        """TRL's profiling rows name the trainer's class, which its metrics do not tell (GRPO and RLOO log the same
+        names).
+        """
         if "trainer_class" in self.run.config:
             return
         for key in row:

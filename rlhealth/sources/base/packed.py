@@ -1,4 +1,6 @@
-"""Opens a log as UTF-8 text whatever it was packed or encoded in: gzip, bzip2, xz, UTF-16 and UTF-32 with or without their mark."""
+"""Opens a log as UTF-8 text whatever it was packed or encoded in: gzip, bzip2, xz, UTF-16 and UTF-32 with or without
+their mark.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _LOOKED_AT = 1024  # bytes by which an encoding without a mark is known
 
 
 def encoding_of(head: bytes) -> str | None:
-    """The encoding of a text by its first bytes, where it is not plain UTF-8: by its mark, or by where its zero bytes lie."""
+    """The encoding of a text by its first bytes, where it is not plain UTF-8: by its mark, or by where its zero
+    bytes lie.
+    """
     for bom, name in _BOMS:
         if head.startswith(bom):
             return name

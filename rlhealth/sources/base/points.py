@@ -1,4 +1,6 @@
-"""Points that were read and wait to go into a run: in lists while they come in, one tag after the other, in bounded number."""
+"""Points that were read and wait to go into a run: in lists while they come in, one tag after the other, in bounded
+number.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Points:
         self._full = False
 
     def put(self, tag: str, value: Any, step: int, time: float) -> None:
-        """Takes one value: a number however it is spelt, null (NaN, if the tag is a number elsewhere) or a distribution; text is no metric."""
+        """Takes one value: a number however it is spelt, null (NaN, if the tag is a number elsewhere) or a
+        distribution; text is no metric.
+        """
         found = number(value)
         if found is None:
             if value is None:

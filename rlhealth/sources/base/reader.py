@@ -1,4 +1,6 @@
-"""Reader: one run in one place, read once or again and again as it grows; `Unreadable` keeps the place of one that cannot be read."""
+"""Reader: one run in one place, read once or again and again as it grows; `Unreadable` keeps the place of one that
+cannot be read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A small YAML file of settings that a tracker keeps beside its log: a mapping, or nothing where it is missing, damaged or hostile."""
+"""A small YAML file of settings that a tracker keeps beside its log: a mapping, or nothing where it is missing,
+damaged or hostile.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def settings_file(path: Path) -> dict[str, Any]:
 
 
 def yaml_mapping(text: str) -> dict[str, Any]:
-    """The mapping in a YAML text; empty where it holds none, is nested very deeply, or has aliases, which no tracker writes."""
+    """The mapping in a YAML text; empty where it holds none, is nested very deeply, or has aliases, which no tracker
+    writes.
+    """
     if not text or _ALIAS.search(text):  # with aliases a small file can unfold into gigabytes
         return {}
     import yaml  # late: 20 ms, and most runs leave no such file

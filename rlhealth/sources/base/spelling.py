@@ -1,4 +1,6 @@
-"""Numbers and steps as people's files spell them: `No Log`, `1,568,987.96`, `np.float64(1e-06)`, `2/4389`, `nan`, `0.05%`."""
+"""Numbers and steps as people's files spell them: `No Log`, `1,568,987.96`, `np.float64(1e-06)`, `2/4389`, `nan`,
+`0.05%`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-#: Columns that count the steps of training, the first that is there wins. `episode` and `iteration` stand late: a trainer that has steps names them.
+#: Columns that count the steps of training, the first that is there wins. `episode` and `iteration` stand late: a
+#: trainer that has steps names them.
 AXES = (
     "train/global_step",
     "global_step",
@@ -132,7 +135,9 @@ def planned(row: Mapping[str, object]) -> int | None:
 
 
 def clock(value: object) -> float:
-    """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN where it is neither (such as seconds since the start)."""
+    """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN where it is neither (such as
+    seconds since the start).
+    """
     found = number(value)
     if found is not None:
         if found > LATEST:
@@ -149,7 +154,8 @@ def clock(value: object) -> float:
 def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
     """The column that counts the steps of these rows, or None.
 
-    A column serves where its values are whole (a damaged one in ten may not be), where it moves (three rows and more), and where half of the rows have it.
+    A column serves where its values are whole (a damaged one in ten may not be), where it moves (three rows and more),
+    and where half of the rows have it.
     """
     seen = list(rows)
     for name in AXES:

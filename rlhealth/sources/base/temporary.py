@@ -1,4 +1,6 @@
-"""Folders for copies of what cannot be read where it lies: below the system's temporary folder, private, gone when nobody needs them."""
+"""Folders for copies of what cannot be read where it lies: below the system's temporary folder, private, gone when
+nobody needs them.
+"""
 
 from __future__ import annotations
 

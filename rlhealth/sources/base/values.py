@@ -1,4 +1,6 @@
-"""Values as wandb and Trackio keep them: what is a number, however it is spelt, what a distribution, what a setting that may be shown."""
+"""Values as wandb and Trackio keep them: what is a number, however it is spelt, what a distribution, what a setting
+that may be shown.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +39,21 @@ _PRIVATE_VALUE = re.compile(
 
 
 def number(value: object) -> float | None:
-    """The number that `value` is, however NaN and the infinities are spelt; None where it is not one (null, text, list, dict)."""
+    """The number that `value` is, however NaN and the infinities are spelt; None where it is not one (null, text,
+    list, dict).
+    """
     if isinstance(value, str):
         return NON_FINITE.get(value.lower())
     return spelling.number(value)
 
 
 def distribution(value: object) -> tuple[Floats, Floats] | None:
-    """Bin edges, shape (b+1,), and counts, shape (b,), of a stored histogram or of a plain list of numbers; None where there is neither.
+    """Bin edges, shape (b+1,), and counts, shape (b,), of a stored histogram or of a plain list of numbers; None where
+    there is neither.
 
-    A histogram is `{"_type": "histogram", "values": counts, "bins": edges}` (wandb), with `packedBins: {min, size, count}` in place of
-    the edges (wandb's server), or of `_type` "trackio.histogram". Of a list, the finite numbers are counted in 32 bins of equal width.
+    A histogram is `{"_type": "histogram", "values": counts, "bins": edges}` (wandb), with `packedBins: {min, size,
+    count}` in place of the edges (wandb's server), or of `_type` "trackio.histogram". Of a list, the finite numbers are
+    counted in 32 bins of equal width.
     """
     if isinstance(value, Mapping):
         return _stored(value) if value.get("_type") in ("histogram", "trackio.histogram") else None
@@ -89,10 +95,11 @@ def _counted(found: Floats) -> tuple[Floats, Floats] | None:
 
 
 def training_config(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The trainer's settings, flat, without the trackers' own (`_…`, and an argument that Trackio keeps), without the wrapping {"value": …}, and without anything private.
+    """The trainer's settings, flat, without the trackers' own (`_…`, and an argument that Trackio keeps), without the
+    wrapping {"value": …}, and without anything private.
 
-    A setting is private where its name says so (token, key, password, e-mail, host, command) or its value looks like one. Very long
-    texts (chat templates) are left out too.
+    A setting is private where its name says so (token, key, password, e-mail, host, command) or its value looks like
+    one. Very long texts (chat templates) are left out too.
     """
     bare = {
         str(key): _unwrapped(value)
@@ -114,7 +121,9 @@ def hidden(text: str) -> str:
 
 
 def is_private(key: str, value: object) -> bool:
-    """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because its value looks like one, or is a prompt."""
+    """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because
+    its value looks like one, or is a prompt.
+    """
     if isinstance(value, str) and (len(value) > LONGEST_SETTING or _PRIVATE_VALUE.search(value)):
         return True
     if isinstance(value, (list, tuple)) and any(
@@ -125,7 +134,9 @@ def is_private(key: str, value: object) -> bool:
 
 
 def end_of_training(summary: Mapping[str, Any]) -> dict[str, float]:
-    """What transformers leaves in the summary only, when training has ended: {"train/train_runtime": seconds, …}, named as in TensorBoard."""
+    """What transformers leaves in the summary only, when training has ended: {"train/train_runtime": seconds, …},
+    named as in TensorBoard.
+    """
     found = {f"train/{key}": number(summary.get(key, summary.get(f"train/{key}"))) for key in END_OF_TRAINING}
     return {tag: value for tag, value in found.items() if value is not None}
 
@@ -136,7 +147,9 @@ def is_metric(tag: str) -> bool:
 
 
 def metrics_of(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Tags and values of a row; a dict without `_type` is a group of metrics, which wandb names `outer.inner`; media and tables are no metrics."""
+    """Tags and values of a row; a dict without `_type` is a group of metrics, which wandb names `outer.inner`; media
+    and tables are no metrics.
+    """
     for key, value in row.items():
         if not prefix and not is_metric(key):
             continue

@@ -1,4 +1,6 @@
-"""Walks a folder once and says which files could hold a run, by their names; it opens nothing but regular files and never loops."""
+"""Walks a folder once and says which files could hold a run, by their names; it opens nothing but regular files and
+never loops.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 
-#: Deeper folders than this are not looked into, and said to be left out. Each folder is entered once, so a loop of links ends before.
+#: Deeper folders than this are not looked into, and said to be left out. Each folder is entered once, so a loop of
+#: links ends before.
 DEEPEST = 500
 #: After so many entries the walk ends and says so: somebody pointed it at a whole disk.
 MOST_ENTRIES = 1_000_000
@@ -117,8 +120,9 @@ def without_rotated(files: list[Path]) -> list[Path]:
 def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
     """Looks at every file below `root`.
 
-    Symbolic links are followed, each folder once, real folders before linked ones, so that `wandb/latest-run` is no second run. FIFOs,
-    sockets and devices are left alone. `tick` is called with the number of entries so far, now and then.
+    Symbolic links are followed, each folder once, real folders before linked ones, so that `wandb/latest-run` is no
+    second run. FIFOs, sockets and devices are left alone. `tick` is called with the number of entries so far, now and
+    then.
     """
     found = Found()
     seen: set[tuple[int, int]] = set()

@@ -50,7 +50,9 @@ _ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "to
 
 
 class Joined:
-    """A run that was also written elsewhere: it is read in one place, and takes the planned number of steps from the trainer's state."""
+    """A run that was also written elsewhere: it is read in one place, and takes the planned number of steps from the
+    trainer's state.
+    """
 
     def __init__(self, main: Reader, others: Sequence[Reader]) -> None:
         self.main = main
@@ -98,7 +100,9 @@ def home(folder: Path) -> Path:
 
 
 def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Reader]:
-    """Folds readers of one run into one, the first kind in `order` is read; different runs stay different, none is lost or counted twice."""
+    """Folds readers of one run into one, the first kind in `order` is read; different runs stay different, none is
+    lost or counted twice.
+    """
     groups: dict[Path, list[Reader]] = {}
     for reader in readers:
         groups.setdefault(output_folder(Path(reader.run.place.location.partition("#")[0]), root), []).append(reader)
@@ -167,7 +171,9 @@ def _pace(run: Run) -> int:
 
 
 def _at_same_steps(one: Run, other: Run) -> list[tuple[int, int]]:
-    """Of each metric of both logs, how many values they have at the same steps, and how many of them are alike, as printed logs round."""
+    """Of each metric of both logs, how many values they have at the same steps, and how many of them are alike, as
+    printed logs round.
+    """
     theirs = {tag.removeprefix("train/"): series for tag, series in other.series.items()}
     found = []
     for tag, series in one.series.items():
@@ -187,7 +193,9 @@ def _other_settings(one: Run, other: Run) -> bool:
 
 
 def _is_laid_out(reader: Reader, folder: Path) -> bool:
-    """Whether a log lies where trainers put it below their output folder; what lies loose in a folder may be another run's."""
+    """Whether a log lies where trainers put it below their output folder; what lies loose in a folder may be another
+    run's.
+    """
     place = Path(reader.run.place.location)
     return reader.run.place.kind == "trainer_state" or (place if place.is_dir() else place.parent) != folder
 
@@ -202,7 +210,9 @@ def _plan(readers: Iterable[Reader]) -> Plan | None:
 
 
 def _may_be_same(main: Reader, other: Reader) -> bool:
-    """Whether a glance at two logs, which lie where one run's would, finds nothing against it: their folders' dates, a state's last rows."""
+    """Whether a glance at two logs, which lie where one run's would, finds nothing against it: their folders' dates,
+    a state's last rows.
+    """
     plan = _plan([other])
     if plan is not None:
         try:
@@ -215,7 +225,9 @@ def _may_be_same(main: Reader, other: Reader) -> bool:
 
 
 def _started(location: str) -> datetime | None:
-    """The launch that a folder's name tells, in local time; transformers leaves the year out, so it is left out here."""
+    """The launch that a folder's name tells, in local time; transformers leaves the year out, so it is left out
+    here.
+    """
     found = _STAMP.search(location)
     if found is None:
         return None
@@ -230,7 +242,9 @@ def _started(location: str) -> datetime | None:
 
 
 def is_same(one: Reader, other: Reader) -> bool | None:
-    """Whether two trackers wrote the same run: they hold the same numbers, or, where none can be compared, at the same time. None: nothing tells."""
+    """Whether two trackers wrote the same run: they hold the same numbers, or, where none can be compared, at the
+    same time. None: nothing tells.
+    """
     for reader in (one, other):
         try:
             reader.poll()
@@ -295,7 +309,9 @@ def _times(run: Run) -> tuple[float, float] | None:
 
 
 def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -> None:
-    """Names a run by its folder as seen from where the search began; its own name tells it from others in that folder."""
+    """Names a run by its folder as seen from where the search began; its own name tells it from others in that
+    folder.
+    """
     run = reader.run
     if run.place.kind in NAMED:
         return

@@ -1,4 +1,6 @@
-"""Several places at once: files that are parts of one run are joined, what cannot be read keeps its place, names are unique."""
+"""Several places at once: files that are parts of one run are joined, what cannot be read keeps its place, names are
+unique.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
 
 
 def kinds_of(source: str | None) -> tuple[str, ...]:
-    """The kinds of log that `--source` selects; all of them where it is not given. Raises RlhealthError for an unknown name."""
+    """The kinds of log that `--source` selects; all of them where it is not given. Raises RlhealthError for an
+    unknown name.
+    """
     if source is None:
         return tuple(SOURCES)
     kinds = GROUPS.get(source) or ((source,) if source in SOURCES else ())

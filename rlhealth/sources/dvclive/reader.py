@@ -1,4 +1,6 @@
-"""DVCLive's folder: `plots/metrics/<metric>.tsv` (`scalars/` before 1.0), with `step` and the value in each line; params.yaml beside."""
+"""DVCLive's folder: `plots/metrics/<metric>.tsv` (`scalars/` before 1.0), with `step` and the value in each line;
+params.yaml beside.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ _RUNS = (
     "SELECT run_uuid, CAST(name AS TEXT) FROM runs WHERE lifecycle_stage = 'active' AND EXISTS "
     "(SELECT 1 FROM metrics WHERE metrics.run_uuid = runs.run_uuid) ORDER BY start_time"
 )
-_POINTS = "SELECT rowid, key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? AND rowid > ? ORDER BY rowid LIMIT ?"
+_POINTS = (
+    "SELECT rowid, key, value, timestamp, step, is_nan FROM metrics WHERE "
+    "run_uuid = ? AND rowid > ? ORDER BY rowid LIMIT ?"
+)
 
 
 def is_mlflow(path: Path) -> bool:

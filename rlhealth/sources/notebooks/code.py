@@ -1,4 +1,6 @@
-"""What the code cells of a notebook say of its training: the trainer's class, its settings, the versions that were installed. Nothing is run."""
+"""What the code cells of a notebook say of its training: the trainer's class, its settings, the versions that were
+installed. Nothing is run.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def _installed(text: str) -> dict[str, str]:
 
 
 class _Reading(ast.NodeVisitor):
-    """Walks the cells in their order and keeps what names stand for: values, settings, trainers, functions that train."""
+    """Walks the cells in their order and keeps what names stand for: values, settings, trainers, functions that
+    train.
+    """
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}

@@ -1,4 +1,6 @@
-"""Tables that pandas printed as text: with "..." where rows or columns are left out, and over several pages where they are wide."""
+"""Tables that pandas printed as text: with "..." where rows or columns are left out, and over several pages where
+they are wide.
+"""
 
 from __future__ import annotations
 

@@ -124,7 +124,9 @@ def _table_of(cell: int, rows: Sequence[Mapping[str, Any]], is_cut: bool) -> Tab
 
 
 def _with_rows(found: list[Table], printed: Table) -> list[Table]:
-    """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it counts."""
+    """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it
+    counts.
+    """
     if not found or printed.axis:
         return [*found, printed]
     if not any(_REWARD.search(tag) for tag in printed.tags):

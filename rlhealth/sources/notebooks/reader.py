@@ -131,7 +131,9 @@ def find(path: Path) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
-    """Readers for those of the notebooks, come across in a folder, that tell of a run; what cannot be read goes to `errors`."""
+    """Readers for those of the notebooks, come across in a folder, that tell of a run; what cannot be read goes to
+    `errors`.
+    """
     found: list[Reader] = []
     for path in files:
         notebook = Notebook(path)
@@ -208,7 +210,8 @@ def _describe(run: Run, told: Told, is_last: bool) -> None:
                 run.config["max_steps"] = asked
             else:
                 run.notes.append(
-                    f"the code says max_steps={asked:g}, the progress bar {last.total}: the code was changed after the run"
+                    f"the code says max_steps={asked:g}, the progress bar {last.total}: "
+                    "the code was changed after the run"
                 )
         if last.done is not None and last.done >= last.total:
             run.clean = True

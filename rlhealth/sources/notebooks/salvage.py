@@ -1,4 +1,6 @@
-"""What is whole in a notebook that is no JSON: the sides of git's conflict marks, the cells and outputs around damage, a text that is cut off."""
+"""What is whole in a notebook that is no JSON: the sides of git's conflict marks, the cells and outputs around
+damage, a text that is cut off.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def salvage(text: str) -> list[Any]:
 
 
 def _text_that_is_cut(rest: str) -> str:
-    """The text of a training table in an output that is cut off: its lines are JSON strings, of which the last may lack its end."""
+    """The text of a training table in an output that is cut off: its lines are JSON strings, of which the last may
+    lack its end.
+    """
     start = rest.rfind("<table")
     if start < 0:
         return ""

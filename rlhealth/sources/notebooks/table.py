@@ -1,4 +1,6 @@
-"""One table of rows with steps, found in a notebook: which cell it stands in, what it holds, which other table tells of the same run."""
+"""One table of rows with steps, found in a notebook: which cell it stands in, what it holds, which other table tells
+of the same run.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from statistics import median
 
 from rlhealth.metrics.recognise import spaced
 
-#: Places behind the point to which numbers are rounded where a run is shown: pandas and tables print six, old trainers log four.
+#: Places behind the point to which numbers are rounded where a run is shown: pandas and tables print six, old trainers
+#: log four.
 _PLACES = 6
 _OLD_PLACES = 4
 #: Significant digits in which two tables must agree to show the same run: by chance it happens once in 10^8.
@@ -74,7 +77,9 @@ def plain(tag: str) -> str:
 
 
 def is_same(one: Table, other: Table) -> bool:
-    """Whether two tables show the same run: at the steps that both have, they hold the same numbers, and telling ones."""
+    """Whether two tables show the same run: at the steps that both have, they hold the same numbers, and telling
+    ones.
+    """
     if (one.axis == "Epoch") != (other.axis == "Epoch"):
         return False
     if not one.axis or not other.axis:

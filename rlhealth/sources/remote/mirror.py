@@ -123,7 +123,9 @@ class Mirror(Copy):
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """What the store's library says while it is asked, as an error of this address; each has exceptions of its own."""
+        """What the store's library says while it is asked, as an error of this address; each has exceptions of its
+        own.
+        """
         try:
             yield
         except FileNotFoundError:
@@ -131,7 +133,10 @@ class Mirror(Copy):
                 f"{self.where}: there is nothing", hint="check the spelling, and the bucket", location=self.where
             ) from None
         except PermissionError as error:
-            hint = "the store takes your usual credentials: AWS_PROFILE or AWS_ACCESS_KEY_ID, gcloud auth, huggingface-cli login"
+            hint = (
+                "the store takes your usual credentials: AWS_PROFILE or AWS_ACCESS_KEY_ID, "
+                "gcloud auth, huggingface-cli login"
+            )
             raise RlhealthError(f"{self.where}: no permission: {error}", hint=hint, location=self.where) from None
         except Exception as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -167,7 +172,9 @@ class Mirror(Copy):
             self.kept[name] = said
 
     def _append(self, wanted: list[tuple[str, Path, int, int, int]]) -> None:
-        """Fetches from each object what lies behind its copy; all of it where what lies before is no longer the same."""
+        """Fetches from each object what lies behind its copy; all of it where what lies before is no longer the
+        same.
+        """
         again = []
         heads = self._fetch([(name, first, min(end, start + PIECE)) for name, _, first, start, end in wanted])
         for (name, path, first, start, end), new in zip(wanted, heads, strict=True):
@@ -209,7 +216,10 @@ class Mirror(Copy):
 def _store(where: str) -> tuple[Any, str]:
     kind = where.partition("://")[0]
     if kind not in STORES:
-        hint = "s3://bucket/runs, gs://bucket/runs, hf://datasets/user/name, wandb://entity/project/run or trackio://project/run"
+        hint = (
+            "s3://bucket/runs, gs://bucket/runs, hf://datasets/user/name, "
+            "wandb://entity/project/run or trackio://project/run"
+        )
         raise RlhealthError(f"{where}: this kind of address is not read", hint=hint, location=where)
     try:
         import fsspec

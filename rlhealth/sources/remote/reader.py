@@ -1,4 +1,6 @@
-"""Runs in an object store (s3://, gs://, hf:// and a few more that fsspec knows): what is new of each log is mirrored, and read in the mirror."""
+"""Runs in an object store (s3://, gs://, hf:// and a few more that fsspec knows): what is new of each log is
+mirrored, and read in the mirror.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _mirrors: dict[str, Mirror] = {}
 
 
 def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) -> list[Reader]:
-    """A reader for every run below an address of an object store; `find_readers` finds them in the mirror, with `options`.
+    """A reader for every run below an address of an object store; `find_readers` finds them in the mirror, with
+    `options`.
 
     Raises:
         RlhealthError: where the packages for that kind of store are not installed, or no run is found.
@@ -24,7 +27,10 @@ def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) 
     mirror.renew()
     _mirrors[where] = mirror
     if not mirror.kept:
-        hint = "check the spelling; a folder there needs logs in it or below: event files, *.wandb, trainer_state.json, *.jsonl, *.csv"
+        hint = (
+            "check the spelling; a folder there needs logs in it or below: event files, "
+            "*.wandb, trainer_state.json, *.jsonl, *.csv"
+        )
         raise RlhealthError(f"{where}: no logs found in it or below", hint=hint, location=where)
     try:
         return [Remote(one, mirror) for one in find_readers(str(mirror.local), **options)]
@@ -33,7 +39,9 @@ def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) 
 
 
 class Remote:
-    """A run in an object store: each poll first fetches what is new. Another process of this machine reads what was fetched."""
+    """A run in an object store: each poll first fetches what is new. Another process of this machine reads what was
+    fetched.
+    """
 
     def __init__(self, reader: Reader, mirror: Copy) -> None:
         self.reader = reader

@@ -1,4 +1,6 @@
-"""The cells of some lines of a CSV through pandas: whatever stands in them, the memory stays in proportion to the lines."""
+"""The cells of some lines of a CSV through pandas: whatever stands in them, the memory stays in proportion to the
+lines.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from rlhealth.sources.base.spelling import number
 if TYPE_CHECKING:
     import pandas as pd
 
-#: pandas fills up a row that is short: a megabyte of digits, one a line, below a header of 100,000 names would be 50,000,000,000 cells.
+#: pandas fills up a row that is short: a megabyte of digits, one a line, below a header of 100,000 names would be
+#: 50,000,000,000 cells.
 MOST_CELLS = 4 << 20
 _QUOTED = re.compile(rb'"[^"]*"')
 _SPARE = "\0spare"  # the column of a cell too many
@@ -81,7 +84,9 @@ class Table:
         return (frame[~wide] if wide.any() else frame).iloc[:, :-1]
 
     def _read(self, text: bytes, quoting: Literal[0, 3]) -> pd.DataFrame | None:
-        """The rows of at most one cell too many (a comma may stand at the end of every line); None where pandas gives up."""
+        """The rows of at most one cell too many (a comma may stand at the end of every line); None where pandas
+        gives up.
+        """
         import pandas as pd  # late: half a second
 
         # pandas fills up all rows to the width of the first, which therefore is ours.
@@ -110,7 +115,9 @@ class Table:
                 return None
 
     def _is_short(self, line: bytes) -> bool:
-        """Whether a line has not even a quarter of the commas of a row: of the others each byte makes four cells at most."""
+        """Whether a line has not even a quarter of the commas of a row: of the others each byte makes four cells at
+        most.
+        """
         return 4 * (len(line) + 1) < self.columns
 
     def _swallows(self, frame: pd.DataFrame, text: bytes) -> bool:

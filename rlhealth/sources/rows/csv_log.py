@@ -1,4 +1,6 @@
-"""CSV logs through pandas: SB3's progress.csv, exports of the wandb and TensorBoard pages, long tables, whatever has a header."""
+"""CSV logs through pandas: SB3's progress.csv, exports of the wandb and TensorBoard pages, long tables, whatever has
+a header.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ class CsvLog(TextLog):
         ]
 
     def _is_whole(self, rest: bytes) -> bool:
-        """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a while."""
+        """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a
+        while.
+        """
         if time.time() - self.text.modified < STILL_WRITTEN:
             return False
         cells = rest.count(self._comma.encode()) + 1
@@ -246,7 +250,9 @@ def _settings_beside(path: Path) -> dict[str, Any]:
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that was logged is not."""
+    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that
+    was logged is not.
+    """
     import pandas as pd  # late: half a second
 
     found: dict[str, Any] = {}

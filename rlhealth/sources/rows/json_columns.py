@@ -1,4 +1,6 @@
-"""Rows that were parsed from JSON become columns: consecutive rows with the same keys, which nearly all rows of a trainer have, one array a key."""
+"""Rows that were parsed from JSON become columns: consecutive rows with the same keys, which nearly all rows of a
+trainer have, one array a key.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Stretch(NamedTuple):
 
 
 def stretches(rows: Iterable[Row]) -> Iterator[Stretch | Sequence[Row]]:
-    """The same rows in the same order: as columns where consecutive rows have the same keys and plain cells, else as they came."""
+    """The same rows in the same order: as columns where consecutive rows have the same keys and plain cells, else as
+    they came.
+    """
     for _, group in groupby(rows, tuple):
         same = list(group)
         for start in range(0, len(same), MOST):

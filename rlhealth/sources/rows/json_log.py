@@ -26,7 +26,9 @@ LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read wh
 
 
 class JsonLines(TextLog):
-    """One JSON object a line: trainers' log rows, verl's file logger, wandb-history.jsonl; a printed Python dict will do."""
+    """One JSON object a line: trainers' log rows, verl's file logger, wandb-history.jsonl; a printed Python dict
+    will do.
+    """
 
     kind = "jsonl"
 
@@ -68,7 +70,9 @@ class JsonLines(TextLog):
 
 
 class JsonDocument(TextLog):
-    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole whenever it changes."""
+    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole
+    whenever it changes.
+    """
 
     kind = "json"
     rotates = False
@@ -143,10 +147,12 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def document_rows(text: str) -> Iterator[dict[str, Any]]:
-    """The rows of a JSON text without a list of rows: one object of columns, or objects that follow each other, indented or not.
+    """The rows of a JSON text without a list of rows: one object of columns, or objects that follow each other,
+    indented or not.
 
     Raises:
-        ValueError, RecursionError: where it is no JSON up to the first object's end; what follows a whole object may be cut.
+        ValueError, RecursionError: where it is no JSON up to the first object's end; what follows a whole object may be
+            cut.
     """
     at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everywhere
     first, at = _decode(text, at)

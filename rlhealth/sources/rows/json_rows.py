@@ -1,4 +1,6 @@
-"""Rows out of JSON text of any size, one object after the other: what is cut or damaged is counted and passed over, what is intact is kept."""
+"""Rows out of JSON text of any size, one object after the other: what is cut or damaged is counted and passed over,
+what is intact is kept.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ class JsonRows:
                 yield (row,)
 
     def _window(self) -> list[dict[str, Any]] | None:
-        """The rows in the next stretch of text; None where it cannot be parsed at once and every row has to be looked at."""
+        """The rows in the next stretch of text; None where it cannot be parsed at once and every row has to be
+        looked at.
+        """
         end = self._end_of_rows()
         if end is None:
             return None
@@ -185,12 +189,16 @@ class JsonRows:
         self._resume(self._at + 1 if start is None else start)
 
     def _inside(self) -> int:
-        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take for ever."""
+        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take
+        for ever.
+        """
         openings = islice(_NESTING.finditer(self._text, self._at), TOO_DEEP)
         return max(one.end() for one in openings)
 
     def _resume(self, start: int) -> bool:
-        """Finds where the next row begins, after damage: an object at the start of a line's text, with a quoted key or nothing in it."""
+        """Finds where the next row begins, after damage: an object at the start of a line's text, with a quoted key
+        or nothing in it.
+        """
         while True:
             found = _NEXT_ROW.search(self._text, start)
             if found:

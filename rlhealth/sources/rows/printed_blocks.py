@@ -1,4 +1,6 @@
-"""Blocks of lines with one name and one number each: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's pretty_print."""
+"""Blocks of lines with one name and one number each: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's
+pretty_print.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _NOTHING = re.compile(r"[\W_]*+")
 
 
 class Blocks:
-    """Finds blocks of `name: number` lines, which are fed in order; a block ends where another line comes or a name comes again."""
+    """Finds blocks of `name: number` lines, which are fed in order; a block ends where another line comes or a name
+    comes again.
+    """
 
     def __init__(self) -> None:
         self._block: dict[str, Any] = {}

@@ -1,4 +1,6 @@
-"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, tables of a notebook with a line of headings."""
+"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, tables of a notebook
+with a line of headings.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _INNER = tuple("├┡┣╞╠┝+")  # rules that begin so stand inside a tabl
 _UNDERLINE = re.compile(r"[\s|:+-]*+")
 #: Open-instruct's panel of groups, which rich draws: a border, a group, pairs.
 _PANEL = re.compile(
-    r"\s*+[│┃║]\s{1,4}(?:(?P<group>\w{1,60})\s{2,60}|\s{2,80})(?P<pairs>[A-Za-z_][\w/@.-]{0,80}: [^│┃║]{1,2000})[│┃║]\s*+"
+    r"\s*+[│┃║]\s{1,4}(?:(?P<group>\w{1,60})\s{2,60}|\s{2,80})(?P<pairs>[A-Za-z_][\w/@.-]{0,80}: "
+    r"[^│┃║]{1,2000})[│┃║]\s*+"
 )
 MOST_CELLS = 200
 
@@ -75,7 +78,9 @@ class Boxes:
         self._box, self._heading, self._last = {}, "", []
 
     def _group(self, group: str, text: str) -> None:
-        """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group goes on with the one before."""
+        """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group goes on with the one
+        before.
+        """
         self._heading = group
         for name, value in pairs(text).items():
             self._box[name if group in ("", "other") else f"{group}/{name}"] = value

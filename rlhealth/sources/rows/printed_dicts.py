@@ -21,7 +21,9 @@ _PAIR = re.compile(
 
 
 def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
-    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With `cut`, its end may be missing."""
+    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With
+    `cut`, its end may be missing.
+    """
     opening = _OPENING.search(text)
     if opening is None:
         return None
@@ -77,7 +79,9 @@ class Dicts:
         return bool(self._lines)
 
     def rows(self, line: str) -> Iterator[tuple[dict[str, Any], bool]]:
-        """The dicts that end with this line, and whether each is cut. `is_open` tells afterwards whether the line was taken by one."""
+        """The dicts that end with this line, and whether each is cut. `is_open` tells afterwards whether the line
+        was taken by one.
+        """
         if self._lines and not self._goes_on(line):
             yield from self._cut()
         text = "\n".join([*self._lines, line]) if self._lines else line

@@ -1,4 +1,6 @@
-"""A log that is written anew as a whole: what it says now goes into the run that was read from it before, and what is as it was stays untouched."""
+"""A log that is written anew as a whole: what it says now goes into the run that was read from it before, and what
+is as it was stays untouched.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from rlhealth.run import Histogram, Run, Series
 def bring_up_to_date(run: Run, found: Run) -> bool:
     """Brings `run` to what `found`, read from the whole file, holds; True where that is more or other than it was.
 
-    A file that has only grown makes series grow. One that says something else from a step on (a trainer that was resumed from a checkpoint cuts
-    its history back) rewinds the run to that step.
+    A file that has only grown makes series grow. One that says something else from a step on (a trainer that was
+    resumed from a checkpoint cuts its history back) rewinds the run to that step.
     """
     told = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
     _tell(run, found)

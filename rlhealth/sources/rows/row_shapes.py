@@ -14,7 +14,9 @@ Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
 
 
 def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a histogram stays whole."""
+    """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a
+    histogram stays whole.
+    """
     if not any(type(value) is dict for value in row.values()):
         return row
     return dict(_flattened(row, "", 0))
@@ -51,7 +53,8 @@ def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[st
 def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else.
 
-    A long text is in a log row only where the row counts steps and no other row has the same one: several texts a step are samples.
+    A long text is in a log row only where the row counts steps and no other row has the same one: several texts a step
+    are samples.
     """
     fits = 0
     steps: list[object] = []

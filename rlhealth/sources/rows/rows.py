@@ -1,4 +1,6 @@
-"""Rows of a log (one mapping each) become runs: which step a row belongs to, where one run ends and the next begins, what is a metric."""
+"""Rows of a log (one mapping each) become runs: which step a row belongs to, where one run ends and the next begins,
+what is a metric.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,17 @@ _NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps
 
 
 class Rows:
-    """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new one.
+    """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new
+    one.
 
-    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before it, and is left out
-    where it says again what that one said. Where there is no such column, the rows are numbered: a row that says again what the one
-    before said is the next step, one that adds to it (an evaluation) is not. Steps that fall back are waited with until the next row
-    tells what they are: where the run continues from there, it is a new run (they fell back to where it began) or a resume, which
-    replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change nothing else.
+    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before
+    it, and is left out where it says again what that one said. Where there is no such column, the rows are numbered: a
+    row that says again what the one before said is the next step, one that adds to it (an evaluation) is not. Steps
+    that fall back are waited with until the next row
+    tells what they are: where the run continues from there, it is a new run (they fell back to where it began) or a
+        resume, which
+    replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change
+    nothing else.
 
     Args:
         make: makes an empty run, given its number (0, 1, …).
@@ -294,7 +300,9 @@ class Rows:
         return tag != self.axis and tag not in _NO_METRICS
 
     def _falls_back(self, step: int, tags: set[str]) -> bool:
-        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands before all that was said."""
+        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands
+        before all that was said.
+        """
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return False
         if self._first is not None and step <= self._first:
@@ -302,7 +310,9 @@ class Rows:
         return any(step in self._steps_said(tag) for tag in tags)
 
     def _steps_said(self, tag: str) -> set[int]:
-        """The steps at which a tag was logged, kept from the first time that they are asked for: moving rows at each question is quadratic."""
+        """The steps at which a tag was logged, kept from the first time that they are asked for: moving rows at each
+        question is quadratic.
+        """
         known = self._passed.get(tag)
         if known is None:
             series, column = self.run.series.get(tag), self._points.columns.get(tag)

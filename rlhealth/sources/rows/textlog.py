@@ -1,4 +1,6 @@
-"""What every text log has in common: one file, one run or several in it, problems told once, and a reader for each run."""
+"""What every text log has in common: one file, one run or several in it, problems told once, and a reader for each
+run.
+"""
 
 from __future__ import annotations
 
@@ -180,7 +182,8 @@ class TextLog:
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
         if self.rows.beyond:
             found.append(
-                f"{self.path.name}: more than {MOST_RUNS} runs in one file: {self.rows.beyond:,} rows of the others were not read"
+                f"{self.path.name}: more than {MOST_RUNS} runs in one file: "
+                f"{self.rows.beyond:,} rows of the others were not read"
             )
         if self.text.trouble:
             found.append(f"{self.path.name}: {self.text.trouble}")

@@ -27,7 +27,9 @@ HEAD, TAIL = 1 << 16, 1 << 18  # bytes; what stands before and after the rows
 
 
 class Plan:
-    """The planned number of steps that a saved state tells, for a run that was read elsewhere; only the ends of the file are read."""
+    """The planned number of steps that a saved state tells, for a run that was read elsewhere; only the ends of the
+    file are read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,8 +91,8 @@ def about(head: str, tail: str) -> dict[str, Any]:
 def planned_steps(state: Mapping[str, Any], run: Run) -> int | None:
     """The number of steps the trainer meant to take, in the steps that the rows count.
 
-    The PPO trainer of TRL (its state has `episode`) counts optimiser steps in `max_steps` and updates in `global_step` up to 0.13; the share of
-    the planned epochs that has passed tells the updates in every version.
+    The PPO trainer of TRL (its state has `episode`) counts optimiser steps in `max_steps` and updates in `global_step`
+    up to 0.13; the share of the planned epochs that has passed tells the updates in every version.
     """
     most = whole(state.get("max_steps"))
     if "episode" in state:

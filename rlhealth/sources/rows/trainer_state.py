@@ -31,7 +31,8 @@ class TrainerState:
     Args:
         path: the file.
         folder: the trainer's output folder, in which newer checkpoints are followed; None to stay with the file.
-        older: how many states of earlier checkpoints of the same run there are, which hold the beginning of its history.
+        older: how many states of earlier checkpoints of the same run there are, which hold the beginning of its
+            history.
     """
 
     def __init__(self, path: Path, folder: Path | None = None, older: int = 0) -> None:
@@ -44,7 +45,8 @@ class TrainerState:
         self._seen: tuple[int, int, int] | None = None
 
     def poll(self) -> bool:
-        """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume is followed.
+        """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume
+        is followed.
 
         Raises:
             RlhealthError: where the file cannot be read, or is no trainer's state.
@@ -120,7 +122,8 @@ class TrainerState:
         run.problems[:] = [problem for problem in run.problems if not problem.startswith(str(self.path.name))]
         if rows.lost:
             run.problems.append(
-                f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} of log_history skipped"
+                f"{self.path.name}: {rows.lost} damaged {'entry' if rows.lost == 1 else 'entries'} "
+                "of log_history skipped"
             )
         if rows.cut:
             run.problems.append(f"{self.path.name}: the file ends inside log_history, after {entries} entries")
@@ -131,7 +134,9 @@ class TrainerState:
 
 
 def find(where: Path, found: Found | None = None) -> list[Reader]:
-    """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is read."""
+    """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is
+    read.
+    """
     if where.is_file():
         return [TrainerState(where)]
     groups: dict[Path, list[Path]] = {}

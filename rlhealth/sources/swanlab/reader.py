@@ -1,7 +1,9 @@
-"""SwanLab's record log: framed as wandb's is, each record a protobuf message, of which scalars, the run's name and its end are read.
+"""SwanLab's record log: framed as wandb's is, each record a protobuf message, of which scalars, the run's name and its
+end are read.
 
-Field numbers are those of SwanLab 0.10's `swanlab.record.v1.Record`: 10 the start of the run (4 its name), 11 its end (1 the state: 1 is
-success), 13 a point: 1 the metric, 2 the step, 4 the time (1 seconds, 2 nanoseconds), 5 a message with the value, absent where it is 0.
+Field numbers are those of SwanLab 0.10's `swanlab.record.v1.Record`: 10 the start of the run (4 its name), 11 its end
+(1 the state: 1 is success), 13 a point: 1 the metric, 2 the step, 4 the time (1 seconds, 2 nanoseconds), 5 a message
+with the value, absent where it is 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The masked CRC-32C with which TFRecord guards lengths and payloads: one record at a time, or one byte of many records at once."""
+"""The masked CRC-32C with which TFRecord guards lengths and payloads: one record at a time, or one byte of many
+records at once.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,11 @@ _contributions = np.array([crc32c(bytes([byte])) ^ crc32c(b"\0") for byte in ran
 
 
 def contributions(count: int) -> Words:
-    """What a byte adds to the CRC, shape (count or more * 256,): at 256 * k + byte, where k bytes follow it, for k below `count`.
+    """What a byte adds to the CRC, shape (count or more * 256,): at 256 * k + byte, where k bytes follow it, for k
+    below `count`.
 
-    CRC is linear: where a record differs from another of its length, the checksums differ by the exclusive or of the contributions of the differing bits.
+    CRC is linear: where a record differs from another of its length, the checksums differ by the exclusive or of the
+        contributions of the differing bits.
     """
     global _contributions  # grows to the longest record met, a kilobyte for each of its bytes
     while len(_contributions) < 256 * count:

@@ -62,7 +62,9 @@ class Points:
 
 @dataclass(slots=True)
 class Batch:
-    """What one stretch of the file holds. Where `restart` is a step, the writer started again there: what was logged from that step on is void."""
+    """What one stretch of the file holds. Where `restart` is a step, the writer started again there: what was logged
+    from that step on is void.
+    """
 
     points: dict[str, Points] = field(default_factory=dict)
     items: list[tuple[int, float, Item]] = field(default_factory=list)
@@ -77,7 +79,9 @@ class Batch:
 
 
 class Layout(NamedTuple):
-    """Where a payload of `length` bytes holds its time, its step and its values (tag, place, `<f4` or `<f8`); all other bytes are always the same."""
+    """Where a payload of `length` bytes holds its time, its step and its values (tag, place, `<f4` or `<f8`); all
+    other bytes are always the same.
+    """
 
     length: int
     time_at: int
@@ -87,7 +91,8 @@ class Layout(NamedTuple):
 
 
 class Kinds:
-    """The kinds of payload met so far. All files of a process share them, for trainers write the same records run after run.
+    """The kinds of payload met so far. All files of a process share them, for trainers write the same records run after
+    run.
 
     Attributes:
         layouts: by the number of the kind; 0 is no kind.
@@ -103,7 +108,9 @@ class Kinds:
         return self._usual.get(rest)
 
     def number(self, payload: bytes, found: Event) -> int:
-        """The number of the payload's kind, the same for all that differ in nothing but time, step and values; 0 where it is not so simple."""
+        """The number of the payload's kind, the same for all that differ in nothing but time, step and values; 0
+        where it is not so simple.
+        """
         scalars = [item for item in found.items if isinstance(item, Scalar) and item.kind]
         regular = bool(scalars) and len(scalars) == len(found.items) and not found.restart and found.time_at >= 0
         if (

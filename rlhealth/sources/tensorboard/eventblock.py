@@ -1,4 +1,6 @@
-"""The vectorised path: records that come round again in the same order are one array of bytes, a row a round, read and checked column by column."""
+"""The vectorised path: records that come round again in the same order are one array of bytes, a row a round, read
+and checked column by column.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Rhythm:
         self._period = self._matched = 0
 
     def note(self, number: int, end: int) -> int:
-        """Notes a record that ends there; the number of records in a round once a whole round has come again, else 0."""
+        """Notes a record that ends there; the number of records in a round once a whole round has come again, else
+        0.
+        """
         numbers, index = self._numbers, len(self._numbers)
         numbers.append(number)
         self._ends.append(end)
@@ -53,7 +57,9 @@ class Rhythm:
         )
 
     def start(self, period: int) -> int:
-        """Where in the buffer the last round begins; only when it has come twice, for then a record was noted before it."""
+        """Where in the buffer the last round begins; only when it has come twice, for then a record was noted before
+        it.
+        """
         return self._ends[-period - 1]
 
     def last(self, count: int) -> list[int]:
@@ -61,7 +67,9 @@ class Rhythm:
         return self._numbers[-count:]
 
     def failed(self) -> None:
-        """It did not go on like that: ask for more before the next try, so that a file without rhythm is not slowed down."""
+        """It did not go on like that: ask for more before the next try, so that a file without rhythm is not slowed
+        down.
+        """
         self._wanted = min(self._wanted * 2, 1024)
         self._matched = 0
 
@@ -115,7 +123,8 @@ class Pattern:
         self._behind = ends[record] - 1 - place  # bytes of the payload that follow
 
     def take(self, buffer: bytearray, at: int, size: int, batch: Batch) -> int:
-        """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums; returns how many.
+        """Adds the rounds that stand at buffer[at:size] to the batch, as many as keep the pattern and their checksums;
+        returns how many.
 
         Where they are too few to be worth it, none.
         """
@@ -148,7 +157,8 @@ class Pattern:
     def _intact(self, rows: Bytes, differs: Bytes, varied: Bytes) -> int:
         """How many rows come before the first with a wrong checksum.
 
-        CRC is linear: a record is intact if, where it differs from an intact one, the differing payload and the differing checksum cancel out. So does then
+        CRC is linear: a record is intact if, where it differs from an intact one, the differing payload and the
+            differing checksum cancel out. So does then
         a whole stretch of them, which one pass over its bytes shows; where it does not, each record is looked at.
         """
         checks = unmasked(rows.take(self._check_columns, axis=1).view("<u4")) ^ self._checks
@@ -156,7 +166,9 @@ class Pattern:
         return len(rows) if vanishes(differs.reshape(-1)) else self._singly_intact(differs, varied, checks)
 
     def _singly_intact(self, differs: Bytes, varied: Bytes, wrong: Words) -> int:
-        """The same, record by record: each byte of a payload that differs changes its checksum by its own contribution."""
+        """The same, record by record: each byte of a payload that differs changes its checksum by its own
+        contribution.
+        """
         columns = np.flatnonzero((varied != 0) & (self._record_of >= 0))
         records = self._record_of[columns]
         turn = np.arange(len(columns)) - np.searchsorted(records, records)  # the how-manieth of its record

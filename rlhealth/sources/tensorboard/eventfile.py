@@ -1,4 +1,6 @@
-"""One TensorBoard event file, including one that is still growing: each byte is read once, a torn end is waited for, damage is stepped over and counted."""
+"""One TensorBoard event file, including one that is still growing: each byte is read once, a torn end is waited for,
+damage is stepped over and counted.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class EventFile:
         self.torn = bool(self._held)
 
     def _fill(self, stream: BinaryIO, until: int, buffer: bytearray) -> tuple[bytearray, int]:
-        """A buffer, the given one if it is large enough, that begins with what is held and goes on with new bytes; and how many it holds."""
+        """A buffer, the given one if it is large enough, that begins with what is held and goes on with new bytes;
+        and how many it holds.
+        """
         held = len(self._held)
         size = held + min(max(self._block, self._wanted() - held), until - self.offset)
         if len(buffer) < size:
@@ -88,7 +92,9 @@ class EventFile:
         return buffer, held + (stream.readinto(memoryview(buffer)[held:size]) or 0)  # type: ignore[attr-defined]
 
     def _over_a_hole(self, stream: BinaryIO, until: int) -> int:
-        """Jumps over what was never written, which a file of 100 GB may have for nothing; returns where to stop: a hole at the end is waited for."""
+        """Jumps over what was never written, which a file of 100 GB may have for nothing; returns where to stop: a
+        hole at the end is waited for.
+        """
         try:
             there = os.lseek(stream.fileno(), self.offset, os.SEEK_DATA)
             hole = os.lseek(stream.fileno(), there, os.SEEK_HOLE)
@@ -132,7 +138,9 @@ class EventFile:
         return length
 
     def _walk(self, buffer: bytearray, size: int, base: int, *, more: bool) -> int:
-        """Takes every whole record of buffer[:size], which begins at byte `base` of the file; returns where the rest begins."""
+        """Takes every whole record of buffer[:size], which begins at byte `base` of the file; returns where the rest
+        begins.
+        """
         raw, at = memoryview(buffer), 0
         self._rhythm.forget()
         if self._pattern is not None:
@@ -180,7 +188,9 @@ class EventFile:
         return number
 
     def _go_on(self, number: int, buffer: bytearray, end: int, size: int) -> int:
-        """Behind a record that ends at buffer[end], tries to take many at once: in a pattern that held before, or in the round that has just come again."""
+        """Behind a record that ends at buffer[end], tries to take many at once: in a pattern that held before, or in
+        the round that has just come again.
+        """
         period = self._rhythm.note(number, end)
         for pattern in _PATTERNS.get(number, ()):
             if self._refused.get(pattern, 0) < _PATIENCE and pattern.follows(self._rhythm):
@@ -225,7 +235,9 @@ def _remember(pattern: Pattern) -> None:
 
 
 def _overtaken(buffer: bytearray, start: int, size: int) -> bool:
-    """Whether a whole record stands where a record that is not whole would go on: its end was lost, and it is not waited for."""
+    """Whether a whole record stands where a record that is not whole would go on: its end was lost, and it is not
+    waited for.
+    """
     while True:
         at, found = _next_header(buffer, start, size)
         if not found:
@@ -239,7 +251,9 @@ def _overtaken(buffer: bytearray, start: int, size: int) -> bool:
 
 
 def _next_header(buffer: bytearray, start: int, size: int) -> tuple[int, bool]:
-    """Where the next record begins at or after `start`: its length fits its checksum. Where none does, the last place that is still to be searched."""
+    """Where the next record begins at or after `start`: its length fits its checksum. Where none does, the last
+    place that is still to be searched.
+    """
     raw = np.frombuffer(buffer, np.uint8, size)
     while size - start >= HEADER:
         stop = min(start + _SCAN, size - HEADER + 1)

@@ -18,7 +18,8 @@ from rlhealth.sources.tensorboard.eventvalues import (
 
 @dataclass(slots=True)
 class Event:
-    """One event. `step_at` and `step_bytes` tell where the step's varint stands (0 bytes: it was left out, and is 0; -1: it is longer than need be).
+    """One event. `step_at` and `step_bytes` tell where the step's varint stands (0 bytes: it was left out, and is 0;
+    -1: it is longer than need be).
 
     `restart` marks a purge.
     """

@@ -64,7 +64,8 @@ class Extent:
 
 @dataclass
 class Launches:
-    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under which a person knows it.
+    """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under
+    which a person knows it.
 
     `parts` are files of single curves in sub-folders, and what is put behind their tag.
     """
@@ -109,7 +110,9 @@ def place(folder: Path) -> Path:
 
 
 def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are logged or saved."""
+    """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are
+    logged or saved.
+    """
     return all(
         one.get(key) == other.get(key) for key in one.keys() | other.keys() if not _FREE_TO_DIFFER.fullmatch(key)
     )
@@ -171,7 +174,9 @@ def launches(files: Iterable[Path], root: Path) -> list[Launches]:
 
 
 def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Path, str]]]:
-    """Folders that `add_scalars` made below a run's: each holds one curve, under the main tag, from which the folder takes its name."""
+    """Folders that `add_scalars` made below a run's: each holds one curve, under the main tag, from which the folder
+    takes its name.
+    """
     for folder, paths in folders.items():
         writers = {process(path) for path in paths}
         for above in folder.parents:

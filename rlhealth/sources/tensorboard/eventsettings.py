@@ -1,4 +1,6 @@
-"""The settings of a TensorBoard run: arguments written as text, hyper-parameters of the hparams plugin, files that lie beside, a model card."""
+"""The settings of a TensorBoard run: arguments written as text, hyper-parameters of the hparams plugin, files that
+lie beside, a model card.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ _WORDS = {"True": True, "False": False, "None": None}
 
 
 def named(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings in one level, their names joined with dots, whichever way the writer joined them, without anything private."""
+    """Settings in one level, their names joined with dots, whichever way the writer joined them, without anything
+    private.
+    """
     try:
         return {name.replace("/", "."): value for name, value in flat(values).items() if not is_private(name, value)}
     except RecursionError:
@@ -47,7 +51,9 @@ def named(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_text(item: Text) -> dict[str, Any]:
-    """The configuration in a text summary, or nothing: JSON as transformers writes it, or CleanRL's table of two columns."""
+    """The configuration in a text summary, or nothing: JSON as transformers writes it, or CleanRL's table of two
+    columns.
+    """
     tag = item.tag.removesuffix("/text_summary")
     if tag.rsplit("/", 1)[-1].lower() not in _TAGS:
         return {}

@@ -32,7 +32,9 @@ _LARGEST_TEXT = 1 << 20
 
 @dataclass(slots=True)
 class Scalar:
-    """A number under a tag. `at` and `kind` tell where in the record it stands, if it stands there as plain bytes (`<f4`, `<f8`)."""
+    """A number under a tag. `at` and `kind` tell where in the record it stands, if it stands there as plain bytes
+    (`<f4`, `<f8`).
+    """
 
     tag: str
     value: float
@@ -197,7 +199,9 @@ def _new_histogram(tag: str, numbers: Floats, shape: list[int]) -> Bins | None:
 
 
 def old_histogram(tag: str, raw: bytes, start: int, end: int) -> Bins | None:
-    """HistogramProto: right edges and counts; the outermost edges are tightened to the smallest and the largest value."""
+    """HistogramProto: right edges and counts; the outermost edges are tightened to the smallest and the largest
+    value.
+    """
     low = high = 0.0
     lists: dict[int, list[float]] = {6: [], 7: []}
     for number, kind, a, b in fields(raw, start, end):

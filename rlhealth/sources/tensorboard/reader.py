@@ -1,4 +1,6 @@
-"""TensorBoard: a run from one event file or from all that its launches wrote, read on from where the last poll stopped."""
+"""TensorBoard: a run from one event file or from all that its launches wrote, read on from where the last poll
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def find(path: Path, *, reader: str | None = None) -> list[TensorboardReader]:
 
 
 def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> list[TensorboardReader]:
-    """A reader for every run that these event files are; names are as seen from `root`, and only there new files are taken up."""
+    """A reader for every run that these event files are; names are as seen from `root`, and only there new files are
+    taken up.
+    """
     files, root = [_absolute(path) for path in files], _absolute(root)
     together: dict[Path, list[Path]] = {}
     for path in files:
@@ -58,7 +62,8 @@ class TensorboardReader:
         launches: the run's files.
         root: where new files are looked for, in folders of the run; nowhere without it.
         known: files that were found beside the run's and belong to other runs.
-        reader: "fast", or "tbparse", which reads a file whole whenever it has grown; default: what the environment says, else "fast".
+        reader: "fast", or "tbparse", which reads a file whole whenever it has grown; default: what the environment
+            says, else "fast".
     """
 
     def __init__(
@@ -152,7 +157,9 @@ class TensorboardReader:
         return new
 
     def _enter(self, number: int, begins: list[int]) -> None:
-        """With the first points of a later launch the run goes back to where that one began; `begins` are its first steps of tags that are known."""
+        """With the first points of a later launch the run goes back to where that one began; `begins` are its first
+        steps of tags that are known.
+        """
         path = self._files[number].path
         if path in self._entered:
             return
@@ -202,7 +209,9 @@ class TensorboardReader:
         return before != self._listed[folder]
 
     def _measure(self) -> None:
-        """The extent of what was read: more than discovery saw, which looks only where there is something to tell apart."""
+        """The extent of what was read: more than discovery saw, which looks only where there is something to tell
+        apart.
+        """
         extent = self._launches.extent
         for tag, one in self.run.series.items():
             if len(one):

@@ -1,4 +1,6 @@
-"""One event file through tbparse, whole, whenever it has grown: slower by a factor of dozens, and a second opinion on the fast reader."""
+"""One event file through tbparse, whole, whenever it has grown: slower by a factor of dozens, and a second opinion
+on the fast reader.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""An SQLite database read while another process writes it: no lock is taken, and nothing is created or changed beside it.
+"""An SQLite database read while another process writes it: no lock is taken, and nothing is created or changed beside
+it.
 
-Opening a database "read-only" is not enough: in WAL mode SQLite then creates or writes `-shm` beside it, and a reader that outlives the
-writer leaves `-wal` behind. So a database that nobody writes (it has no `-wal` and no `-journal`) is opened as immutable, where it lies;
-one that is being written is copied to a temporary folder together with its log, and the copy is opened. What has not changed since the
-last poll is not copied again: between two checkpoints (SQLite makes one after about 4 MB of writes) only the log changes.
+Opening a database "read-only" is not enough: in WAL mode SQLite then creates or writes `-shm` beside it, and a reader
+that outlives the writer leaves `-wal` behind. So a database that nobody writes (it has no `-wal` and no `-journal`) is
+opened as immutable, where it lies; one that is being written is copied to a temporary folder together with its log, and
+the copy is opened. What has not changed since the
+last poll is not copied again: between two checkpoints (SQLite makes one after about 4 MB of writes) only the log
+    changes.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ from rlhealth.sources.base.walk import reason
 MAGIC = b"SQLite format 3\0"
 LARGEST_COPY = 16 << 30  # bytes
 _ATTEMPTS = 5
-#: What a damaged database raises; SQLite may quote the damage, which is then no text, or ask for as much memory as a damaged length says.
+#: What a damaged database raises; SQLite may quote the damage, which is then no text, or ask for as much memory as a
+#: damaged length says.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 _LOGS = ("-wal", "-journal")
 _LOG_HEADER = 32  # bytes of a -wal that change when it is started anew
@@ -100,7 +104,9 @@ class SqliteCopy:
         return any(log is not None and log[1] > 0 for log in signature[1:])
 
     def _copy(self) -> sqlite3.Connection:
-        """Copies the database and its log so that they belong together: the log must be the same one before and after."""
+        """Copies the database and its log so that they belong together: the log must be the same one before and
+        after.
+        """
         if self._folder is None:
             self._folder = temporary_folder(str(self.path))
         there = Path(self._folder.name) / "copy.db"

@@ -1,4 +1,6 @@
-"""Addresses of runs kept online by wandb: `wandb://entity/project/run`, `entity/project/run`, and the pages of the web application."""
+"""Addresses of runs kept online by wandb: `wandb://entity/project/run`, `entity/project/run`, and the pages of the
+web application.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 from rlhealth.errors import RlhealthError
 
-FORMS = "wandb://entity/project/run, wandb://entity/project for all its runs, or the address of the run's page (https://wandb.ai/entity/project/runs/id)"
+FORMS = (
+    "wandb://entity/project/run, wandb://entity/project for all its runs, or the address of "
+    "the run's page (https://wandb.ai/entity/project/runs/id)"
+)
 #: Hosts under which wandb's own cloud is known; a key for one of them is meant for all.
 CLOUD = frozenset(
     {"api.wandb.ai", "wandb.ai", "www.wandb.ai", "app.wandb.ai", "api.forge.coreweave.com", "forge.coreweave.com"}
@@ -21,7 +26,8 @@ class Address:
     Attributes:
         run: the run's id (the last part of its address, not the name that is shown); None for the whole project.
         host: host and port of a web address; empty where the address names none.
-        page: the web address up to the host and what stands before the entity ("https://wandb.ai"); empty where there is none.
+        page: the web address up to the host and what stands before the entity ("https://wandb.ai"); empty where there
+            is none.
     """
 
     entity: str
@@ -47,7 +53,8 @@ class Address:
 
 
 def parse(address: str) -> Address:
-    """Reads an address in any of the forms of `FORMS`; query strings, and what follows the run's id on its page, are ignored.
+    """Reads an address in any of the forms of `FORMS`; query strings, and what follows the run's id on its page, are
+    ignored.
 
     Raises:
         RlhealthError: if it is none of them.

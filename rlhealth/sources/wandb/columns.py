@@ -1,7 +1,9 @@
-"""History records of a `.wandb` file decoded many at a time with numpy: one column a metric, one row a record, whatever order the items come in.
+"""History records of a `.wandb` file decoded many at a time with numpy: one column a metric, one row a record, whatever
+order the items come in.
 
-wandb's core writes the items of a row in random order, so nothing repeats from row to row. All rows are walked abreast instead: every round
-takes one item of each. What is not a plain number under a plain key (a histogram, a list, a nested key) is decoded by itself, in Python.
+wandb's core writes the items of a row in random order, so nothing repeats from row to row. All rows are walked abreast
+instead: every round takes one item of each. What is not a plain number under a plain key (a histogram, a list, a nested
+key) is decoded by itself, in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ _ITEM, _STEP = 0x0A, 0x12
 
 
 def columns_of(keys: Keys, buffer: bytes, start: Ints, end: Ints) -> Columns | None:
-    """The history records (`HistoryRecord`, without the record round them) at `start` to `end`, each of shape (R,); None where they must be read one by one."""
+    """The history records (`HistoryRecord`, without the record round them) at `start` to `end`, each of shape (R,);
+    None where they must be read one by one.
+    """
     octets = np.frombuffer(buffer, np.uint8)
     words = words_of(octets)
     items = _items(octets, start, end)

@@ -1,4 +1,6 @@
-"""What goes wrong between here and a wandb server, told in plain words: from the SDK's exceptions to RlhealthError and Blind."""
+"""What goes wrong between here and a wandb server, told in plain words: from the SDK's exceptions to RlhealthError
+and Blind.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
         TRY_AGAIN,
     ),
     (
-        r"\b(?:http|error|status|code)\W{0,3}401\b|not logged in|relogin|invalid api key|api key invalid|api key must|unauthorized",
+        r"\b(?:http|error|status|code)\W{0,3}401\b|not logged in|relogin|invalid "
+        r"api key|api key invalid|api key must|unauthorized",
         "denied",
         "the key is not accepted (401)",
         LOG_IN,
@@ -73,7 +76,8 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
         TRY_AGAIN,
     ),
     (
-        r"invalid character|unexpected end of json|cannot unmarshal|jsondecode|expecting value|keyerror|typeerror|attributeerror|validation error|nonetype",
+        r"invalid character|unexpected end of json|cannot unmarshal|jsondecode|expecting "
+        r"value|keyerror|typeerror|attributeerror|validation error|nonetype",
         "nonsense",
         "it does not answer as wandb does (a login page or a proxy in between?)",
         "check WANDB_BASE_URL, and that the network needs no sign-in",
@@ -124,7 +128,9 @@ def kind_of(error: BaseException) -> tuple[str, str, str]:
 
 
 def as_rlhealth_error(error: BaseException, place: str, secrets: Iterable[str] = ()) -> RlhealthError:
-    """What to raise for an exception of the SDK: Blind where waiting may help, else an RlhealthError; never with a key in it."""
+    """What to raise for an exception of the SDK: Blind where waiting may help, else an RlhealthError; never with a
+    key in it.
+    """
     if isinstance(error, RlhealthError):
         return error
     kind, why, hint = kind_of(error)

@@ -1,4 +1,6 @@
-"""Offline wandb runs: `run-<id>.wandb`, finished, killed or still growing, and the run that goes on in a second file after a resume."""
+"""Offline wandb runs: `run-<id>.wandb`, finished, killed or still growing, and the run that goes on in a second file
+after a resume.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,16 @@ _LARGEST_REQUIREMENTS = 1 << 20
 
 
 class WandbFileReader:
-    """Reads one run from its `.wandb` file, or from several where it was killed and resumed, in the order of their starts.
+    """Reads one run from its `.wandb` file, or from several where it was killed and resumed, in the order of their
+    starts.
 
-    The exit record gives `Run.exit_code` and `Run.clean`; a file that ends inside a record gives `clean` False, which a killed run leaves
-    for ever and a live one between two writes (`Run.modified` tells them apart).
+    The exit record gives `Run.exit_code` and `Run.clean`; a file that ends inside a record gives `clean` False, which a
+    killed run leaves for ever and a live one between two writes (`Run.modified` tells them apart).
 
     Args:
         paths: the files of the run.
-        known: all files that were found in the folder, so that one that appears there later and goes on with this run is taken up; None to
-            stay with `paths`.
+        known: all files that were found in the folder, so that one that appears there later and goes on with this run
+            is taken up; None to stay with `paths`.
     """
 
     def __init__(self, *paths: Path, known: Iterable[Path] | None = None) -> None:
@@ -211,8 +214,9 @@ def find(path: Path) -> list[Reader]:
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
     """A reader for every run in these files, which lie below `root`.
 
-    Two files in one `wandb` folder are one run if they have the same run id, or if the later one has the same output folder and settings
-    and begins at a later step than the earlier one did: that is how a training that was resumed from a checkpoint looks.
+    Two files in one `wandb` folder are one run if they have the same run id, or if the later one has the same output
+    folder and settings and begins at a later step than the earlier one did: that is how a training that was resumed
+    from a checkpoint looks.
     """
     folders: dict[Path, list[Path]] = {}
     for path in files:

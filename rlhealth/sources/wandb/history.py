@@ -1,4 +1,6 @@
-"""The history of one online run: which rows to ask for, in pages of what size, each taken once whatever order they come in."""
+"""The history of one online run: which rows to ask for, in pages of what size, each taken once whatever order they
+come in.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from rlhealth.sources.wandb.session import Session
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
 ROWS_A_PAGE = 1000
 VALUES_A_PAGE = 100_000
-#: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be complete.
+#: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be
+#: complete.
 MANY_KEYS = 1000
 #: More scans than these cost more than whole rows.
 MOST_GROUPS = 12
@@ -36,9 +39,9 @@ def is_needed(tag: str) -> bool:
 class History:
     """Fills a run with its history rows.
 
-    A row is known by its `_step`, wandb's own count: what comes twice (exported and live, or after a retry) is taken once, what comes late is
-    put where it belongs, and of the newest row that has grown only what is new is taken. `null` is taken as absent: wandb's exported files
-    have one for every key that a row lacks.
+    A row is known by its `_step`, wandb's own count: what comes twice (exported and live, or after a retry) is taken
+    once, what comes late is put where it belongs, and of the newest row that has grown only what is new is taken.
+    `null` is taken as absent: wandb's exported files have one for every key that a row lacks.
 
     Attributes:
         last_step: the highest `_step` read; -1 before the first row.
@@ -130,8 +133,8 @@ class History:
     ) -> bool | None:
         """Reads only the needed keys of a run that has thousands; None where that would not pay, or did not bring all.
 
-        A scan by keys leaves out every row that lacks one of them, so those that were logged equally often are asked for together, and as
-        many rows must come as each was logged.
+        A scan by keys leaves out every row that lacks one of them, so those that were logged equally often are asked
+        for together, and as many rows must come as each was logged.
         """
         groups = self._groups(keys)
         if not groups:
@@ -219,7 +222,9 @@ class History:
 
 
 def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
-    """How often the run logged each of its keys (0 where the server does not say), and its last `_step` (-1 where it does not say)."""
+    """How often the run logged each of its keys (0 where the server does not say), and its last `_step` (-1 where it
+    does not say).
+    """
     told = getattr(hosted, "historyKeys", None)
     if not isinstance(told, Mapping):
         return {}, -1
@@ -236,7 +241,9 @@ def _count(told: object) -> int:
 
 
 def _page_size(keys: int, last: int, counted: int) -> int:
-    """How many steps a page spans, so that it holds about `ROWS_A_PAGE` rows even where steps are skipped, and fewer where rows are wide."""
+    """How many steps a page spans, so that it holds about `ROWS_A_PAGE` rows even where steps are skipped, and fewer
+    where rows are wide.
+    """
     rows = min(ROWS_A_PAGE, max(20, VALUES_A_PAGE // max(keys, 1)))
     return rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
 

@@ -43,7 +43,9 @@ def item_of(item: bytes) -> tuple[list[str], Any]:
 
 
 def value_of(text: bytes) -> Any:
-    """A JSON value as wandb writes it, NaN and Infinity included; an empty string where it is not JSON, which no one takes for a number."""
+    """A JSON value as wandb writes it, NaN and Infinity included; an empty string where it is not JSON, which no one
+    takes for a number.
+    """
     if text == b"-0":  # to Python an int, which has no minus zero; Go writes a float so
         return -0.0
     try:

@@ -1,4 +1,6 @@
-"""Keys found again in a buffer of bytes, all at once: each place is compared eight bytes at a time with the keys met before."""
+"""Keys found again in a buffer of bytes, all at once: each place is compared eight bytes at a time with the keys met
+before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The record log of a `.wandb` file: LevelDB's framing under wandb's own header, read on from where the last poll stopped."""
+"""The record log of a `.wandb` file: LevelDB's framing under wandb's own header, read on from where the last poll
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class RecordLog:
         chunk: bytes read at once.
         position: bytes of the file that were read.
         modified: when the file was last written, seconds since 1970.
-        magic, tracker, suffix: what the file begins with, who writes it, how its name ends; other trackers frame their records alike.
+        magic, tracker, suffix: what the file begins with, who writes it, how its name ends; other trackers frame their
+            records alike.
     """
 
     magic = b":W&B"
@@ -170,7 +173,9 @@ class RecordLog:
         )
 
     def _block(self, at: int) -> tuple[int, bool]:
-        """Takes the fragments of the block at `at`: where it stopped, and whether that is because the rest is not written yet."""
+        """Takes the fragments of the block at `at`: where it stopped, and whether that is because the rest is not
+        written yet.
+        """
         room = BLOCK - (self._base + at) % BLOCK
         stop = min(self._total, at + room)
         view, unpack, crc32 = self._view, FRAGMENT.unpack_from, zlib.crc32

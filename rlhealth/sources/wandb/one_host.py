@@ -1,7 +1,9 @@
-"""A proxy on loopback that lets the wandb SDK reach the configured server and nothing else: a redirect to another host gets no request.
+"""A proxy on loopback that lets the wandb SDK reach the configured server and nothing else: a redirect to another host
+gets no request.
 
-The SDK sends its requests from a process of its own, which follows redirects and fetches whatever address the server names. It is given
-this proxy for everything. TLS passes through unread; where the user has a proxy, it is asked in turn.
+The SDK sends its requests from a process of its own, which follows redirects and fetches whatever address the server
+names. It is given this proxy for everything. TLS passes through unread; where the user has a proxy, it is asked in
+turn.
 """
 
 from __future__ import annotations

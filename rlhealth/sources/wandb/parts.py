@@ -33,7 +33,9 @@ AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 def join(readers: Sequence[AnyPart]) -> list[list[AnyPart]]:
-    """Readers of the files of one folder, which have read the beginning of each, run by run; the starts of a run in their order."""
+    """Readers of the files of one folder, which have read the beginning of each, run by run; the starts of a run in
+    their order.
+    """
     runs: list[list[AnyPart]] = []
     for reader in sorted(readers, key=lambda one: one.settings.started):
         earlier = next((run for run in reversed(runs) if goes_on(run[-1], reader)), None)

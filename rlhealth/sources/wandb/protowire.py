@@ -1,4 +1,6 @@
-"""The few lines of protobuf's wire format that reading a record takes; wandb's own messages cost half a second to import."""
+"""The few lines of protobuf's wire format that reading a record takes; wandb's own messages cost half a second to
+import.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ LONGEST_VARINT = 10  # bytes
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a serialised message, in the order in which they were written: number and value (an int, or bytes for text and messages).
+    """The fields of a serialised message, in the order in which they were written: number and value (an int, or bytes
+    for text and messages).
 
     Raises:
         ValueError: where the bytes are no message; what came before was.

@@ -1,4 +1,6 @@
-"""The wandb SDK kept quiet: it never asks for a key, waits no longer than it may, and writes to folders of its own only."""
+"""The wandb SDK kept quiet: it never asks for a key, waits no longer than it may, and writes to folders of its own
+only.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ def private_folder() -> str:
 def load_settings() -> Any:
     """wandb's settings, of the user's own file and environment alone.
 
-    The SDK also reads `wandb/settings` below the working folder, which may be a run's folder of a stranger: its server would be sent the
-    key, through its proxy. They are loaded once, from a folder with nothing in it; a process that has loaded them before keeps its own.
+    The SDK also reads `wandb/settings` below the working folder, which may be a run's folder of a stranger: its server
+    would be sent the key, through its proxy. They are loaded once, from a folder with nothing in it; a process that has
+    loaded them before keeps its own.
     """
     import wandb
 
@@ -70,7 +73,9 @@ def load_settings() -> Any:
 
 
 def user_setting(name: str) -> str | None:
-    """A setting of the user's own settings file, in `WANDB_CONFIG_DIR` or ~/.config/wandb; None where it is not set there."""
+    """A setting of the user's own settings file, in `WANDB_CONFIG_DIR` or ~/.config/wandb; None where it is not set
+    there.
+    """
     folder = Path(os.environ.get("WANDB_CONFIG_DIR") or "~/.config/wandb").expanduser()
     parser = configparser.ConfigParser(interpolation=None)
     try:
@@ -81,12 +86,15 @@ def user_setting(name: str) -> str | None:
 
 
 def server_of_user() -> str:
-    """The base URL of the server that the user has configured: by the environment, or in the user's own settings file, or wandb's cloud."""
+    """The base URL of the server that the user has configured: by the environment, or in the user's own settings
+    file, or wandb's cloud.
+    """
     return (os.environ.get("WANDB_BASE_URL") or user_setting("base_url") or _CLOUD).rstrip("/")
 
 
 def key_for(server: str) -> str | None:
-    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is none. Never asks.
+    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is
+    none. Never asks.
 
     Raises:
         RlhealthError: if there is one that cannot be used.
@@ -118,7 +126,8 @@ def _key_in_netrc(server: str) -> str | None:
 def bounded(wandb: Any, patience: float) -> Iterator[None]:
     """Bounds the SDK's own waiting for the session that is made meanwhile, and for no other one in this process.
 
-    The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to that (0 would mean 20 times).
+    The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to
+    that (0 would mean 20 times).
     """
     settings = load_settings()
     wanted = {
@@ -139,7 +148,9 @@ def bounded(wandb: Any, patience: float) -> Iterator[None]:
 
 @contextmanager
 def private_folders() -> Iterator[None]:
-    """Has the SDK make its folders in the private one; the environment is as before when the last that is in here leaves."""
+    """Has the SDK make its folders in the private one; the environment is as before when the last that is in here
+    leaves.
+    """
     folder = private_folder()
     logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors where no one has set up logging
     with _LOCK:

@@ -1,4 +1,6 @@
-"""The records of a `.wandb` file that a diagnosis needs, told apart many at a time: history, summary, config, run, telemetry, exit."""
+"""The records of a `.wandb` file that a diagnosis needs, told apart many at a time: history, summary, config, run,
+telemetry, exit.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,9 @@ def _varints(octets: Bytes, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _ends_training(octets: Bytes, body: Ints) -> Flags:
-    """Whether a summary begins with one of the five numbers that transformers leaves at the end; each comes in a record of its own."""
+    """Whether a summary begins with one of the five numbers that transformers leaves at the end; each comes in a
+    record of its own.
+    """
     key = body + 4 + (octets[body + 1] >= 128)
     found: NDArray[np.bool_] = np.isin(words_of(octets)[key], _ENDINGS)
     return found

@@ -1,4 +1,6 @@
-"""One wandb server, asked through the real SDK: runs, pages of history, stop and alert; every question is bounded in time and asked again."""
+"""One wandb server, asked through the real SDK: runs, pages of history, stop and alert; every question is bounded in
+time and asked again.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class Session:
             raise as_rlhealth_error(error, place, self.secrets) from None
 
     def patiently(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
-        """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without `progress`."""
+        """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without
+        `progress`.
+        """
         until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
         first: Blind | None = None
         weary = self._weary()
@@ -101,7 +105,8 @@ class Session:
                 pause = min(pause * 2, 15.0)
 
     def _weary(self) -> bool:
-        """Whether a request was given up just now, so that thirty runs do not wait thirty times for a server that is away.
+        """Whether a request was given up just now, so that thirty runs do not wait thirty times for a server that is
+        away.
 
         Raises:
             Blind: at once, if that server could not even be reached.
@@ -153,7 +158,9 @@ class Session:
             yield rows
 
     def requirements(self, hosted: Any, place: str) -> str:
-        """The text of the run's requirements.txt, the versions of its libraries; empty where there is none, or it cannot be had."""
+        """The text of the run's requirements.txt, the versions of its libraries; empty where there is none, or it
+        cannot be had.
+        """
 
         def fetch(_: Any) -> str:
             file = hosted.file("requirements.txt")
@@ -182,7 +189,9 @@ class Session:
         self.once(lambda _: hosted.stop(), str(address))
 
     def alert(self, address: Address, title: str, text: str, level: str) -> None:
-        """Sends an alert in the run's name; the SDK's own `alert` needs the process that logs, its transport does not."""
+        """Sends an alert in the run's name; the SDK's own `alert` needs the process that logs, its transport does
+        not.
+        """
         given = {
             "entityName": address.entity,
             "projectName": address.project,
@@ -234,7 +243,10 @@ def _base_url(address: Address) -> str:
     if known & CLOUD:
         known |= CLOUD
     if address.host and address.host not in known:
-        hint = f"to read from there set WANDB_BASE_URL=https://{address.host}; a key is sent only to the server that is set ({_host(server)})"
+        hint = (
+            f"to read from there set WANDB_BASE_URL=https://{address.host}; a key is sent "
+            f"only to the server that is set ({_host(server)})"
+        )
         raise RlhealthError(
             f"{address}: this is not on the server of wandb that is set", hint=hint, location=str(address)
         )

@@ -39,8 +39,10 @@ def table(rows: list[tuple[object, ...]], heading: tuple[str, ...] = ("Step", "T
     head = "".join(f"      <th>{name}</th>\n" for name in heading)
     body = "".join("    <tr>\n" + "".join(f"      <td>{cell}</td>\n" for cell in row) + "    </tr>\n" for row in rows)
     return (
-        f"\n    <div>\n      <progress value='1' max='2' style='width:300px;'></progress>\n      {bar}\n    </div>\n    "
-        f'<table border="1" class="dataframe">\n  <thead>\n <tr style="text-align: left;">\n{head}    </tr>\n  </thead>\n'
+        "\n    <div>\n      <progress value='1' max='2' style='width:300px;'></progress>\n "
+        f"     {bar}\n    </div>\n    "
+        '<table border="1" class="dataframe">\n  <thead>\n <tr style="text-align: '
+        f'left;">\n{head}    </tr>\n  </thead>\n'
         f"  <tbody>\n{body}  </tbody>\n</table><p>"
     )
 

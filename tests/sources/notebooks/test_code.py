@@ -1,4 +1,6 @@
-"""Settings, trainers and versions in the code of a notebook: what is plain is read, what would have to be run is not."""
+"""Settings, trainers and versions in the code of a notebook: what is plain is read, what would have to be run is
+not.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,10 @@ def test_code_that_cannot_be_read_says_nothing(source: str) -> None:
 
 
 def test_magics_and_shell_lines_are_taken_out() -> None:
-    source = "%%capture\n!pip install trl \\\n  peft\n%matplotlib inline\nif x:\n    !ls\nfiles = !ls *.txt\na = 7 % 3\n?help"
+    source = (
+        "%%capture\n!pip install trl \\\n  peft\n%matplotlib inline\nif x:\n "
+        "   !ls\nfiles = !ls *.txt\na = 7 % 3\n?help"
+    )
     assert python_of(source) == "\npass\n\npass\nif x:\n    pass\nfiles = None\na = 7 % 3\npass"
     compile(python_of(source) or "", "cell", "exec")
     assert python_of("%%writefile train.py\nargs = 1") == "\nargs = 1"
@@ -111,6 +116,9 @@ def test_no_setting_is_private() -> None:
 
 
 def test_only_versions_that_were_installed_count() -> None:
-    said = "Successfully installed trl-0.19.1 stable-baselines3-2.7.0\n==((====))==  Unsloth 2025.3.19: Fast Qwen2 patching. Transformers: 4.50.0. vLLM: 0.8.2."
+    said = (
+        "Successfully installed trl-0.19.1 stable-baselines3-2.7.0\n==((====))==  Unsloth 2025.3.19: "
+        "Fast Qwen2 patching. Transformers: 4.50.0. vLLM: 0.8.2."
+    )
     code = read_code([Cell(1, "!pip install trl==0.22.2", [Output(text=said, is_stream=True)])])
     assert code.versions == {"trl": "0.19.1", "stable_baselines3": "2.7.0", "transformers": "4.50.0"}

@@ -88,7 +88,10 @@ def test_printed_rows_add_the_reward_to_a_table_that_shows_the_loss_only() -> No
 
 
 def test_rows_of_tabs_that_were_pasted_are_read() -> None:
-    text = " [20/20 05:11, Epoch 0/1]\nStep\tTraining Loss\treward\n1\t0.100000\t0.200000\n2\t0.110000\t0.210000\n3\t0.1\t0.22\n"
+    text = (
+        " [20/20 05:11, Epoch 0/1]\nStep\tTraining "
+        "Loss\treward\n1\t0.100000\t0.200000\n2\t0.110000\t0.210000\n3\t0.1\t0.22\n"
+    )
     (one,) = tables(stream=text)
     assert one.steps == [1, 2, 3]
 

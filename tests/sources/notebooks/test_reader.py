@@ -168,7 +168,10 @@ def test_what_an_environment_prints_is_no_run(tmp_path: Path) -> None:
 
 def test_wandbs_summaries_and_data_sets_are_no_runs(tmp_path: Path) -> None:
     summary = '<table class="wandb"><tr><td>train/loss</td><td>▁▂▃</td></tr></table>'
-    data = '<table border="1" class="dataframe"><thead><tr><th></th><th>problem</th><th>reward</th></tr></thead><tbody><tr><th>0</th><td>2+2</td><td>1</td></tr></tbody></table>'
+    data = (
+        '<table border="1" '
+        'class="dataframe"><thead><tr><th></th><th>problem</th><th>reward</th></tr></thead><tbody><tr><th>0</th><td>2+2</td><td>1</td></tr></tbody></table>'
+    )
     (run,) = runs(tmp_path, notebook(code("", shown(summary)), code("", shown(data)), code("", shown(table(LOSSES)))))
     assert set(run.series) == {"Training Loss"}
 
@@ -333,7 +336,8 @@ def test_nothing_in_a_notebook_is_run_and_no_secret_is_printed(tmp_path: Path) -
     marker = tmp_path / "ran"
     source = (
         f"open({str(marker)!r}, 'w')\ntoken = 'hf_" + "a" * 34 + "'\n"
-        "args = GRPOConfig(beta=0.1, hub_token=token, run_name=token, push_to_hub_token='sk-secretsecretsecret', learning_rate=(lambda: 1)())\n"
+        "args = GRPOConfig(beta=0.1, hub_token=token, run_name=token, "
+        "push_to_hub_token='sk-secretsecretsecret', learning_rate=(lambda: 1)())\n"
         "trainer = GRPOTrainer(args=args)\ntrainer.train()"
     )
     heading = ("Step", "Training Loss", "reward", "<script>alert(1)</script>\x1b[31m")

@@ -1,4 +1,6 @@
-"""Object stores: runs in real servers on loopback, of S3 and of Google's storage, are read as the same runs in a folder, and only what is new is fetched."""
+"""Object stores: runs in real servers on loopback, of S3 and of Google's storage, are read as the same runs in a
+folder, and only what is new is fetched.
+"""
 
 from __future__ import annotations
 

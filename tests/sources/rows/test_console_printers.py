@@ -1,4 +1,6 @@
-"""What real printers printed (fixtures/consoles) is read with its names, its numbers and its steps, and its trainer is known."""
+"""What real printers printed (fixtures/consoles) is read with its names, its numbers and its steps, and its trainer
+is known.
+"""
 
 from __future__ import annotations
 

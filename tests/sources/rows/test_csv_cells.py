@@ -1,4 +1,6 @@
-"""The cells of a CSV: quotes that are never closed, rows of another width than the header, and how little memory any of it takes."""
+"""The cells of a CSV: quotes that are never closed, rows of another width than the header, and how little memory any
+of it takes.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ def test_what_a_writer_of_csv_writes_is_read_and_nothing_is_missed(
     cells = Table(["step", "loss", "note"], 3, comma).read(text.getvalue().encode("utf-8", "replace"))
     found: dict[str, Any] = columns(cells.frame) if cells.frame is not None and len(cells.frame) else {}
     if cells.torn or any("#" in note or "\0" in note or number(note.strip()) is not None for *_, note in written):
-        return  # such a note looks as if it held rows, is taken for a comment, or is a number with a line's end before it, which nobody logs
+        # such a note looks as if it held rows, is taken for a comment, or is a number with a line's end before it,
+        # which nobody logs
+        return
     assert np.ma.filled(found.get("step", np.empty(0)), np.nan).tolist() == [float(step) for step, *_ in written]
     assert np.ma.filled(found.get("loss", np.empty(0)), np.nan).tolist() == [loss for _, loss, _ in written]
     assert (cells.lost, cells.lines) == (

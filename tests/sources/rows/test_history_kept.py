@@ -1,4 +1,6 @@
-"""History is never dropped: a late row changes nothing, what a resume replaced is judged, writers of the same steps are all judged."""
+"""History is never dropped: a late row changes nothing, what a resume replaced is judged, writers of the same steps
+are all judged.
+"""
 
 from __future__ import annotations
 

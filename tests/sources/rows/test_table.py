@@ -1,4 +1,6 @@
-"""JSONL, JSON and CSV: real rows, written by the writers that people use, whole, growing, several runs in a file, cut and damaged."""
+"""JSONL, JSON and CSV: real rows, written by the writers that people use, whole, growing, several runs in a file,
+cut and damaged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Event files: the vectorised reader, the reader record by record, protobuf and tbparse agree; torn ends, damage and growth."""
+"""Event files: the vectorised reader, the reader record by record, protobuf and tbparse agree; torn ends, damage and
+growth.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ def taken_singly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return taken
 
 
-# --- the same as others read ---------------------------------------------------------------------------------------------------------------
+# --- the same as others read
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.parent.parent.name + "/" + path.parent.name)
@@ -171,7 +174,8 @@ def test_a_signalling_nan_is_a_nan_and_no_warning(tmp_path: Path) -> None:
     assert np.isnan(columns(EventFile(path))["loss"][1]).all()
 
 
-# --- rounds -------------------------------------------------------------------------------------------------------------------------------
+# --- rounds
+# -------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_nearly_all_records_of_a_regular_file_are_taken_in_rounds(tmp_path: Path, taken_singly: list[int]) -> None:
@@ -210,7 +214,8 @@ def test_new_style_scalars_are_taken_in_rounds_too(tmp_path: Path, taken_singly:
     assert len(taken_singly) < 100
 
 
-# --- other records ------------------------------------------------------------------------------------------------------------------------
+# --- other records
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 def items(path: Path) -> list[tuple[int, object]]:
@@ -255,7 +260,8 @@ def test_a_writer_that_starts_again_voids_what_came_after_its_step(tmp_path: Pat
     assert [(batch.restart, len(batch.points["train/kl"].arrays()[0])) for batch in batches] == [(None, 9), (6, 1)]
 
 
-# --- growth -------------------------------------------------------------------------------------------------------------------------------
+# --- growth
+# -------------------------------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(1, 60_000), max_size=12), st.sampled_from(FILES))
@@ -318,7 +324,8 @@ def test_room_that_was_allotted_and_not_yet_written_is_a_torn_tail(tmp_path: Pat
     assert file.torn and not file.lost
 
 
-# --- damage -------------------------------------------------------------------------------------------------------------------------------
+# --- damage
+# -------------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""TensorBoard runs: which files are one run, what configures it, how it grows, and what is said of what cannot be read."""
+"""TensorBoard runs: which files are one run, what configures it, how it grows, and what is said of what cannot be
+read.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ def append(path: Path, events: list[Event]) -> None:
     path.write_bytes(path.read_bytes() + framed(event.SerializeToString() for event in events))
 
 
-# --- real runs ----------------------------------------------------------------------------------------------------------------------------
+# --- real runs
+# ----------------------------------------------------------------------------------------------------------------------------
 
 
 def test_every_fixture_is_one_run_under_a_name_a_person_knows() -> None:
@@ -139,7 +142,8 @@ def test_the_environment_chooses_the_reader(monkeypatch: pytest.MonkeyPatch) -> 
         find(FIXTURES / "cartpole")
 
 
-# --- one run or several -------------------------------------------------------------------------------------------------------------------
+# --- one run or several
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_launches_from_step_1_in_one_folder_are_different_runs(tmp_path: Path) -> None:
@@ -252,7 +256,8 @@ def test_curves_that_add_scalars_put_into_sub_folders_belong_to_the_run(tmp_path
     assert runs["a"].series["losses/main/policy"].steps.tolist() == list(range(1, 30))
 
 
-# --- beside the run -----------------------------------------------------------------------------------------------------------------------
+# --- beside the run
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_model_card_tells_the_versions(tmp_path: Path) -> None:
@@ -293,7 +298,8 @@ def test_a_file_of_hyper_parameters_full_of_aliases_is_not_unfolded(tmp_path: Pa
     assert only(tmp_path / "exp").config["init_kl_coef"] == 0.1
 
 
-# --- growth -------------------------------------------------------------------------------------------------------------------------------
+# --- growth
+# -------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_polled_as_it_grows_is_the_run_read_at_once(tmp_path: Path) -> None:
@@ -377,7 +383,8 @@ def test_a_file_that_was_replaced_by_a_shorter_one_is_read_anew(tmp_path: Path) 
     assert "shorter" in reader.run.notes[0]
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------------------------------
+# --- bad input
+# ----------------------------------------------------------------------------------------------------------------------------
 
 
 def test_damaged_records_are_counted_and_named(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Trackio's runs: what its SQLite database holds is in the run, whoever writes it meanwhile, and nothing beside it is touched."""
+"""Trackio's runs: what its SQLite database holds is in the run, whoever writes it meanwhile, and nothing beside it
+is touched.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,10 @@ def test_alerts_of_the_training_script_are_told(tmp_path):
     log(connection, [{"kl": 1.0}])
     reader = find(tmp_path / "p.db")[0]
     reader.poll()
-    statement = "INSERT INTO alerts (run_id, timestamp, run_name, title, text, level, step) VALUES ('id of one', '', 'one', ?, ?, ?, ?)"
+    statement = (
+        "INSERT INTO alerts (run_id, timestamp, run_name, title, text, level, "
+        "step) VALUES ('id of one', '', 'one', ?, ?, ?, ?)"
+    )
     connection.execute(statement, ("KL is high", "it is 3.2", "error", 12))
     connection.execute(statement, ("done", None, "info", None))
     reader.poll()
@@ -352,7 +357,8 @@ def test_a_writer_that_holds_the_lock_does_not_block_us_nor_we_it(tmp_path):
         log(connection, [{"kl": 1.0}])
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute(
-            "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES ('id of one', '', 'one', 1, '{\"kl\": 2}')"
+            "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES "
+            "('id of one', '', 'one', 1, '{\"kl\": 2}')"
         )
         reader = find(path)[0]
         reader.poll()

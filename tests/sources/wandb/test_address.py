@@ -125,9 +125,8 @@ def test_the_key_is_in_no_message(
     with pytest.raises(RlhealthError) as caught:
         reader(IMPATIENT).poll()
     error = caught.value
-    assert (
-        KEY
-        not in f"{error.message} {error.hint} {error.location} {error!r} {error.__cause__} {getattr(error, 'reason', '')}"
+    assert KEY not in (
+        f"{error.message} {error.hint} {error.location} {error!r} {error.__cause__} {getattr(error, 'reason', '')}"
     )
     assert error.__suppress_context__
     out, err = capfd.readouterr()
@@ -142,7 +141,10 @@ def test_a_key_of_any_form_is_cut_out_of_what_a_server_says() -> None:
 
 
 def test_nothing_is_printed_or_left_behind(hosted: HostedRun, tmp_path: Path) -> None:
-    code = f"from rlhealth.sources.wandb.api import find; one = find({RUN!r})[0]; print(one.poll(), len(one.run.series['train/reward']))"
+    code = (
+        f"from rlhealth.sources.wandb.api import find; one = find({RUN!r})[0]; "
+        "print(one.poll(), len(one.run.series['train/reward']))"
+    )
     folder = tmp_path / "work"
     folder.mkdir()
     given = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"} | {

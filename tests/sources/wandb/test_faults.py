@@ -1,4 +1,6 @@
-"""A wandb server that fails in every way, asked by the real SDK: what is told, how long it takes, and that nothing is lost."""
+"""A wandb server that fails in every way, asked by the real SDK: what is told, how long it takes, and that nothing
+is lost.
+"""
 
 from __future__ import annotations
 

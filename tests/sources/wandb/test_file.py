@@ -768,7 +768,10 @@ def test_a_run_of_the_real_sdk_is_read_while_it_is_written(tmp_path):
 
 
 def test_reading_imports_neither_wandb_nor_protobuf_nor_pandas():
-    code = "import sys; from pathlib import Path; from rlhealth.sources.wandb.file import find; find(Path(sys.argv[1]))[0].poll()"
+    code = (
+        "import sys; from pathlib import Path; from rlhealth.sources.wandb.file "
+        "import find; find(Path(sys.argv[1]))[0].poll()"
+    )
     code += "; print([name for name in ('wandb', 'google.protobuf', 'pandas', 'tensorboard') if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code, str(SHORT)], capture_output=True, text=True, cwd=FIXTURES.parent, check=True

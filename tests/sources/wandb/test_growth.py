@@ -1,4 +1,6 @@
-"""Runs online that grow while they are read, with the real SDK against a server on loopback: each row once, none lost."""
+"""Runs online that grow while they are read, with the real SDK against a server on loopback: each row once, none
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whose server: the key goes to the server that the user has configured, whatever a judged folder says and wherever that server points."""
+"""Whose server: the key goes to the server that the user has configured, whatever a judged folder says and wherever
+that server points.
+"""
 
 from __future__ import annotations
 
