@@ -30,7 +30,7 @@ def in_words(rule: Rule) -> list[str]:
         return [_ENDINGS.get(one, one) for one in when.ending]
     if when.vanished is not None:
         return [
-            f"{_metrics(when.vanished, 'or')} is missing for five of its own usual intervals while other metrics go on"
+            f"{_metrics(when.vanished, 'or')} is missing for five of its own usual intervals while other metrics continue"
         ]
     joint = "or " if when.any else "and "
     lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
@@ -147,7 +147,7 @@ def _limit(limit: float | Limit) -> str:
     parts = [f"{limit.plus:g}"] if limit.plus else []
     sign = " − " if limit.times < 0 and parts else " + " if parts else "−" if limit.times < 0 else ""
     scaled = f"{abs(limit.times):g} times " if abs(limit.times) != 1 else ""
-    told = f" ({limit.default:g} where that is not told)" if limit.default is not None else ""
+    told = f" ({limit.default:g} if unknown)" if limit.default is not None else ""
     most = f", at most {limit.most:g}," if limit.most is not None else ""
     return "".join(parts) + sign + scaled + f"the setting {limit.config}" + most + told
 

@@ -63,7 +63,7 @@ class SwanLab:
         run.modified = self._log.modified
         run.clean = False if self._log.torn else None
         run.config = training_config({key: _plain(value) for key, value in self._settings().items()})
-        bad = f"{self._unreadable:,} records passed over that cannot be read"
+        bad = f"{self._unreadable:,} records skipped that could not be read"
         run.problems[:] = [*self._log.damage, *([bad] if self._unreadable else [])]
         return changed
 
