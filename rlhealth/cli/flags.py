@@ -36,7 +36,7 @@ class Readers(StrEnum):
 
 
 class Color(StrEnum):
-    """When to colour."""
+    """When to use colour."""
 
     auto = "auto"
     always = "always"
@@ -53,17 +53,17 @@ FailOnFlag = Annotated[
     FailOn | None,
     typer.Option(
         "--fail-on",
-        help="The least severity that makes the check fail (exit 1); critical where not given.",
+        help="The least severity that makes the check fail (exit code 1); default critical.",
         show_default=False,
     ),
 ]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: leave with 0 whatever was found.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: always exit with code 0.")]
 Formats = Annotated[
     list[str] | None,
     typer.Option(
         "-f",
         "--format",
-        help="terminal, json, … ; may be given several times, each followed by its own -o.",
+        help="terminal, json, …; repeat it for several formats, each followed by its own -o.",
         show_default=False,
     ),
 ]
@@ -77,24 +77,24 @@ SourceFlag = Annotated[
     str | None,
     typer.Option(
         "--source",
-        help="Read this tracker where a run was written by several: tensorboard, wandb, trackio, trainer_state.",
+        help="Read this tracker if a run was logged to several: tensorboard, wandb, trackio, trainer_state.",
         show_default=False,
     ),
 ]
 RulesDir = Annotated[
     list[Path] | None,
     typer.Option(
-        "--rules", help="A folder of rules to add; a rule with a shipped id takes its place.", show_default=False
+        "--rules",
+        help="A folder of rules to add; a rule with the id of a shipped rule replaces it.",
+        show_default=False,
     ),
 ]
 Select = Annotated[
-    list[str] | None, typer.Option("--select", help="Judge by these rules or families only.", show_default=False)
+    list[str] | None, typer.Option("--select", help="Use only these rules or families.", show_default=False)
 ]
 IgnoreFlag = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ignore", help="Leave these rules or families out of the verdict; they are counted.", show_default=False
-    ),
+    typer.Option("--ignore", help="Ignore these rules or families; the report counts them.", show_default=False),
 ]
 Alias = Annotated[
     list[str] | None,
@@ -110,7 +110,7 @@ Online = Annotated[
 ]
 Last = Annotated[
     int | None,
-    typer.Option("--last", min=1, help="Of a wandb project, only so many of its newest runs.", show_default=False),
+    typer.Option("--last", min=1, help="Of a wandb project, only this many of its newest runs.", show_default=False),
 ]
 State = Annotated[
     str | None,
@@ -118,47 +118,49 @@ State = Annotated[
         "--state", help="Of a wandb project, only the runs in this state: running, finished, …", show_default=False
     ),
 ]
-ColorFlag = Annotated[Color, typer.Option("--color", help="When to colour.")]
+ColorFlag = Annotated[Color, typer.Option("--color", help="When to use colour.")]
 Require = Annotated[
     list[str] | None,
     typer.Option(
-        "--require", help="Fail where these rules or families could not look; several with commas.", show_default=False
+        "--require",
+        help="Fail if these rules or families could not run; separate several with commas.",
+        show_default=False,
     ),
 ]
 MinSteps = Annotated[
     int | None,
-    typer.Option("--min-steps", min=0, help="A run with fewer steps is no answer (exit 2).", show_default=False),
+    typer.Option("--min-steps", min=0, help="Exit with code 2 if a run has fewer steps.", show_default=False),
 ]
 Ended = Annotated[
     bool,
-    typer.Option("--ended", help="The runs are over: one that did not reach its plan died or went silent."),
+    typer.Option("--ended", help="The runs have ended: a run that did not reach its planned steps crashed or stopped."),
 ]
 Strictly = Annotated[
-    bool, typer.Option("--strict", help="Exit with code 2 where a file that looks like a log was not read.")
+    bool, typer.Option("--strict", help="Exit with code 2 if a file that looks like a log was not read.")
 ]
 BaselineFlag = Annotated[
     Path | None,
     typer.Option(
-        "--baseline", help="Accept the findings in this file: only what is new or worse fails.", show_default=False
+        "--baseline", help="Accept the findings in this file: only new or worse ones fail.", show_default=False
     ),
 ]
 WriteBaseline = Annotated[
     Path | None,
     typer.Option(
-        "--write-baseline", help="Accept everything found now, and write it to this file.", show_default=False
+        "--write-baseline", help="Accept all current findings, and write them to this file.", show_default=False
     ),
 ]
 Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="The settings file; else rlhealth.toml or pyproject.toml, from here upwards.",
+        help="The settings file; default rlhealth.toml or pyproject.toml in this folder or above.",
         show_default=False,
     ),
 ]
 Width = Annotated[
     int | None,
-    typer.Option("--width", min=40, help="Columns to fill; the terminal's own where not given.", show_default=False),
+    typer.Option("--width", min=40, help="Width in columns; default the terminal's.", show_default=False),
 ]
 Jobs = Annotated[
     int | None,
@@ -166,7 +168,7 @@ Jobs = Annotated[
         "-j",
         "--jobs",
         min=1,
-        help="Processes to use for many runs; as many as there are cores where not given.",
+        help="Processes for many runs; default the number of cores.",
         show_default=False,
     ),
 ]
@@ -179,7 +181,7 @@ Completions = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="The last line only.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")]
 
 
 class WithCompletions(TyperCommand):
