@@ -212,7 +212,7 @@ def test_a_case_that_is_not_met_shows_what_was_expected_and_what_was_found():
     )
     first, second = (run_case(case, BY_ID["kl-zero"], RULES) for case in file.cases)
     assert (first.exp, first.got) == (["first_step: 3"], ["first_step: 1"])
-    assert second.exp == ["quiet"] and second.got[0].startswith("critical from step 1 (told at 20): ")
+    assert second.exp == ["quiet"] and second.got[0].startswith("critical from step 1 (raised at 20): ")
     third = read_cases(
         "rule: kl-zero\ncases:\n  - {name: c, series: {kl: 0x3}, config: {beta: 0.04}, expect: {}}", "f", BY_ID
     ).cases[0]
