@@ -1,46 +1,136 @@
-"""Root causes: reads findings and their order in time; never metrics."""
+"""Causes: hypotheses over findings, facts and their order in time. One is named where there is evidence for it and none against."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rlhealth.engine.advice import changes_of
+from rlhealth.engine.facts import Facts, named
 from rlhealth.metrics import Translation
 from rlhealth.rules.filling import advise, back_to, fill, settings
-from rlhealth.rules.model import Rule
+from rlhealth.rules.model import Cause, Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, worst_state
+
+ENOUGH = 2  # pieces of evidence: families of findings, and facts; one alone is a symptom
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A cause for which the evidence holds.
+
+    Attributes:
+        begin: the finding that it begins with.
+        members: all that it would explain, `begin` among them, in order of time.
+        raised: the first step at which it could have been known.
+        facts: what speaks for it beside the findings, in words.
+        needed: how many of these it could not do without: what is asked of it makes it the more specific.
+        missing: what would speak against it and does not hold, in words.
+    """
+
+    rule: Rule
+    begin: Finding
+    members: tuple[Finding, ...]
+    raised: int
+    facts: tuple[str, ...]
+    needed: int
+    missing: tuple[str, ...]
+
+    @property
+    def weight(self) -> int:
+        """How much evidence there is: families that it explains, and facts; those it could not do without count twice."""
+        return len({one.family for one in self.members}) + len(self.facts) + self.needed
 
 
 def explain(
-    findings: list[Finding], diagnoses: Iterable[Rule], translation: Translation
+    findings: list[Finding], diagnoses: Sequence[Rule], translation: Translation, facts: Facts, now: int
 ) -> tuple[list[Finding], list[Finding], set[str]]:
     """Names the cause of findings where the evidence is there.
 
-    A cause begins no later than its consequences, and a finding has one cause: the diagnosis that began first.
+    A cause begins no later than its consequences, and a finding has one cause: of the hypotheses that hold, the one that
+    began first, and of several that began together the one with the most evidence; the others are named as its rivals.
+
+    Args:
+        now: the step up to which the run was judged.
 
     Returns:
+<<<<<<< HEAD
         the findings, those explained naming their cause; the diagnoses as findings; the ids of the diagnoses that
         ran and found nothing.
+=======
+        the findings, those explained naming their cause; the causes as findings; the ids of the diagnoses that looked
+        and found nothing.
+>>>>>>> 3374a98 (Causes are hypotheses: what they begin with, what follows, what must be so and what speaks against; advice names settings to change)
     """
-    told = sorted(
-        (one for one in (diagnose(rule, findings, translation) for rule in diagnoses) if one is not None),
-        key=lambda one: (one[0].first_step, -len(one[1])),
-    )
+    held = [one for rule in diagnoses if (one := _hypothesis(rule, findings, translation, facts, now)) is not None]
+    held.sort(key=lambda one: (one.begin.first_step, -one.weight))
     explained: dict[tuple[str, str], str] = {}
-    kept = []
-    for cause, members in told:
-        mine = [one for one in members if (one.rule, one.metric) not in explained]
-        if len(mine) < 2:
+    kept: list[Finding] = []
+    for place, one in enumerate(held):
+        mine = tuple(member for member in one.members if member.key not in explained)
+        if one.begin.key in explained or _evidence_count(mine, one) < ENOUGH:
             continue
-        kept.append(cause)
-        explained |= {(one.rule, one.metric): cause.rule for one in mine}
-    named = [
-        replace(one, explained_by=explained[one.rule, one.metric]) if (one.rule, one.metric) in explained else one
-        for one in findings
-    ]
-    return named, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
+        rivals = [other for other in held[place + 1 :] if other.begin.key in {member.key for member in mine}]
+        rivals = [other for other in rivals if other.begin.first_step == one.begin.first_step]
+        kept.append(_finding(replace(one, members=mine), rivals, translation))
+        explained |= {member.key: one.rule.id for member in mine}
+    told = [replace(one, explained_by=explained[one.key]) if one.key in explained else one for one in findings]
+    return told, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
+
+
+def _evidence_count(members: Sequence[Finding], one: Hypothesis) -> int:
+    return len({member.rule for member in members}) + len(one.facts)
+
+
+def _hypothesis(
+    rule: Rule, findings: Sequence[Finding], translation: Translation, facts: Facts, now: int
+) -> Hypothesis | None:
+    """One diagnosis over the findings; None where it does not begin, where something is missing or speaks against it."""
+    cause = rule.cause
+    assert cause is not None
+    graded = [one for one in findings if one.worst_severity >= Severity.WARNING or one.rule in cause.first]
+    if any(named(one, cause.none) for one in graded):
+        return None
+    first = sorted(
+        (one for one in graded if named(one, cause.first) and cause.from_start in (None, one.from_start)),
+        key=lambda one: (one.first_step, one.raised_step),
+    )
+    if not first:
+        return None
+    begin = first[0]
+    then = [one for one in graded if one is not begin and named(one, cause.then) and _follows(one, begin)]
+    if cause.within is not None:
+        near = [one for one in then if points_between(translation, begin, one.first_step) <= cause.within]
+        then = then if near else []
+    if cause.then and not then and not (cause.needs or cause.support):
+        return None
+    raised = max(begin.raised_step, min((one.raised_step for one in then), default=0))
+    needed = [facts.holds(one, graded, begin, raised, now) for one in cause.needs]
+    if any(one is None for one in needed) or _contradicted(cause, graded, begin, raised, now, facts):
+        return None
+    either = [facts.holds(one, graded, begin, raised, now) for one in cause.any]
+    if cause.any and not any(one is not None for one in either):
+        return None
+    helped = [facts.holds(one, graded, begin, raised, now) for one in cause.support]
+    others = [one for one in first if one is begin or _follows(one, begin)]
+    members = sorted(
+        {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
+    )
+    said = tuple(one for one in [*needed, *either, *helped] if one is not None)
+    missing = tuple(fill(one.says, settings(translation)) for one in cause.against if "{value" not in one.says)
+    found = Hypothesis(rule, begin, tuple(members), raised, said, len(needed), missing)
+    return found if _evidence_count(members, found) >= ENOUGH else None
+
+
+def _follows(one: Finding, begin: Finding) -> bool:
+    """Whether a finding can be a consequence: it began no earlier. What was so from the start follows from nothing that was not."""
+    return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
+
+
+def _contradicted(cause: Cause, graded: Sequence[Finding], begin: Finding, raised: int, now: int, facts: Facts) -> bool:
+    return any(facts.holds(one, graded, begin, raised, now) is not None for one in cause.against)
 
 
 def points_between(translation: Translation, begin: Finding, step: int) -> int:
@@ -57,64 +147,67 @@ def points_before(translation: Translation, begin: Finding) -> int:
     return begin.first_step if metric is None else int(np.searchsorted(metric.steps, begin.first_step))
 
 
-def diagnose(rule: Rule, findings: Iterable[Finding], translation: Translation) -> tuple[Finding, list[Finding]] | None:
-    """One diagnosis over the findings: the finding that it makes, and those that it explains; None without evidence."""
+def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Translation) -> Finding:
+    """A cause as a finding: with its evidence, its rivals and the settings that are worth changing."""
+    rule, begin = one.rule, one.begin
     assert rule.cause is not None
-    graded = [one for one in findings if one.severity >= Severity.WARNING or one.rule in rule.cause.first]
-    if any(one.rule in rule.cause.none or one.family in rule.cause.none for one in graded):
-        return None
-    first = sorted(
-        (one for one in graded if one.rule in rule.cause.first or one.family in rule.cause.first),
-        key=lambda one: (one.first_step, one.raised_step),
-    )
-    if not first:
-        return None
-    begin = first[0]
-    then = [
-        one
-        for one in graded
-        if one is not begin
-        and (one.rule in rule.cause.then or one.family in rule.cause.then)
-        and one.first_step >= begin.first_step
-    ]
-    if not then or (
-        rule.cause.within is not None
-        and points_between(translation, begin, min(one.first_step for one in then)) > rule.cause.within
-    ):
-        return None
-    members = sorted(
-        [*first, *(one for one in then if one not in first)], key=lambda one: (one.first_step, one.raised_step)
-    )
-    raised = max(begin.raised_step, min(one.raised_step for one in then))
-    last = max(one.last_step for one in members)
-    state = worst_state(members)
+    last = max(member.last_step for member in one.members)
+    state = worst_state(one.members)
     said = {
-        "count": len(members),
-        "first_step": begin.first_step,
+        "count": len(one.members),
         "back": back_to(points_before(translation, begin), begin.first_step),
+        "first_step": begin.first_step,
         "metric": begin.metric,
         "first": begin.title.lower(),
-        "families": ", ".join(dict.fromkeys(one.family for one in members)),
+        "families": ", ".join(dict.fromkeys(member.family for member in one.members)),
         **settings(translation),
     }
     return Finding(
-        rule.id,
-        rule.family,
-        max(Severity.of(rule.severity), *(one.severity for one in members)),
-        rule.title,
-        begin.metric,
-        begin.tag,
-        begin.first_step,
-        raised,
-        last,
-        state,
-        begin.worst_step,
-        begin.worst_value,
-        begin.limit,
-        fill(rule.message, said),
-        rule.because.strip(),
-        advise(rule.try_, said),
-        rule.cites,
-        begin.unit,
-        episodes=(Episode(begin.first_step, raised, last, state, begin.from_start),),
-    ), members
+        rule=rule.id,
+        family=rule.family,
+        severity=max(Severity.of(rule.severity), *(member.severity for member in one.members)),
+        title=rule.title,
+        metric=begin.metric,
+        tag=begin.tag,
+        first_step=begin.first_step,
+        raised_step=one.raised,
+        last_step=last,
+        state=state,
+        worst_step=begin.worst_step,
+        worst_value=begin.worst_value,
+        limit=begin.limit,
+        message=fill(rule.message, said),
+        why=rule.because.strip(),
+        advice=advise(rule.try_, said),
+        source=rule.cites,
+        unit=begin.unit,
+        episodes=(Episode(begin.first_step, one.raised, last, state, begin.from_start),),
+        evidence=(*_in_time(one), *one.facts),
+        against=one.missing,
+        rivals=tuple((other.rule.id, _apart(other)) for other in rivals),
+        changes=changes_of(rule, translation),
+    )
+
+
+def _apart(other: Hypothesis) -> str:
+    assert other.rule.cause is not None
+    return other.rule.cause.apart or other.rule.title
+
+
+def _in_time(one: Hypothesis) -> list[str]:
+    """The first finding of each family, in the order of their beginnings."""
+    firsts: dict[str, Finding] = {}
+    for member in one.members:
+        firsts.setdefault(member.family, member)
+    lines = []
+    for member in firsts.values():
+        later = member.first_step - one.begin.first_step
+        when = (
+            "from the start"
+            if member.from_start
+            else f"step {member.first_step:,}"
+            if not later
+            else f"{later:,} later"
+        )
+        lines.append(f"{when}: {member.title.lower()} ({member.metric})")
+    return lines

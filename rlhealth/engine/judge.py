@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,6 +16,7 @@ from rlhealth.engine.earned import unearned
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.estimate import Bound, Flags
+from rlhealth.engine.facts import Facts
 from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
     Held,
@@ -32,10 +32,11 @@ from rlhealth.engine.operands import (
     worse_of,
 )
 from rlhealth.engine.precision import is_rounded
+from rlhealth.engine.scope import asked, may_look
 from rlhealth.engine.vanished import Vanishing
 from rlhealth.engine.wording import describe, ending_finding, words
 from rlhealth.metrics import Metric, Translation, translate
-from rlhealth.rules.model import Condition, Rule, Test
+from rlhealth.rules.model import Condition, Rule
 from rlhealth.run import Ints, Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State, worst_state
 
@@ -235,6 +236,7 @@ class Judge:
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
         self.vanishing: list[Vanishing] = []
+        self.facts = Facts(self.translation)
         self.judged_to = -1
         self.shape = self._shape()
         for rule in self.rules:
@@ -324,7 +326,14 @@ class Judge:
             Ignored(one, given) for one in found if (given := unwanted.get(one.rule) or unwanted.get(one.family))
         ]
         found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
-        found, diagnosed, told_not = explain(found, self.diagnoses, self.translation)
+        diagnoses = []
+        for rule in self.diagnoses:
+            try:
+                may_look(rule, self.translation)
+                diagnoses.append(rule)
+            except Unable as reason:
+                skipped.append(Skipped(rule.id, rule.family, str(reason)))
+        found, diagnosed, told_not = explain(found, diagnoses, self.translation, self.facts, self.judged_to)
         quiet |= told_not
         blind = not self.watched and len(self.others) < len(self.rules)  # no rule that reads metrics found one to read
         if self.translation.is_rl is False or blind:
@@ -401,44 +410,3 @@ def shape_of(run: Run) -> Shape:
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
     return series, histograms, dict(run.config), dict(run.versions), run.planned_steps
-
-
-def asked(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
-    """The conditions without those that are asked only of a metric that this run does not log."""
-    logged = {name for name, one in translation.metrics.items() if len(one)}
-    return tuple(
-        one
-        for one in conditions
-        if (not one.if_logged or logged & set(one.metric.split("|"))) and not logged & set(one.unless_logged.split("|"))
-    )
-
-
-def may_look(rule: Rule, translation: Translation) -> None:
-    """Raises Unable where a rule is not meant for this run: another framework, or a setting that switches it off."""
-    if rule.applies_to and not any(fnmatch.fnmatchcase(translation.framework, one) for one in rule.applies_to):
-        raise Unable(f"it is about {', '.join(rule.applies_to)}, and this is {translation.framework}")
-    for name, test in rule.unless.items():
-        setting = translation.config.get(name)
-        if setting is not None and passes(setting, test):
-            raise Unable(f"{name} is {setting}")
-    for name in rule.unless_logged:
-        if len(translation.metrics.get(name, ())):
-            raise Unable(f"{name} was logged")
-    for name, test in rule.only_if.items():
-        setting = translation.config.get(name)
-        if setting is None or not passes(setting, test):
-            raise Unable(f"{name} is {'not told' if setting is None else setting}")
-
-
-def passes(setting: Any, test: Any) -> bool:
-    """Whether a setting is what a rule's test asks for."""
-    if not isinstance(test, Test):
-        return bool(setting == test)
-    if test.among is not None and setting not in test.among:
-        return False
-    number = isinstance(setting, int | float)
-    if test.above is not None and not (number and setting > test.above):
-        return False
-    if test.below is not None and not (number and setting < test.below):
-        return False
-    return "is_" not in test.model_fields_set or setting == test.is_

@@ -123,6 +123,19 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "try": list(one.advice),
         "source": one.source,
         "explained_by": one.explained_by,
+        "evidence": list(one.evidence),
+        "against": list(one.against),
+        "rivals": [{"rule": rule, "apart": apart} for rule, apart in one.rivals],
+        "changes": [
+            {
+                "option": change.option,
+                "setting": change.setting,
+                "from": change.before,
+                "to": change.to,
+                "why": change.why,
+            }
+            for change in one.changes
+        ],
         "replaced_at": one.replaced_at,
         "episodes": [
             {

@@ -133,12 +133,17 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
             f"| {name} | {words.grouped(one.first_step)} | {f'`{chart}`' if chart.strip() else ''} | {words.amount(one, one.worst_value)} | {limit} |"
         )
     advice = [f"- {_text(part)}" for part in cause.advice]
+    evidence = [f"- {_text(part)}" for part in cause.evidence]
+    evidence = ["Evidence:", "", *evidence, "", "What to try:", ""] if evidence else []
+    changes = [f"- change {_text(words.changed(one))}" for one in cause.changes]
     return "\n".join(
         [
             *rows,
             "",
             f"<details><summary>Why, and what to try</summary>\n\n{_text(' '.join(cause.why.split()))}\n",
+            *evidence,
             *advice,
+            *changes,
             "",
             f"`rlhealth explain {cause.rule}`",
             "",

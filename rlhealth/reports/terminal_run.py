@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -102,11 +103,17 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
         return
     if cause.why:
         page.prose("why", " ".join(cause.why.split()))
-    for number, advice in enumerate(cause.advice):
-        page.prose(
-            "try" if number == 0 else "", advice, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} "
-        )
+    _list(page, "for", cause.evidence)
+    _list(page, "against", (f"none of: {'; '.join(cause.against)}",) if cause.against and page.look.show_all else ())
+    _list(page, "or", tuple(f"{rule}: {apart}" for rule, apart in cause.rivals))
+    _list(page, "try", cause.advice)
+    _list(page, "change", tuple(words.changed(one) for one in cause.changes))
     page.line("   ", ("more  ", "dim"), (f"rlhealth explain {cause.rule}", "cyan"))
+
+
+def _list(page: Page, name: str, lines: Sequence[str]) -> None:
+    for number, line in enumerate(lines):
+        page.prose(name if number == 0 else "", line, indent=3 if number == 0 else 9, bullet=f"{page.glyphs.bullet} ")
 
 
 def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rlhealth.verdict.findings import counts
 
 if TYPE_CHECKING:
-    from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+    from rlhealth.verdict.findings import Change, Finding, RunVerdict, Verdict
 
 NBSP = "\u00a0"
 THIN = "\u202f"  # narrow no-break space: groups thousands and never breaks a line
@@ -214,3 +214,12 @@ def left_out(verdict: Verdict, most: int = 5) -> list[str]:
     said = f"{plural(len(found), 'file')} {'was' if len(found) == 1 else 'were'} not read"
     told = [f"{one.location}: {one.reason}" for one in found[:most]]
     return [f"{said}:", *told, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]
+
+
+def changed(one: Change) -> str:
+    """A setting that is worth changing, as a line: `learning_rate: 0.01 -> 0.001 (why)`."""
+    before = (
+        "not told" if one.before is None else f"{one.before:g}" if isinstance(one.before, float) else str(one.before)
+    )
+    to = f"{one.to:g}" if isinstance(one.to, float) else str(one.to)
+    return f"{one.option}: {before} -> {to} ({one.why})"

@@ -41,7 +41,7 @@ def load_rules(*folders: Path) -> list[Rule]:
         for file in [folder] if folder.is_file() else rule_files(folder):
             rule = read_rule(text_of(file), str(file))
             found[rule.id] = rule
-    return sorted(found.values(), key=lambda rule: (rule.family == "diagnosis", rule.family, rule.id))
+    return sorted(found.values(), key=lambda rule: (rule.cause is not None, rule.family, rule.id))
 
 
 def text_of(file: Path) -> str:

@@ -204,16 +204,103 @@ class Worse(Strict):
     for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
 
 
-class Cause(Strict):
-    """What a diagnosis reads: which findings (rule ids or families) begin first, and which follow from them.
+class Fact(Strict):
+    """A fact that speaks for a cause or against it: findings, a metric measured by one condition, or settings.
 
-    `none` are findings that rule it out; the first that follows begins `within` so many points of the cause's metric.
+    Attributes:
+        says: the fact in words, with `{value}` for what was measured; evidence in every report.
+        finding: rule ids or families of which one was found (a warning or worse).
+        order: when that finding began, against the beginning of the cause: before it, by then, or after it.
+        from_start: whether that finding was so from the start.
+        when: conditions on metrics, all of which must hold there; `{value}` is what the first of them measured.
+        at: where on the run the condition is looked at: at the last point `before` the cause began, at its `onset`, where it
+            could be known (`raised`), at any point `between` these two, or `now`. Only what speaks against a cause may wait for `now`: it withdraws it.
+        settings: tests of which each one must hold; what is not known does not.
+    """
+
+    says: Text
+    finding: tuple[str, ...] = ()
+    order: Literal["before", "by", "after"] | None = None
+    from_start: StrictBool | None = None
+    when: tuple[Condition, ...] = ()
+    at: Literal["before", "onset", "between", "raised", "now"] = "raised"
+    settings: dict[str, Setting | Test] = {}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Fact:
+        if sum((bool(self.finding), bool(self.when), bool(self.settings))) != 1:
+            raise ValueError("needs exactly one of `finding`, `when` and `settings`")
+        if (self.order or self.from_start is not None) and not self.finding:
+            raise ValueError("`order` and `from_start` are said of a `finding`")
+        if any(one.per is not None for one in self.when):
+            raise ValueError("a fact measures one metric, without `per`")
+        return self
+
+
+class Cause(Strict):
+    """A hypothesis: which findings (rule ids or families) begin first, which follow from them, and what else must be so.
+
+    It is named where it begins with one of `first`, every one of `needs` holds, none of `against` does, and there are at
+    least two pieces of evidence: families of findings, and facts.
+
+    Attributes:
+        first: what it begins with.
+        from_start: whether what it begins with must have been so from the start (true), or must not (false).
+        then: what follows from it, and begins no earlier.
+        none: findings that rule it out, whenever they began.
+        within: the first that follows begins within so many points of the cause's metric.
+        needs: facts without which it is not named.
+        any: facts of which at least one must hold.
+        support: facts that make it likelier; the cause with the most evidence explains a finding.
+        against: facts that rule it out.
+        apart: what would tell it from another cause of the same findings.
     """
 
     first: tuple[str, ...]
-    then: tuple[str, ...]
+    from_start: StrictBool | None = None
+    then: tuple[str, ...] = ()
     none: tuple[str, ...] = ()
     within: Annotated[StrictInt, Field(ge=1)] | None = None
+    needs: tuple[Fact, ...] = ()
+    any: tuple[Fact, ...] = ()
+    support: tuple[Fact, ...] = ()
+    against: tuple[Fact, ...] = ()
+    apart: Text = ""
+
+    @model_validator(mode="after")
+    def _causal(self) -> Cause:
+        if any(one.at == "now" for one in (*self.needs, *self.any, *self.support)):
+            raise ValueError(
+                "`at: now` is for what speaks against a cause: anything else must be known when it is named"
+            )
+        return self
+
+
+class Changed(Strict):
+    """A setting that is worth changing, by its canonical name, and by how much: to a value, or so many times the present one.
+
+    Attributes:
+        times: the new value as a multiple of the run's own.
+        to: the new value, where the run's own does not matter.
+        from_zero: the new value where the run's own is 0, of which no multiple helps.
+        metric: where the run does not tell the setting, the largest value of this metric stands for it.
+        most, least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
+    """
+
+    setting: str
+    times: Number | None = None
+    to: Setting = None
+    from_zero: Number | None = None
+    metric: str | None = None
+    most: Number | None = None
+    least: Number | None = None
+    why: Text
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Changed:
+        if (self.times is None) == (self.to is None):
+            raise ValueError("needs either `times` or `to`")
+        return self
 
 
 class Aspect(Strict):
@@ -257,6 +344,7 @@ class Rule(Strict):
     message: Text
     because: Text
     try_: tuple[Text, ...] = Field(alias="try", min_length=1)
+    changes: tuple[Changed, ...] = ()
     also: tuple[Aspect, ...] = ()
     source: tuple[Source, ...] = Field(min_length=1)
     covers: tuple[str, ...] = ()
@@ -280,7 +368,7 @@ class Rule(Strict):
                 ) from None
         if self.family not in FAMILIES:
             raise ValueError(f"no family `{self.family}`" + meant(self.family, FAMILIES))
-        if (self.family == "diagnosis") != (self.cause is not None) or (self.cause is None) == (self.when is None):
+        if (self.cause is None) == (self.when is None) or (self.family == "diagnosis" and self.cause is None):
             raise ValueError("a diagnosis has `cause`, every other rule has `when`")
         if self.also and (self.when is None or not self.when.conditions):
             raise ValueError("`also` goes with conditions on a metric")

@@ -64,6 +64,25 @@ class Episode:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A setting that is worth changing, as advice.
+
+    Attributes:
+        option: what the run's trainer calls it.
+        setting: its canonical name.
+        before: its value in this run; None where the run does not tell it.
+        to: the value to try.
+        why: the reason, in a sentence.
+    """
+
+    option: str
+    setting: str
+    before: Any
+    to: Any
+    why: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing that is wrong with a run, with its evidence. Steps are those of the run.
 
@@ -78,6 +97,10 @@ class Finding:
             "noise" where it is in units of the metric's noise, "share" where it is a share of points.
         level: the limit as a level of the metric's own values, for charts; None where the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
+        evidence: of a cause: what speaks for it, a line each, in the order of time.
+        against: of a cause: what was looked for that would speak against it, and was not there.
+        rivals: of a cause: other causes for which the evidence holds too, each with what would tell them apart.
+        changes: settings that are worth changing, in the trainer's own names.
         replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged again; None where
             it was found in the run as it is.
     """
@@ -107,6 +130,10 @@ class Finding:
     episodes: tuple[Episode, ...] = ()
     replaced_at: int | None = None
     peak: Severity | None = None
+    evidence: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    rivals: tuple[tuple[str, str], ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -101,7 +101,9 @@ def _story(
             "div", el("span", "step", class_="name"), axis(span, cause.first_step, since, tone), class_="row ruler"
         )
         timeline = join(note, el("div", *shown, ruler, class_="timeline"), _LEGEND)
-    advice = el("ul", *(el("li", prose(one)) for one in cause.advice)) if cause.advice else None
+    lines = [*(prose(one) for one in cause.advice), *(el("code", words.changed(one)) for one in cause.changes)]
+    advice = el("ul", *(el("li", one) for one in lines)) if lines else None
+    evidence = el("ul", *(el("li", prose(one)) for one in cause.evidence)) if cause.evidence else None
     return el(
         "section",
         head,
@@ -110,6 +112,7 @@ def _story(
         el(
             "div",
             el("div", el("h4", "Why it matters"), el("p", prose(cause.why)), class_="why"),
+            el("div", el("h4", "Evidence"), evidence, class_="why") if evidence else None,
             el("div", el("h4", "What to try"), advice, class_="try") if advice else None,
             class_="words",
         ),

@@ -1,0 +1,82 @@
+"""Facts: what speaks for a cause or against it beside the findings that it explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rlhealth.engine.operands import Operand, Unable, bound_of, pick
+from rlhealth.engine.scope import passes
+from rlhealth.metrics import Translation
+from rlhealth.rules.filling import fill, settings
+from rlhealth.rules.model import Condition, Fact
+from rlhealth.verdict.findings import Finding, Severity
+
+END = int(np.iinfo(np.int64).max)
+
+
+def named(one: Finding, names: Iterable[str]) -> bool:
+    """Whether a finding is one of these rules, or of one of these families."""
+    return one.rule in names or one.family in names
+
+
+class Facts:
+    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past does not change."""
+
+    def __init__(self, translation: Translation) -> None:
+        self.translation = translation
+        self._measured: dict[tuple[int, int, int], float | None] = {}
+
+    def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
+        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None."""
+        if fact.finding:
+            return self._found(fact, findings, begin, now if fact.at == "now" else raised)
+        if fact.settings:
+            known = self.translation.config
+            if all(known.get(name) is not None and passes(known[name], test) for name, test in fact.settings.items()):
+                return fill(fact.says, settings(self.translation))
+            return None
+        until = {"before": begin.first_step - 1, "onset": begin.first_step, "now": now}.get(fact.at, raised)
+        value = self._measure(fact, until, begin.first_step if fact.at == "between" else until)
+        return None if value is None else fill(fact.says, {"value": value, **settings(self.translation)})
+
+    def _found(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int) -> str | None:
+        for one in findings:
+            if (
+                (one is begin and fact.order != "by")
+                or not named(one, fact.finding)
+                or one.worst_severity < Severity.WARNING
+            ):
+                continue
+            in_order = {
+                None: one.raised_step <= raised,
+                "before": one.first_step < begin.first_step,
+                "by": one.first_step <= begin.first_step,
+                "after": one.first_step > begin.first_step and one.raised_step <= raised,
+            }[fact.order]
+            if in_order and (fact.from_start is None or fact.from_start == one.from_start):
+                said = {"step": one.first_step, "title": one.title.lower(), "metric": one.metric}
+                return fill(fact.says, said | settings(self.translation))
+        return None
+
+    def _measure(self, fact: Fact, until: int, since: int) -> float | None:
+        """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that step."""
+        key = (id(fact), since, until)
+        if key not in self._measured or until == END:
+            values = [self._one(condition, until, since) for condition in fact.when]
+            self._measured[key] = None if None in values else values[0]
+        return self._measured[key]
+
+    def _one(self, condition: Condition, until: int, since: int) -> float | None:
+        try:
+            operand = Operand(condition, pick(condition.metric, self.translation), None, 1.0)
+            bound = bound_of(condition, self.translation.config)
+        except Unable:
+            return None
+        steps, found = operand.advance(until)
+        looked = min(int(np.searchsorted(steps, since)), len(steps) - 1)  # the last point, where none came since
+        if not len(steps):
+            return None
+        held = np.flatnonzero(bound.holds(found)[looked:])
+        return float(found.value[looked + held[0]]) if len(held) else None
