@@ -94,6 +94,11 @@ def _names(rule: Rule, rules: Sequence[Rule]) -> Iterator[Problem]:
             for index, name in enumerate(getattr(rule.cause, part)):
                 if name not in known:
                     yield ("cause", part, index), f"there is no rule or family `{name}`{meant(name, known)}"
+        for part in ("needs", "any", "support", "against"):
+            for index, fact in enumerate(getattr(rule.cause, part)):
+                for name in fact.finding:
+                    if name not in known:
+                        yield ("cause", part, index), f"there is no rule or family `{name}`{meant(name, known)}"
 
 
 def conditions_of(rule: Rule) -> Iterator[tuple[tuple[Any, ...], Condition]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
 from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Against, Condition, Limit, Per, Rule, Test, Worse
+from rlhealth.rules.model import Against, Cause, Condition, Fact, Limit, Per, Rule, Test, Worse
 
 _ENDINGS = {
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
@@ -19,11 +20,7 @@ _ENDINGS = {
 def in_words(rule: Rule) -> list[str]:
     """When the rule fires, one line a thought; then when it is critical."""
     if rule.cause is not None:
-        lines = [
-            f"first: a finding of {_listed(rule.cause.first, 'or')}",
-            f"then, no earlier{_within(rule.cause.within)}: a finding of {_listed(rule.cause.then, 'or')}",
-        ]
-        return [*lines, f"and none of {_listed(rule.cause.none, 'or')}"] if rule.cause.none else lines
+        return _hypothesis(rule.cause)
     when = rule.when
     assert when is not None
     if when.ending:
@@ -178,6 +175,29 @@ def _setting(name: str, test: object) -> str:
 
 def _within(points: int | None) -> str:
     return f" and within {points} points" if points is not None else ""
+
+
+def _hypothesis(cause: Cause) -> list[str]:
+    """A cause in words: what it begins with, what follows, what must be so and what speaks against it."""
+    start = {None: "", True: ", so from the start", False: ", not so from the start"}[cause.from_start]
+    lines = [f"first: a finding of {_listed(cause.first, 'or')}{start}"]
+    if cause.then:
+        lines.append(f"then, no earlier{_within(cause.within)}: a finding of {_listed(cause.then, 'or')}")
+    if cause.none:
+        lines.append(f"and none of {_listed(cause.none, 'or')}")
+    lines += [f"it must be so: {_said(one)}" for one in cause.needs]
+    if cause.any:
+        lines.append("one of these must be so: " + "; ".join(_said(one) for one in cause.any))
+    lines += [f"it is likelier where: {_said(one)}" for one in cause.support]
+    lines += [f"it is ruled out unless: {one.says}" for one in cause.against]
+    return lines
+
+
+def _said(fact: Fact) -> str:
+    """A fact as its conditions, or, of findings and settings, as its text with its numbers left open."""
+    if fact.when:
+        return " and ".join(condition_in_words(one) for one in fact.when)
+    return re.sub(r"\{[^{}]*\}", "…", fact.says)
 
 
 def _listed(names: Sequence[str], joint: str) -> str:
