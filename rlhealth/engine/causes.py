@@ -56,13 +56,8 @@ def explain(
         now: the step up to which the run was judged.
 
     Returns:
-<<<<<<< HEAD
-        the findings, those explained naming their cause; the diagnoses as findings; the ids of the diagnoses that
-        ran and found nothing.
-=======
-        the findings, those explained naming their cause; the causes as findings; the ids of the diagnoses that looked
-        and found nothing.
->>>>>>> 3374a98 (Causes are hypotheses: what they begin with, what follows, what must be so and what speaks against; advice names settings to change)
+        the findings, those explained naming their cause; the causes as findings; the ids of the diagnoses that ran and
+        found nothing.
     """
     held = [one for rule in diagnoses if (one := _hypothesis(rule, findings, translation, facts, now)) is not None]
     held.sort(key=lambda one: (one.begin.first_step, -one.weight))
