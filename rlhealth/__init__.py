@@ -3,8 +3,8 @@
     import rlhealth
 
     verdict = rlhealth.check("runs/exp1")       # every run at and below a path or an address
-    verdict = rlhealth.compare("runs/exp2", ["runs/good-1", "runs/good-2"])     # against known-good runs of the same
-    task
+    verdict.ok, verdict.frame(), verdict.save("health.html")    # passes?; findings as pandas; a report by its suffix
+    verdict = rlhealth.compare("runs/exp2", ["runs/good-1", "runs/good-2"])     # against known-good runs
     for run in rlhealth.open_runs("runs"):      # the runs themselves, as numbers
         table = run.frame()                     # pandas: run, tag, step, time, value
 

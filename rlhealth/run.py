@@ -253,7 +253,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """One training run, whichever tracker wrote it.
 
@@ -297,6 +297,10 @@ class Run:
     refused: int = 0
     heartbeat: float = float("nan")
     trainer: str = ""
+
+    def __repr__(self) -> str:
+        steps = "" if self.first_step is None else f", steps {self.first_step} to {self.last_step}"
+        return f"Run({self.name!r}, {self.place.kind}, {len(self.series)} metrics{steps})"
 
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.walk import kind_of
-from rlhealth.system.files import is_same_file, write_whole
+from rlhealth.system.files import write_whole
 
 if TYPE_CHECKING:
     from rlhealth.reports import Look
@@ -49,7 +48,9 @@ def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict |
         RlhealthError: where it cannot be written, or is one of the logs that `verdict` is about.
     """
     if verdict is not None:
-        _refuse_logs(file, verdict)
+        from rlhealth.reports.destination import refuse_logs
+
+        refuse_logs(file, verdict)
     try:
         if append:
             with Path(file).open("a", encoding="utf-8") as out:
@@ -60,17 +61,6 @@ def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict |
         raise RlhealthError(
             f"{file}: {error.strerror}", hint="-o takes a file in a folder that exists", location=file
         ) from None
-
-
-def _refuse_logs(file: str, verdict: Verdict) -> None:
-    """Raises RlhealthError where a report would take the place of a log."""
-    places = [run.run.place.location.partition("#")[0] for run in verdict.runs]
-    places += [one.location for one in verdict.errors] + [one.location for one in verdict.left_out]
-    within = any(Path(one).is_dir() and is_same_file(Path(file).parent, one) for one in places if one)
-    tracked = kind_of(Path(file).name) in ("tensorboard", "wandb", "trackio", "trainer_state")
-    if (tracked and Path(file).exists()) or any(is_same_file(file, one) for one in places if one):
-        what = "a log that is being read" if not within else "a log beside those that are being read"
-        raise RlhealthError(f"{file}: this is {what}", hint="-o takes a file for the report", location=file)
 
 
 def _print(text: str, format: str) -> None:

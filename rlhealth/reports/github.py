@@ -23,8 +23,9 @@ def render(verdict: Verdict, look: Look) -> str:
         )
     for run in verdict.runs:
         if run.no_answer:
-            said["error"].append(
-                _annotation("error", f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}")
+            command = "notice" if verdict.is_aside(run) else "error"
+            said[command].append(
+                _annotation(command, f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}")
             )
     for run, name in verdict.unmet:
         said["error"].append(

@@ -38,7 +38,13 @@ def render(verdict: Verdict, look: Look) -> str:
         for error in verdict.errors
     ]
     issues += [
-        _issue(f"{run.name}: {run.no_answer}", "unknown", "blocker", _where(run), fingerprint(run, "unknown"))
+        _issue(
+            f"{run.name}: {run.no_answer}",
+            "unknown",
+            "info" if verdict.is_aside(run) else "blocker",
+            _where(run),
+            fingerprint(run, "unknown"),
+        )
         for run in verdict.runs
         if run.no_answer
     ]

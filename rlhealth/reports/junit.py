@@ -51,7 +51,7 @@ def _suite(verdict: Verdict, run: RunVerdict) -> Tree.Element:
         _add(cases[-1], "failure", type="required rule could not run", message="this run was not judged by it")
     if run.no_answer:
         cases.append(_case(run.name, "judged"))
-        _add(cases[-1], "error", type="unknown", message=run.no_answer)
+        _add(cases[-1], "skipped" if verdict.is_aside(run) else "error", type="unknown", message=run.no_answer)
     suite = Tree.Element("testsuite", {"name": _safe(run.name), **_counts(cases), "time": f"{run.seconds:.3f}"})
     facts = {
         "verdict": run.verdict,

@@ -114,7 +114,8 @@ def _result(run: RunVerdict, one: Finding, places: dict[str, int]) -> dict[str, 
 
 def _unread(verdict: Verdict) -> list[dict[str, Any]]:
     said = [(f"{error.location}: {error.message} {error.hint}".strip(), "error") for error in verdict.errors]
-    said += [(f"{run.name}: {run.no_answer}", "error") for run in verdict.runs if run.no_answer]
+    blank = [run for run in verdict.runs if run.no_answer]
+    said += [(f"{run.name}: {run.no_answer}", "note" if verdict.is_aside(run) else "error") for run in blank]
     said += [(f"{run.name}: required rule could not run: {name}", "error") for run, name in verdict.unmet]
     said += [(f"{run.name}: {problem}", "warning") for run in verdict.runs for problem in run.run.problems]
     said += [(f"{one.location}: not read: {one.reason}", "warning") for one in verdict.left_out]

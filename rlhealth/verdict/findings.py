@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rlhealth.errors import RlhealthError
+    import pandas as pd
+
     from rlhealth.metrics import Translation
     from rlhealth.run import LeftOut, Run
 
@@ -189,7 +193,7 @@ class Ignored:
     reason: str
 
 
-@dataclass
+@dataclass(repr=False)
 class RunVerdict:
     """What was found out about one run.
 
@@ -215,10 +219,26 @@ class RunVerdict:
     too_short: str = ""
     unearned: str = ""
 
+    def __repr__(self) -> str:
+        return str(_interactive().text_of(self))
+
+    def _repr_html_(self) -> str:
+        return str(_interactive().framed(Verdict([self])))
+
+    def frame(self) -> pd.DataFrame:
+        """The findings as a table, one row each; a single row with the verdict where there are none."""
+        made: pd.DataFrame = _interactive().frame([self])
+        return made
+
     @property
     def name(self) -> str:
         """What reports call the run."""
         return self.run.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run is healthy: judged, and no finding at or above warning."""
+        return self.verdict == "healthy"
 
     @property
     def judged(self) -> bool:
@@ -306,7 +326,7 @@ class Gate:
         return [one for one in findings if (one.worst_severity if past else one.severity) >= self.fail_on]
 
 
-@dataclass
+@dataclass(repr=False)
 class Verdict:
     """The answer to one `check`: every run, what could not be read, and the exit code.
 
@@ -321,21 +341,78 @@ class Verdict:
     left_out: list[LeftOut] = field(default_factory=list)
     asked: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return str(_interactive().text_of_all(self))
+
+    def _repr_html_(self) -> str:
+        return str(_interactive().framed(self))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the check passes: exit code 0."""
+        return self.exit_code == 0
+
+    def run(self, name: str) -> RunVerdict:
+        """The run of that name. Raises RlhealthError, with the nearest names, where there is none."""
+        found = next((one for one in self.runs if one.name == name), None)
+        if found is None:
+            import difflib
+
+            names = [one.name for one in self.runs]
+            near = difflib.get_close_matches(name, names, 3, 0.5) or names[:3]
+            hint = f"there is {', '.join(near)}" if near else "no run could be read"
+            raise RlhealthError(f"there is no run {name!r} among {len(names)}", hint=hint)
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """The findings of all runs as a table, worst runs first: one row each, and one for a run without findings.
+
+        Columns: run, framework, verdict, severity, rule, family, metric, tag, first_step, raised_step, last_step,
+        worst_step, worst_value, limit (in the unit of the measure), state, explained_by, message.
+        """
+        made: pd.DataFrame = _interactive().frame(self.runs)
+        return made
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the report in the format of the suffix: .html, .json, .md, .csv, .sarif, .xml (JUnit) or .txt.
+
+        Raises:
+            RlhealthError: for another suffix, a file that cannot be written, and a path that is one of the logs judged.
+        """
+        saved: Path = _interactive().save(self, path)
+        return saved
+
     @property
     def verdict(self) -> str:
         """The worst verdict of any run; unknown outranks healthy and warning, critical outranks it."""
-        words = {one.verdict for one in self.runs} | ({"unknown"} if self.errors or not self.runs else set())
+        words = {one.verdict for one in self.runs if not self.is_aside(one)}
+        words |= {"unknown"} if self.errors or not self.runs else set()
         return next(word for word in ("critical", "unknown", "warning", "healthy") if word in words)
 
     @property
     def unmet(self) -> list[tuple[RunVerdict, str]]:
         """Rules that `--require` names and that could not run, by run."""
-        return [(run, name) for run in self.runs for name in self.gate.require if name not in run.looked]
+        judged = [run for run in self.runs if not self.is_aside(run)]
+        return [(run, name) for run in judged for name in self.gate.require if name not in run.looked]
+
+    def is_aside(self, run: RunVerdict) -> bool:
+        """Whether a run is supervised training in the same file as a judged reinforcement-learning run, such as a notebook.
+
+        Nobody who names that file asks for its health: it stays unknown and is shown, and the gate does not wait for it.
+        """
+        if run.translation.is_rl or not run.no_answer:
+            return False
+        file = run.run.place.location.partition("#")[0]
+        return bool(file) and any(
+            one.translation.is_rl and not one.no_answer and one.run.place.location.partition("#")[0] == file
+            for one in self.runs
+        )
 
     @property
     def unanswered(self) -> bool:
         """Whether something that was asked for by name has no verdict: a place, or a rule that `--require` names."""
-        places = {one.location for one in self.errors} | {run.run.place.location for run in self.runs if run.no_answer}
+        blank = [run for run in self.runs if run.no_answer and not self.is_aside(run)]
+        places = {one.location for one in self.errors} | {run.run.place.location for run in blank}
         return bool(self.unmet) or any(_same_place(one, named) for one in places for named in self.asked)
 
     @property
@@ -354,7 +431,13 @@ class Verdict:
         if any(self.gate.hits(run.findings) for run in judged):
             return 1
         unread = self.errors or not self.runs or (self.gate.strict and self.left_out)
-        return 2 if unread or any(run.no_answer or run.run.problems for run in self.runs) else 0
+        blank = any(run.no_answer and not self.is_aside(run) for run in self.runs)
+        return 2 if unread or blank or any(run.run.problems for run in self.runs) else 0
+
+
+def _interactive() -> Any:
+    """How a verdict shows itself in Python; reports are above this module, so they are imported only when asked for."""
+    return import_module("rlhealth.reports.interactive")
 
 
 def _same_place(one: str, named: str) -> bool:

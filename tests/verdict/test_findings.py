@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -108,6 +109,24 @@ def test_a_run_of_which_records_were_lost_is_judged_and_does_not_pass() -> None:
     assert damaged.verdict == "healthy"
     assert Verdict([damaged]).exit_code == 2
     assert Verdict([damaged], gate=Gate(exit_zero=True)).exit_code == 0
+
+
+def test_supervised_training_in_the_file_of_a_judged_run_does_not_hold_the_gate() -> None:
+    tuned, learned = run_with(quiet=()), run_with()
+    tuned.translation = replace(tuned.translation, is_rl=False)
+    tuned.run.place = Place("notebook", "train.ipynb")
+    learned.run.place = Place("notebook", "train.ipynb#2")
+    both = Verdict([tuned, learned], asked=("train.ipynb",))
+    assert (both.exit_code, both.verdict, tuned.verdict) == (0, "healthy", "unknown")
+    assert Verdict([tuned, learned], gate=Gate(require=("another-rule",)), asked=("train.ipynb",)).exit_code == 0
+    assert Verdict([tuned], asked=("train.ipynb",)).exit_code == 2
+    learned.run.place = Place("notebook", "other.ipynb")
+    assert both.exit_code == 2
+    learned.run.place = Place("notebook", "train.ipynb#2")
+    learned.quiet.clear()
+    assert both.exit_code == 2
+    learned.findings.append(finding("critical"))
+    assert both.exit_code == 1
 
 
 def test_no_runs_at_all_leave_with_2() -> None:
