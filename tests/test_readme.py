@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -53,7 +54,7 @@ def test_the_gate_command_runs_as_written(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "health.xml").read_text(encoding="utf-8").startswith("<?xml")
 
 
-def test_the_python_example_runs() -> None:
+def test_the_python_example_runs(tmp_path: Path) -> None:
     example = next(
         block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "rlhealth.check" in block
     )
@@ -61,7 +62,8 @@ def test_the_python_example_runs() -> None:
         [sys.executable, "-c", example.replace("./runs/exp1", str(SICK))],
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,8 @@ time.
 from __future__ import annotations
 
 import hashlib
-from pathlib import PurePath
+import os
+from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from rlhealth.verdict.findings import Finding, RunVerdict
@@ -23,8 +24,32 @@ def fingerprint(run: RunVerdict | str, one: Finding | str) -> str:
 
 
 def address(location: str) -> str:
-    """A location as a relative URI reference, percent-encoded: what code-scanning services take for a file's name."""
+    """A location as a relative URI reference, percent-encoded: what code-scanning services take for a file's name.
+
+    A file in the repository is named from the repository's top, wherever rlhealth was called and however it was named.
+    """
     text = location.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    path = PurePath(text).as_posix() if "://" not in text else text.replace("://", "/", 1)
+    path = _from_top(text) if "://" not in text else text.replace("://", "/", 1)
     encoded = quote(path.removeprefix("./"), safe="/~")[:_LONGEST]
     return encoded.removesuffix("%").lstrip("/") or "run"
+
+
+def _from_top(text: str) -> str:
+    """A path as seen from the top of the repository it lies in; as it is where it lies in none."""
+    try:
+        here = Path.cwd()
+        bare = text.partition("#")[0]  # a file of several runs names the run behind it
+        named = bare if bare and not os.path.lexists(here / text) and os.path.lexists(here / bare) else text
+        for top in _tops(here):
+            for place, root in ((os.path.abspath(here / named), top), (os.path.realpath(here / named), top.resolve())):  # noqa: PTH100
+                if Path(place) != root and Path(place).is_relative_to(root):
+                    return Path(place).relative_to(root).as_posix()
+    except (OSError, ValueError):  # no working folder, or a name that no file can have
+        pass
+    return PurePath(text).as_posix()
+
+
+def _tops(here: Path) -> list[Path]:
+    """Where the repository begins, as GitHub Actions, GitLab and git say it."""
+    said = [Path(one) for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR") if (one := os.environ.get(name))]
+    return said + [one for one in (here, *here.parents) if os.path.lexists(one / ".git")][:1]

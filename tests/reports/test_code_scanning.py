@@ -13,6 +13,7 @@ from jsonschema import Draft4Validator
 from junitparser import JUnitXml
 
 from rlhealth.reports import Look, github, write
+from rlhealth.run import Place
 from rlhealth.verdict.findings import Gate, Severity, Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
@@ -174,3 +175,52 @@ def test_csv_numbers_are_whole_and_no_cell_is_a_formula(sick: Verdict, hostile: 
     )
     cells = [cell for row in csv.reader(StringIO(write(hostile, "csv"))) for cell in row]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "@") or (cell[:1] == "-" and cell != "-Infinity")]
+
+
+def _locations(verdict: Verdict) -> set[str]:
+    results = json.loads(write(verdict, "sarif"))["runs"][0]["results"]
+    issues = json.loads(write(verdict, "gitlab"))
+    found = {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results}
+    return found | {one["location"]["path"] for one in issues}
+
+
+@pytest.mark.parametrize("said_by", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR", "git"])
+def test_a_location_is_seen_from_the_top_of_the_repository(
+    sick: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said_by: str
+) -> None:
+    for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    below = tmp_path / "repo" / "experiments"
+    log = below / "runs" / "a run"
+    log.mkdir(parents=True)
+    if said_by == "git":
+        (tmp_path / "repo" / ".git").mkdir()
+    else:
+        monkeypatch.setenv(said_by, str(tmp_path / "repo"))
+    monkeypatch.chdir(below)
+    for location in ("runs/a run", "./runs/a run", "../experiments/runs/a run", str(log)):
+        sick.runs[0].run.place = Place("tensorboard", location)
+        assert _locations(sick) == {"experiments/runs/a%20run"}
+        Draft4Validator(SARIF).validate(json.loads(write(sick, "sarif")))
+
+
+def test_a_run_of_a_file_of_several_is_located_in_the_file(
+    sick: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.ipynb").touch()
+    monkeypatch.chdir(tmp_path)
+    sick.runs[0].run.place = Place("notebook", "train.ipynb#2")
+    assert _locations(sick) == {"train.ipynb"}
+    (tmp_path / "train.ipynb#2").touch()
+    assert _locations(sick) == {"train.ipynb%232"}
+
+
+def test_a_log_outside_the_repository_keeps_its_own_path(
+    sick: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "repo"))
+    sick.runs[0].run.place = Place("tensorboard", "/data/runs/exp1")
+    assert _locations(sick) == {"data/runs/exp1"}
+    sick.runs[0].run.place = Place("wandb", "wandb://ada/grpo/abc")
+    assert _locations(sick) == {"wandb/ada/grpo/abc"}

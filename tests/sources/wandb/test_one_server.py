@@ -124,7 +124,7 @@ def test_a_file_address_on_another_host_gets_no_request(
     assert stranger.asked == []
 
 
-@pytest.mark.parametrize("summary", [[1, 2], None])
+@pytest.mark.parametrize("summary", [[1, 2], 7, "text", None])
 def test_a_summary_that_is_no_mapping_is_one_plain_answer(server: WandbServer, tmp_path: Path, summary: object) -> None:
     run = server.host(HostedRun(state="finished", summary=summary))  # type: ignore[arg-type]
     for step in range(1, 6):
