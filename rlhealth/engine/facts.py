@@ -22,11 +22,12 @@ def named(one: Finding, names: Iterable[str]) -> bool:
 
 
 class Facts:
-    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past does not change."""
+    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past changes only where a
+    point comes late."""
 
     def __init__(self, translation: Translation) -> None:
         self.translation = translation
-        self._measured: dict[tuple[int, int, int], float | None] = {}
+        self._measured: dict[tuple[int, int, int, tuple[int, ...]], float | None] = {}
 
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
         """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None."""
@@ -62,11 +63,18 @@ class Facts:
 
     def _measure(self, fact: Fact, until: int, since: int) -> float | None:
         """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that step."""
-        key = (id(fact), since, until)
+        key = (id(fact), since, until, tuple(self._points(condition, until) for condition in fact.when))
         if key not in self._measured or until == END:
             values = [self._one(condition, until, since) for condition in fact.when]
             self._measured[key] = None if None in values else values[0]
         return self._measured[key]
+
+    def _points(self, condition: Condition, until: int) -> int:
+        """How many points there are to measure up to that step."""
+        try:
+            return int(np.searchsorted(pick(condition.metric, self.translation).steps, until, side="right"))
+        except Unable:
+            return 0
 
     def _one(self, condition: Condition, until: int, since: int) -> float | None:
         try:

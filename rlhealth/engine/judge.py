@@ -94,7 +94,10 @@ class Watched:
                 if not isinstance(said, int | float) or not said:
                     raise Unable(f"the setting {condition.per.config} is unknown")
                 scale *= float(said)
-        key = (_looks(condition), metric.name, metric.tag, per and per.name, scale)
+        clock = (
+            self.metric.tag if metric.name == "step" else ""
+        )  # the step is read at the points of the rule's own metric
+        key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
         shared = self.measured.get(key)
         if shared is None:
             shared = self.measured[key] = Shared(Operand(condition, metric, per, scale))
