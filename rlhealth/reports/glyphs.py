@@ -29,7 +29,13 @@ class Glyphs:
             verdict, self.unknown
         )
 
+    def sign(self, state: str) -> str:
+        """The sign of a vital sign's state; absent is a dash, for it is neither good nor bad."""
+        verdict = VITALS.get(state, "")
+        return self.of(verdict) if verdict else self.line
 
+
+VITALS = {"well": "healthy", "watch": "warning", "sick": "critical", "unknown": "unknown", "over": "info"}
 UNICODE = Glyphs("✓", "▲", "✗", "?", "▲", "·", "·", "…", "→", "×", "─", "├", "└")
 ASCII = Glyphs("ok", "!", "!!", "??", "^", "-", "-", "...", "->", "x", "-", "|", "`")
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import asdict
 from typing import Any
 
 from rlhealth import __version__
-from rlhealth.reports import Look
+from rlhealth.reports import Look, words
 from rlhealth.reports.stories import stories
+from rlhealth.verdict.cost import cost_of
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, counts, strict
+from rlhealth.verdict.vitals import Vital, vitals
 
 SCHEMA = "rlhealth.report/1"
 
@@ -64,6 +67,7 @@ def report(verdict: Verdict) -> dict[str, Any]:
 def one_run(run: RunVerdict) -> dict[str, Any]:
     """One run of the report."""
     translation = run.translation
+    spent = cost_of(run)
     return {
         "run": run.name,
         "source": {"kind": run.run.place.kind, "location": run.run.place.location},
@@ -79,6 +83,8 @@ def one_run(run: RunVerdict) -> dict[str, Any]:
             "points": max((len(one) for one in run.run.series.values()), default=0),
         },
         "findings": [one_finding(one) for cause, following in stories(run) for one in (cause, *following)],
+        "vitals": [one_vital(one) for one in vitals(run)],
+        "cost": None if spent is None else asdict(spent),
         "skipped": [{"rule": one.rule, "family": one.family, "reason": one.reason} for one in run.skipped],
         "quiet": list(run.quiet),
         "ignored": [
@@ -93,6 +99,23 @@ def one_run(run: RunVerdict) -> dict[str, Any]:
         "notes": list(run.run.notes),
         "resumed_at": list(run.run.resumed_at),
         "seconds": run.seconds,
+    }
+
+
+def one_vital(one: Vital) -> dict[str, Any]:
+    """One vital sign of the report; `from` and `to` are in `unit`."""
+    return {
+        "sign": one.id,
+        "title": one.title,
+        "state": str(one.state),
+        "metric": one.metric.name if one.metric is not None else None,
+        "unit": one.metric.unit if one.metric is not None else None,
+        "from": one.start,
+        "to": one.end,
+        "trend": one.trend or None,
+        "moving": one.moving,
+        "rule": one.finding.rule if one.finding is not None else None,
+        "said": words.vital(one),
     }
 
 

@@ -8,8 +8,10 @@ from rlhealth.reports import Look, words
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, notes, shared, skips, stories, telling, worst, worst_first
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+from rlhealth.verdict.vitals import vitals
 
 _SIGNS = {"critical": "❌", "warning": "⚠️", "info": "ℹ️", "healthy": "✅", "unknown": "❔"}
+_STATES = {"well": "✅", "watch": "⚠️", "sick": "❌", "over": "ℹ️", "unknown": "❔"}
 _MOST = 60_000  # characters: GitHub refuses comments of more than 65 536
 _NAME = 80
 _STORIES = 10
@@ -87,15 +89,13 @@ def _run(run: RunVerdict) -> str:
         " · ".join(_text(one) for one in facts if one),
         "",
     ]
-    lines += [f"> No answer: {_text(run.no_answer)}\n"] if run.no_answer else []
     if run.no_answer:
         lines += [f"**No answer**: {_text(run.no_answer)}", ""]
     lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
     told = stories(run)
-    if not told:
-        lines += [_vitals(run)]
     for cause, following in told:
         lines += [_story(run, cause, following)]
+    lines += [_vitals(run)]
     said = notes(run)
     if said:
         lines += [
@@ -154,13 +154,21 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
 
 
 def _vitals(run: RunVerdict) -> str:
-    rows = ["| metric | chart | first | last |", "| --- | --- | ---: | ---: |"]
-    for metric in telling(run):
-        chart = sparkline(metric.steps, metric.values, 20, span=words.span_of(run), log=logarithmic(metric))
+    """The eight vital signs as a table; folded where there is something worse to read first."""
+    rows = ["| | sign | metric | chart | from → to | |", "| --- | --- | --- | --- | ---: | --- |"]
+    for one in vitals(run):
+        chart = ""
+        if one.metric is not None:
+            span, log = words.span_of(run), logarithmic(one.metric)
+            chart = f"`{sparkline(one.metric.steps, one.metric.values, 20, span=span, log=log)}`"
+        named = _code(one.metric.name) if one.metric is not None else ""
         rows.append(
-            f"| {_code(metric.name)} | `{chart}` | {words.number(float(metric.values[0]), metric.unit)} | {words.number(float(metric.values[-1]), metric.unit)} |"
+            f"| {_STATES.get(one.state, '➖')} {one.state} | {one.title} | {named} | {chart} | {_text(words.ends(one))} | {_text(words.vital(one))} |"
         )
-    return "\n".join(rows) + "\n" if len(rows) > 2 else ""
+    table = "\n".join(rows) + "\n"
+    spent = words.cost(run)
+    said = f"{_text(spent)}\n\n" if spent else ""
+    return f"{said}<details><summary>Vital signs</summary>\n\n{table}\n</details>\n" if run.findings else said + table
 
 
 def _skipped(runs: list[RunVerdict]) -> str:

@@ -43,7 +43,7 @@ def _body(page: Page, verdict: Verdict) -> None:
         for run in sick if several else runs:
             page.gap()
             terminal_run.write(page, run, skips=not several)
-    if several and any(run.skipped for run in runs):
+    if several and page.look.show_all and any(run.skipped for run in runs):
         page.gap()
         terminal_run.skipped(page, runs)
     told = verdict.errors if page.look.show_all else verdict.errors[:_ERRORS]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from rlhealth.reports import excerpts, words
+from rlhealth.reports import excerpts, terminal_vitals, words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import cell_of, cells, draw
-from rlhealth.reports.stories import logarithmic, notes, skips, stories, telling
+from rlhealth.reports.stories import logarithmic, notes, skips, stories
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rlhealth.reports.page import Page
 
 _SPARK = 26  # columns at 80; narrower pages take a third of their width
-_SKIP_LINES = 6
 
 
 def write(page: Page, run: RunVerdict, *, skips: bool = True) -> None:
@@ -33,12 +32,11 @@ def write(page: Page, run: RunVerdict, *, skips: bool = True) -> None:
     for cause, following in told:
         page.gap()
         _story(page, run, cause, following)
-    if not told:
-        page.gap()
-        _vitals(page, run)
+    page.gap()
+    terminal_vitals.write(page, run)
     page.gap()
     _rules(page, run)
-    if skips:
+    if skips and page.look.show_all:
         skipped(page, [run])
 
 
@@ -78,6 +76,8 @@ def _header(page: Page, run: RunVerdict) -> None:
             f"No answer: {run.no_answer}, so nothing is known about {'the rest of ' if run.findings else ''}its health.",
             indent=3,
         )
+    if spent := words.cost(run):
+        page.line("   ", spent)
 
 
 def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
@@ -207,38 +207,6 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
 
 
-def _vitals(page: Page, run: RunVerdict) -> None:
-    shown = telling(run, 40 if page.look.show_all else 6)
-    span = words.span_of(run)
-    if not shown or span is None:
-        return
-    width = _spark_width(page)
-    named = min(max(cell_len(page.safe(one.name)) for one in shown), max(8, page.width - width - 7 - 12))
-    for metric in shown:
-        drawn = draw(
-            cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric)
-        )
-        page.line(
-            "   ",
-            page.fit(metric.name, named),
-            "  ",
-            (drawn, "blue"),
-            "  ",
-            _first_to_last(page, metric, page.width - 7 - named - width),
-        )
-
-
-def _first_to_last(page: Page, metric: Metric, room: int) -> str:
-    """`−12 → 3 410 tokens`, or the one value where it did not move; without its unit where there is no room for it."""
-    first, last = (
-        words.number(float(metric.values[0]), metric.unit),
-        words.number(float(metric.values[-1]), metric.unit),
-    )
-    moved = "" if first == last else f"{first} {page.glyphs.arrow} "
-    spelled = moved + words.measured(float(metric.values[-1]), metric.unit)
-    return spelled if cell_len(spelled) <= room else moved + last
-
-
 def _spark_width(page: Page) -> int:
     return max(8, min(_SPARK, page.width // 3)) if page.width <= 100 else 40
 
@@ -270,7 +238,7 @@ def skipped(page: Page, runs: list[RunVerdict]) -> None:
         reasons.setdefault(reason, []).append(rule if count == len(runs) else f"{rule} {page.glyphs.times}{count}")
     if reasons:
         said = "; ".join(f"{', '.join(rules)} ({_short(reason)})" for reason, rules in reasons.items())
-        page.prose("skipped", said, indent=1, hang=9, style="dim", most=0 if page.look.show_all else _SKIP_LINES)
+        page.prose("skipped", said, indent=1, hang=9, style="dim", most=0)
 
 
 def _short(reason: str) -> str:

@@ -6,10 +6,12 @@ import math
 import unicodedata
 from typing import TYPE_CHECKING
 
+from rlhealth.verdict.cost import cost_of
 from rlhealth.verdict.findings import counts
 
 if TYPE_CHECKING:
     from rlhealth.verdict.findings import Change, Finding, RunVerdict, Verdict
+    from rlhealth.verdict.vitals import Vital
 
 NBSP = "\u00a0"
 THIN = "\u202f"  # narrow no-break space: groups thousands and never breaks a line
@@ -167,6 +169,33 @@ def since(one: Finding) -> str:
         else f"step {grouped(one.first_step)}"
     )
     return f"{where}, {one.state}"
+
+
+def vital(one: Vital) -> str:
+    """A vital sign in a few words: what is wrong and since when, where it goes, or why nothing can be said."""
+    if one.finding is not None:
+        return f"{one.said}, {since(one.finding)}"
+    moved = f"{one.trend}{', still moving' if one.moving else ''}" if one.state == "well" else ""
+    return ", ".join(part for part in (one.said, moved) if part)
+
+
+def ends(one: Vital, arrow: str = "→", *, unit: bool = True) -> str:
+    """From where to where a vital sign's metric went: `0.012 → 4.3 nats/token`; one value where both read the same."""
+    if one.metric is None or one.start is None:
+        return ""
+    own = one.metric.unit
+    first, last = number(one.start, own), number(one.end, own)
+    spelled = measured(one.end, own) if unit else last
+    return spelled if first == last else f"{first} {arrow} {spelled}"
+
+
+def cost(run: RunVerdict) -> str:
+    """What a broken run cost: `healthy for 1.2 h, then 5.3 h after it broke at step 82`; empty where times are not known."""
+    spent = cost_of(run)
+    if spent is None or not round(spent.after):
+        return ""
+    where = f"after it broke at step {grouped(spent.step)}"
+    return f"{f'healthy for {duration(spent.before)}, then ' if round(spent.before) else ''}{duration(spent.after)} {where}"
 
 
 def tally(run: RunVerdict) -> str:

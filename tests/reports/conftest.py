@@ -198,7 +198,14 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
         "known since May",
     )
     return RunVerdict(
-        run, translate(run), "finished", [hint, *members, alone, cause], list(SKIPPED), list(QUIET), [ignored], 0.2
+        run,
+        translate(run),
+        "finished",
+        [hint, *members, alone, cause],
+        list(SKIPPED),
+        list(QUIET),
+        [ignored],
+        seconds=0.2,
     )
 
 

@@ -11,11 +11,13 @@ from rich.cells import cell_len
 
 from rlhealth.reports import REPORTS, Look, write
 from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.vitals import vitals
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 SICK = """\
  ✗ polite-lr-jump   2 critical, 3 warning, 1 info
    TRL GRPOTrainer 1.16.0 · trainer_state.json · 140 steps · 14 min · finished
+   healthy for 8 min, then 6 min after it broke at step 81
    · resumed at step 70
    · taken for GRPO, not RLOO: the names are the same and no setting tells them
      apart
@@ -59,24 +61,38 @@ def test_the_onset_stands_below_its_own_cell(sick: Verdict) -> None:
     assert "100 % (limit 80 %)" in lines[row], "a fraction is shown in per cent"
 
 
-def test_a_healthy_run_shows_the_metrics_that_matter_from_first_to_last(healthy: Verdict) -> None:
-    lines = [line.split() for line in shown(healthy).splitlines()]
-    vitals = {line[0]: line[2:] for line in lines if len(line) > 2 and re.fullmatch("[▁▂▃▄▅▆▇█]{26}", line[1])}
-    assert list(vitals) == [
+def test_a_healthy_run_shows_eight_vital_signs_from_first_to_last(healthy: Verdict) -> None:
+    lines = [line for line in shown(healthy, width=140).splitlines()[2:] if re.match(r" [✓▲✗?─·] [a-z ]+  ", line)]
+    titles = [re.match(r" . ([a-z ]+?)  ", line).group(1) for line in lines]  # type: ignore[union-attr]
+    assert titles == [
         "reward",
-        "kl",
-        "entropy",
-        "completions/clipped_ratio",
-        "completions/mean_length",
-        "grad_norm",
+        "learning signal",
+        "policy movement",
+        "exploration",
+        "completions",
+        "numbers",
+        "critic",
+        "pace and ending",
     ]
-    assert vitals["entropy"] == ["0.992", "→", "0.323"]
-    assert vitals["completions/mean_length"] == ["5.56", "→", "4.89", "tokens"]
+    entropy = next(line for line in lines if "exploration" in line)
+    assert "entropy  " in entropy and re.search("[▁▂▃▄▅▆▇█]{26}", entropy)
+    assert re.search(r"0\.\d+ → 0\.\d+ nats/token", entropy)
+    assert "not for this trainer: no critic" in next(line for line in lines if "critic" in line)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_why_a_sign_is_sick_or_unknown_is_never_cut(width: int, sick: Verdict, unknown: Verdict) -> None:
+    for answer in (sick, unknown):
+        text = " ".join(shown(answer, width=width).split())
+        for one in vitals(answer.runs[0]):
+            if one.state in ("sick", "watch", "unknown", "not logged"):
+                assert " ".join(one.said.split()) in text
 
 
 def test_rules_that_could_not_look_are_counted_and_named_with_their_reason(healthy: Verdict) -> None:
-    text = " ".join(shown(healthy).split())
-    assert "11 rules: 7 quiet · 4 skipped" in text
+    assert "11 rules: 7 quiet · 4 skipped" in shown(healthy)
+    assert "value-loss-spike" not in shown(healthy), "rules in detail are for --all"
+    text = " ".join(shown(healthy, show_all=True).split())
     assert "value-loss-spike (no loss/value_avg)" in text
     assert "kl-coef-rising (no objective/kl_coef)" in text
 

@@ -65,7 +65,10 @@
     if (!target) return;
     const details = target.closest("details");
     if (details) details.open = true;
-    target.scrollIntoView();
+    // At once, and again when the page has its height: what is skipped while it is off screen has only an estimated one.
+    const go = () => target.scrollIntoView({ behavior: "instant", block: "start" });
+    go();
+    requestAnimationFrame(() => { go(); requestAnimationFrame(go); });
   };
   addEventListener("hashchange", open);
   open();

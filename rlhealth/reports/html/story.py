@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlhealth.reports import Look, words
+from rlhealth.reports.html import vitals
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
 from rlhealth.reports.html.completions import texts
 from rlhealth.reports.html.levels import level_of, usual
@@ -69,6 +70,7 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: Look)
     if not told and run.verdict == "healthy":
         blind = f"; {len(run.skipped)} could not run" if run.skipped else ""
         parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} ran and found nothing{blind}.", class_="quiet"))
+    parts.append(vitals.table(run, span))
     if span is not None:
         parts.append(_metrics(run, span, key, buckets, vitals_only))
     parts.append(_rules(run))

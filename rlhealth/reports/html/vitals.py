@@ -1,0 +1,59 @@
+"""The vital signs of one run on the page: a table of eight rows, each with its state, a small curve, values and words."""
+
+from __future__ import annotations
+
+from rlhealth.reports import words
+from rlhealth.reports.html.chart import Marks, Span, chart
+from rlhealth.reports.html.markup import Html, el, named
+from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.vitals import Sign, Vital, vitals
+
+_SIGNS = {Sign.WELL: "✓", Sign.WATCH: "▲", Sign.SICK: "✗", Sign.OVER: "i", Sign.UNKNOWN: "?"}
+_TONES = {
+    Sign.WELL: "healthy",
+    Sign.WATCH: "warning",
+    Sign.SICK: "critical",
+    Sign.OVER: "info",
+    Sign.UNKNOWN: "unknown",
+}
+_BUCKETS = 60
+
+
+def table(run: RunVerdict, span: Span | None) -> Html:
+    """Eight rows, whether or not anything was found; the sign and the word say the state, the colour only repeats them."""
+    rows = [_row(one, span) for one in vitals(run)]
+    spent = words.cost(run)
+    return el(
+        "section",
+        el("h3", "Vital signs"),
+        el("p", spent, class_="cost") if spent else None,
+        el(
+            "div",
+            el("table", el("tbody", *rows)),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label="Vital signs",
+        ),
+        class_="vitals",
+    )
+
+
+def _row(one: Vital, span: Span | None) -> Html:
+    sign = el("span", _SIGNS.get(one.state, "–"), aria_hidden="true")
+    state = el("td", el("span", sign, f" {one.state}", class_=f"badge {_TONES.get(one.state, 'absent')}"))
+    head = el("th", one.title, scope="row")
+    if one.metric is None or span is None:
+        return el("tr", head, state, el("td", words.vital(one), colspan="4"))
+    found = (one.finding,) if one.finding is not None else ()
+    onset = one.finding.first_step if one.finding is not None else None
+    curve = chart(one.metric, span, Marks(found, onset), buckets=_BUCKETS)
+    return el(
+        "tr",
+        head,
+        state,
+        el("td", named(one.metric.name)),
+        el("td", curve, class_="curve"),
+        el("td", words.ends(one), class_="ends"),
+        el("td", words.vital(one)),
+    )

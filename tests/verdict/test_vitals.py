@@ -1,0 +1,172 @@
+"""Vital signs: eight a run, never well where nothing looked, and each finding shown in the sign it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rlhealth
+from rlhealth.metrics import translate
+from rlhealth.rules.model import FAMILIES
+from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State
+from rlhealth.verdict.vitals import Sign, Vital, _signs, sign_of, vitals
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+STEPS = list(range(1, 61))
+
+
+def run_of(tags: dict[str, list[float]], kind: str = "GRPO") -> Run:
+    run = Run("made", Place("table", "made.csv"), versions={"trl": "1.0.0"}, config={"beta": 0.04})
+    for tag, values in tags.items():
+        run.add(f"train/{tag}", STEPS[: len(values)], values)
+    return run
+
+
+def judged(run: Run, **more: object) -> RunVerdict:
+    return RunVerdict(run, translate(run), "unknown", **more)  # type: ignore[arg-type]
+
+
+def by_id(verdict: RunVerdict) -> dict[str, Vital]:
+    return {one.id: one for one in vitals(verdict)}
+
+
+def finding(
+    family: str, metric: str, severity: Severity = Severity.CRITICAL, state: State = State.STANDING, first: int = 20
+) -> Finding:
+    return Finding(
+        f"{family}-rule", family, severity, f"{metric} is off", metric, f"train/{metric}", first, first + 2, 60, state,
+        50, 9.0, 1.0, "it is off", "", (), "", episodes=(Episode(first, first + 2, 60, state),),
+    )  # fmt: skip
+
+
+GRPO = {"reward": [0.1] * 60, "reward_std": [0.2] * 60, "kl": [0.01] * 60, "completions/clipped_ratio": [0.1] * 60}
+
+
+def test_every_family_of_rules_belongs_to_one_sign_at_most() -> None:
+    listed = [one for entry in _signs().values() for one in (*entry["families"], *entry.get("also", []))]
+    assert len(listed) == len(set(listed))
+    assert set(FAMILIES) - set(listed) == {"diagnosis", "baseline"}, "these belong to the sign of their metric"
+
+
+def test_a_run_without_any_rule_that_looked_has_no_sign_that_is_well() -> None:
+    skipped = [Skipped("kl-high", "kl-high", "kl has 3 of the 8 points it takes to judge")]
+    signs = by_id(judged(run_of(GRPO), skipped=skipped))
+    assert len(signs) == 8
+    assert all(one.state is not Sign.WELL for one in signs.values())
+    assert signs["policy"].state is Sign.UNKNOWN
+    assert signs["policy"].said == "kl has 3 of the 8 points it takes to judge"
+
+
+def test_a_sign_is_well_where_a_rule_of_its_families_looked_and_found_nothing() -> None:
+    signs = by_id(judged(run_of(GRPO), quiet=["kl-quiet"], families={"kl-quiet": "kl-high"}))
+    assert signs["policy"].state is Sign.WELL
+    assert signs["reward"].state is Sign.UNKNOWN, "no rule about the reward looked"
+
+
+def test_what_was_not_logged_says_so_and_what_a_trainer_has_not_says_that() -> None:
+    signs = by_id(judged(run_of(GRPO)))
+    assert signs["exploration"].state is Sign.NOT_LOGGED
+    assert signs["exploration"].said.startswith("no entropy")
+    assert signs["critic"].state is Sign.NOT_FOR_TRAINER
+
+
+@pytest.mark.parametrize(
+    ("severity", "state", "shown"),
+    [
+        (Severity.CRITICAL, State.STANDING, Sign.SICK),
+        (Severity.CRITICAL, State.LASTING, Sign.SICK),
+        (Severity.WARNING, State.STANDING, Sign.WATCH),
+        (Severity.WARNING, State.OVER, Sign.OVER),
+    ],
+)
+def test_the_state_follows_from_the_finding(severity: Severity, state: State, shown: Sign) -> None:
+    one = by_id(judged(run_of(GRPO), findings=[finding("kl-high", "kl", severity, state)]))["policy"]
+    assert one.state is shown
+    assert one.finding is not None and one.metric is not None and one.metric.name == "kl"
+
+
+def test_a_note_for_information_makes_no_sign_sick() -> None:
+    findings = [finding("kl-high", "kl", Severity.INFO)]
+    signs = by_id(judged(run_of(GRPO), findings=findings, quiet=["q"], families={"q": "kl-high"}))
+    assert signs["policy"].state is Sign.WELL
+
+
+def test_a_finding_that_stands_decides_before_a_worse_one_that_is_over() -> None:
+    over = replace(finding("kl-high", "kl", Severity.WARNING, State.OVER), peak=Severity.CRITICAL)
+    stands = replace(finding("ratio", "kl", Severity.WARNING, first=40))
+    one = by_id(judged(run_of(GRPO), findings=[over, stands]))["policy"]
+    assert one.state is Sign.WATCH and one.finding is stands
+
+
+def test_a_cause_belongs_to_the_sign_of_its_metric() -> None:
+    assert sign_of(finding("diagnosis", "grad_norm")) == "numbers"
+    assert sign_of(finding("diagnosis", "reward")) == "reward"
+    assert sign_of(finding("diagnosis", "nobody/knows")) == ""
+
+
+def test_a_metric_that_another_signs_rule_complains_of_is_not_well() -> None:
+    findings = [finding("numerics", "kl")]
+    signs = by_id(judged(run_of(GRPO), findings=findings, quiet=["q"], families={"q": "kl-high"}))
+    assert signs["numbers"].state is Sign.SICK
+    assert signs["policy"].state is Sign.SICK
+
+
+def test_what_the_user_ignored_is_said_and_not_called_sick() -> None:
+    one = by_id(judged(run_of(GRPO), ignored=[Ignored(finding("kl-high", "kl"), "known")]))["policy"]
+    assert one.state is Sign.WELL and one.said == "1 ignored"
+
+
+def test_from_and_to_are_medians_of_the_ends_so_one_stray_point_moves_neither() -> None:
+    values = [1.0, 900.0, 1.0, 1.0, 1.0] + [2.0] * 50 + [3.0, 3.0, -900.0, 3.0, 3.0]
+    one = by_id(judged(run_of({**GRPO, "kl": values})))["policy"]
+    assert (one.start, one.end) == (1.0, 3.0)
+
+
+def test_a_metric_without_a_finite_point_has_no_values_and_no_trend() -> None:
+    one = by_id(judged(run_of({**GRPO, "kl": [float("nan")] * 60})))["policy"]
+    assert (one.start, one.end, one.trend) == (None, None, "")
+
+
+def test_a_rise_is_seen_and_that_it_goes_on() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, 60)
+    one = by_id(judged(run_of({**GRPO, "reward": list(np.linspace(0, 1, 60) + noise)})))["reward"]
+    assert (one.trend, one.moving) == ("rose", True)
+    flat = by_id(judged(run_of({**GRPO, "reward": list(0.5 + noise)})))["reward"]
+    assert (flat.trend, flat.moving) == ("steady", False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["reward", "kl", "entropy", "loss", "grad_norm", "reward_std", "step_time"]),
+        st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=60),
+    ),
+    st.lists(st.tuples(st.sampled_from(FAMILIES), st.sampled_from(["kl", "reward", "", "x"]), st.sampled_from(State))),
+)
+def test_whatever_was_logged_and_found_there_are_eight_signs_and_no_finding_above_info_is_lost(
+    tags: dict[str, list[float]], found: list[tuple[str, str, State]]
+) -> None:
+    findings = [finding(family, metric, Severity.WARNING, state) for family, metric, state in found]
+    signs = vitals(judged(run_of(tags), findings=findings))
+    assert len(signs) == 8
+    for one in findings:
+        sign = next((vital for vital in signs if vital.id == sign_of(one)), None)
+        assert sign is None or sign.finding is not None
+
+
+@pytest.mark.parametrize("folder", ["sort", "lr-jump"])
+def test_a_real_run_has_its_reward_and_policy_looked_at(folder: str) -> None:
+    (run,) = rlhealth.check(FIXTURES / "reports" / folder).runs
+    signs = by_id(run)
+    assert signs["reward"].metric is not None and signs["policy"].metric is not None
+    assert signs["critic"].state is Sign.NOT_FOR_TRAINER
+    if run.verdict == "healthy":
+        assert {one.state for one in signs.values()} <= {Sign.WELL, Sign.OVER, Sign.NOT_FOR_TRAINER, Sign.NOT_LOGGED}
+    else:
+        assert any(one.state in (Sign.SICK, Sign.WATCH) for one in signs.values())
