@@ -31,6 +31,7 @@ _OF_A_METRIC = frozenset(
         "unit",
         "items",
         "back",
+        "start",
     }
 )
 _OF_AN_ENDING = frozenset({"said", "step", "planned", "idle"})
@@ -108,6 +109,8 @@ def conditions_of(rule: Rule) -> Iterator[tuple[tuple[Any, ...], Condition]]:
             yield from ((("when", part, index), one) for index, one in enumerate(getattr(rule.when, part)))
     if rule.critical is not None:
         yield from ((("critical", "and", index), one) for index, one in enumerate(rule.critical.and_))
+    for place_, other in enumerate(rule.also):
+        yield from ((("also", place_, "when", "all", index), one) for index, one in enumerate(other.when.conditions))
 
 
 def _in_condition(condition: Condition) -> Iterator[tuple[str, str]]:
@@ -140,6 +143,9 @@ def _messages(rule: Rule) -> Iterator[Problem]:
         f"option.{name}" for name in setting_names() & option_phrases().keys()
     }
     texts = [(("message",), rule.message), *((("try", index), one) for index, one in enumerate(rule.try_))]
+    for place_, other in enumerate(rule.also):
+        texts.append((("also", place_, "message"), other.message))
+        texts += [(("also", place_, "try", index), one) for index, one in enumerate(other.try_ or ())]
     for path, text in texts:
         if text.count("[[") != text.count("]]"):
             yield path, "a part in [[ ]] is not closed"

@@ -153,6 +153,7 @@ def check(
     min_steps: flags.MinSteps = None,
     ended: flags.Ended = False,
     strict: flags.Strictly = False,
+    fail_on_past: flags.FailOnPast = False,
     baseline: flags.BaselineFlag = None,
     write_baseline: flags.WriteBaseline = None,
     config: flags.Config = None,
@@ -185,7 +186,7 @@ def check(
         where, completions = [completions], ""
     settings = flags.settings_of(config)
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict)
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
     check_names(judged_by, gate.require, "--require")
     check_names(judged_by, ignore or (), "--ignore")
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()

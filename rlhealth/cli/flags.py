@@ -123,8 +123,14 @@ Require = Annotated[
     list[str] | None,
     typer.Option(
         "--require",
-        help="Fail if these rules or families could not run; separate several with commas.",
+        help="Exit with code 2 if these rules or families could not run; separate several with commas.",
         show_default=False,
+    ),
+]
+FailOnPast = Annotated[
+    bool,
+    typer.Option(
+        "--fail-on-past", help="Findings that are over count as severe as they were, not as warnings at most."
     ),
 ]
 MinSteps = Annotated[
@@ -234,12 +240,18 @@ def first_said(given: int | None, said: int | None) -> int:
 
 
 def gate_of(
-    fail_on: FailOn, exit_zero: bool, require: tuple[str, ...] = (), min_steps: int = 0, strict: bool = False
+    fail_on: FailOn,
+    exit_zero: bool,
+    require: tuple[str, ...] = (),
+    min_steps: int = 0,
+    strict: bool = False,
+    past: bool = False,
 ) -> Gate:
     """The gate that the flags ask for."""
     from rlhealth.verdict.findings import Gate, Severity
 
-    return Gate(None if fail_on is FailOn.never else Severity.of(fail_on.value), exit_zero, require, min_steps, strict)
+    level = None if fail_on is FailOn.never else Severity.of(fail_on.value)
+    return Gate(level, exit_zero, require, min_steps, strict, past)
 
 
 def gate_with(
@@ -249,11 +261,13 @@ def gate_with(
     require: list[str] | None,
     min_steps: int | None,
     strict: bool = False,
+    past: bool = False,
 ) -> Gate:
     """The gate of a check or a watch: what the flags say, and else the settings."""
     level = fail_on or FailOn(settings.fail_on or "critical")
     least = first_said(min_steps, settings.min_steps)
-    return gate_of(level, exit_zero, listed(require) or settings.require, least, strict or settings.strict)
+    strict, past = strict or settings.strict, past or settings.fail_on_past
+    return gate_of(level, exit_zero, listed(require) or settings.require, least, strict, past)
 
 
 def listed(said: list[str] | None) -> tuple[str, ...]:

@@ -138,6 +138,7 @@ def watch(
     require: flags.Require = None,
     min_steps: flags.MinSteps = None,
     strict: flags.Strictly = False,
+    fail_on_past: flags.FailOnPast = False,
     baseline: flags.BaselineFlag = None,
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
@@ -153,7 +154,7 @@ def watch(
             hint="name the log file itself, or pipe it into rlhealth check -",
         )
     settings = flags.settings_of(config)
-    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict)
+    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
     subject = _subject(places, settings, gate, source, interval, rules, select, ignore, alias, baseline)
     look = flags.look_of(color, None, False, False)
     live = (

@@ -285,7 +285,7 @@ class Judge:
         self.judged_to = until
 
     def _shape(self) -> Shape:
-        logged = tuple(len(one) > 0 for one in self.translation.metrics.values())
+        logged = tuple((len(one) > 0, one.revision) for one in self.translation.metrics.values())
         return shape_of(self.run), logged
 
     @quietly

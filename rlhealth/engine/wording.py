@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.ending import Ending
+from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
+
+START_ROWS = 3  # that say where a metric began
+START_SEEN = 100  # rows, finite or not, among which they are looked for
 
 
 def describe(
@@ -57,7 +61,15 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "unit": metric.unit.replace("/", " per "),
         "items": metric.unit.removeprefix("fraction of ") if metric.unit.startswith("fraction of ") else "tokens",
         "back": back_to(int(np.searchsorted(metric.steps, first.first_step)), first.first_step),
+        "start": _start(metric),
     }
+
+
+def _start(metric: Metric) -> float:
+    """Where a metric began: the median of its first three finite values; NaN where there is none."""
+    values = metric.values[:START_SEEN]
+    values = values[np.isfinite(values)][:START_ROWS]
+    return plain_median(values) if len(values) else float("nan")
 
 
 def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Finding | None:

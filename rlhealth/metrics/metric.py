@@ -178,12 +178,24 @@ class Summed(Derived):
     def __init__(self, tag: str, parts: Sequence[Series], axis: Series, change: Change | None) -> None:
         super().__init__(tag)
         self._parts, self._axis, self._change = parts, axis, change
+        self._added = [0] * len(parts)
+        self._summed_to = -1
+        self._late = 0
 
     def _raw(self) -> tuple[int, int]:
-        return self._axis.revision + sum(one.revision for one in self._parts), len(self._axis)
+        """A part that comes after its axis changes a sum that was made without it: that is a revision."""
+        lengths = [len(one) for one in self._parts]
+        if any(
+            length > added and part.steps[added] <= self._summed_to
+            for part, length, added in zip(self._parts, lengths, self._added, strict=True)
+        ):
+            self._late += 1
+        self._added = lengths
+        return self._axis.revision + sum(one.revision for one in self._parts) + self._late, len(self._axis)
 
     def _make(self, start: int) -> None:
         steps = self._axis.steps[start:]
+        self._summed_to = int(steps[-1]) if len(steps) else self._summed_to
         total = np.zeros(len(steps))
         for part in self._parts:
             where = np.searchsorted(part.steps, steps)

@@ -375,23 +375,25 @@ class Rule(Strict):
         _check_levels(self)
         for other in self.also:
             _check_levels(other)
-        for other in self.also:
             first = other.when.conditions[0].metric if other.when.conditions else ""
-            if self.when is not None and first != self.when.conditions[0].metric:
+            if self.when is not None and not set(first.split("|")) <= set(self.when.conditions[0].metric.split("|")):
                 raise ValueError(
-                    f"every aspect is of the same metric, and `{first}` is another: make it a separate rule"
+                    f"an aspect is of the rule's own metric, and `{first}` is another: make it a separate rule"
                 )
         return self
 
     @property
     def aspects(self) -> tuple[Rule, ...]:
-        """The rule as rules that each follow one list of conditions that must all hold: what `any` and `also` stand for."""
+        """The rule as rules that each follow one list of conditions that must all hold: what `any` and `also` stand for.
+
+        Of two that are as bad, the one that comes first speaks: those of `also`, which say more, then the rule itself.
+        """
         shared = {"also": ()}
-        each = [self.model_copy(update=shared)]
+        each = []
         for one in self.also:
             given = {name: getattr(one, name) for name in Aspect.model_fields if getattr(one, name) is not None}
             each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
-        return tuple(part for one in each for part in _alternatives(one))
+        return tuple(part for one in (*each, self.model_copy(update=shared)) for part in _alternatives(one))
 
     @property
     def points(self) -> int:

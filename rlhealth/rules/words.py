@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rlhealth.metrics import meaning
 from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Against, Cause, Condition, Fact, Limit, Per, Rule, Test, Worse
+from rlhealth.rules.model import Against, Aspect, Cause, Condition, Fact, Limit, Per, Rule, Test, Worse
 
 _ENDINGS = {
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
@@ -33,7 +33,15 @@ def in_words(rule: Rule) -> list[str]:
     lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
     if when.for_ > 1:
         lines[-1] += f", for {when.for_} points in a row"
-    return lines + ([_worse(rule.critical, when.conditions[0], when.for_)] if rule.critical is not None else [])
+    lines += [_worse(rule.critical, when.conditions[0], when.for_)] if rule.critical is not None else []
+    return lines + [line for other in rule.also for line in _aspect(rule, other)]
+
+
+def _aspect(rule: Rule, other: Aspect) -> list[str]:
+    """Another aspect of the same symptom, which is told in its own words where it is the worst."""
+    alone = rule.model_copy(update={"also": (), "when": other.when, "critical": other.critical})
+    first, *more = in_words(alone)
+    return [f"or as {other.severity} “{other.title}”: {first}", *more]
 
 
 def condition_in_words(one: Condition) -> str:

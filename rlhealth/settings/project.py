@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing.checked import Marks, meant, place
-from rlhealth.rules.model import FAMILIES, Condition, Rule, Source, Worse
+from rlhealth.rules.model import FAMILIES, Aspect, Condition, Rule, Source, Worse
 
 if TYPE_CHECKING:
     from rlhealth.settings.schema import Parameters, SettingsFile
@@ -37,6 +37,7 @@ class Settings:
     min_steps: int | None = None
     ended: bool = False
     strict: bool = False
+    fail_on_past: bool = False
     rule_folders: tuple[Path, ...] = ()
     ignore: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -95,6 +96,7 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
         said.min_steps,
         said.gate.ended,
         said.gate.strict,
+        said.gate.fail_on_past,
         tuple(path.parent / one for one in said.rule_folders),
         {one.rule: one.reason for one in said.ignore if one not in expired},
         said.aliases,
@@ -175,7 +177,16 @@ def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
         critical = (critical or Worse()).model_copy(update=said.critical.model_dump(exclude_none=True))
     _ordered(rule, when.conditions[0] if when and when.conditions else None, critical, settings)
     source = (Source(text=f"changed in {settings.location}"), *rule.source)
-    return rule.model_copy(update=new | {"when": when, "critical": critical, "source": source})
+    also = rule.also
+    if said.severity is not None:
+        also = tuple(_graded(one, said.severity) for one in also)
+        critical = None if said.severity == "critical" else critical
+    return rule.model_copy(update=new | {"when": when, "critical": critical, "also": also, "source": source})
+
+
+def _graded(one: Aspect, severity: str) -> Aspect:
+    """An aspect of a rule whose severity was set; where all of it is critical, no level lies above."""
+    return one.model_copy(update={"severity": severity, "critical": None if severity == "critical" else one.critical})
 
 
 def _side(rule: Rule, said: Parameters, settings: Settings) -> tuple[str, float]:

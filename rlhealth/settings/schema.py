@@ -47,10 +47,14 @@ class Parameters(Strict):
 
 
 class GateSettings(Strict):
-    """What a gate may take for granted (`ended`: every run is over), and what it refuses (`strict`: files left unread)."""
+    """What a gate may take for granted (`ended`: every run is over), and what it refuses.
+
+    `strict` refuses files left unread; `fail_on_past` counts what is over as severe as it was.
+    """
 
     ended: StrictBool = False
     strict: StrictBool = False
+    fail_on_past: StrictBool = False
 
 
 class SettingsFile(Strict):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rlhealth.engine.causes import explain
 from rlhealth.engine.facts import END, Facts
 from rlhealth.metrics import translate
-from rlhealth.rules.loading import load_rules
+from rlhealth.rules.loading import load_rules, read_rule
+from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
 from tests.verdict.test_findings import finding
 
@@ -70,3 +73,58 @@ def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_
     assert [one.rule for one in causes] == ["critic-too-wrong"]
     assert causes[0].first_step == 51
     assert causes[0].evidence == ("step 51: title (kl)", "1 later: title (kl)", "4 later: title (kl)")
+
+
+def cause(id: str, first: str, then: str, more: str = "") -> Rule:
+    """A diagnosis that begins with findings of one family, and explains those of others."""
+    return read_rule(
+        f"id: {id}\nfamily: diagnosis\ntitle: T\nseverity: warning\ncause: {{first: [{first}], then: [{then}]{more}}}\n"
+        "message: '{count} findings'\nbecause: b\ntry: [t]\nsource: [{text: s}]\n",
+        f"{id}.yaml",
+    )
+
+
+def test_a_message_counts_what_the_cause_explains_and_not_what_another_has_claimed() -> None:
+    one = cause("one", "entropy", "kl-high, length")
+    two = cause("two", "ratio", "kl-high, length, loss")
+    before = [
+        finding("critical", "a", "entropy", 1),
+        finding("warning", "b", "kl-high", 5),
+        finding("warning", "c", "ratio", 2),
+        finding("warning", "d", "length", 6),
+        finding("warning", "e", "loss", 7),
+    ]
+    named, causes, _ = explain(before, [two, one], NOTHING, Facts(NOTHING), END)
+    assert {one.rule: one.message for one in causes} == {"one": "3 findings", "two": "2 findings"}
+    assert [sum(found.explained_by == one.rule for found in named) for one in causes] == [3, 2]
+
+
+def test_of_two_causes_that_begin_together_the_one_that_explains_more_is_named() -> None:
+    little = cause("little", "ratio", "kl-high")
+    much = cause("much", "ratio", "kl-high, length")
+    before = [
+        finding("warning", "a", "ratio", 1),
+        finding("warning", "b", "kl-high", 2),
+        finding("warning", "c", "length", 3),
+    ]
+    for order in ([little, much], [much, little]):
+        assert [one.rule for one in explain(before, order, NOTHING, Facts(NOTHING), END)[1]] == ["much"]
+
+
+def test_a_cause_takes_two_findings_however_many_of_its_kind_were_claimed() -> None:
+    one = cause("one", "ratio", "kl-high")
+    two = cause("two", "length", "kl-high")
+    before = [
+        finding("warning", "a", "ratio", 1),
+        finding("warning", "b", "kl-high", 3),
+        finding("warning", "c", "length", 2),
+    ]
+    assert [one.rule for one in explain(before, [one, two], NOTHING, Facts(NOTHING), END)[1]] == ["one"]
+
+
+@pytest.mark.parametrize(("step", "named"), [(25, True), (26, False)])
+def test_what_follows_begins_within_so_many_points_and_no_later(step: int, named: bool) -> None:
+    before = [finding("warning", "a", "loss", 5), finding("warning", "b", "kl-high", step)]
+    assert (
+        bool(explain(before, [cause("c", "loss", "kl-high", ", within: 20")], NOTHING, Facts(NOTHING), END)[1]) is named
+    )

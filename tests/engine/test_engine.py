@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from rlhealth.check import judge
 from rlhealth.engine.judge import Judge
+from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
@@ -24,18 +26,12 @@ LOGS = [
     *sorted((FIXTURES / "trainer_state").iterdir()),
     *sorted((FIXTURES / "wandb").iterdir()),
 ]
-TAGS = (
-    "reward",
-    "reward_std",
-    "kl",
-    "entropy",
-    "grad_norm",
-    "completions/mean_length",
-    "completions/clipped_ratio",
-    "frac_reward_zero_std",
-    "loss",
-    "learning_rate",
-)
+#: Raw tags by framework, of all that rules can read.
+TAGS = {
+    entry["id"]: tags
+    for entry in frameworks()
+    if len(tags := tuple(tag for tag, found in names(entry["names"]).exact.items() if found[0].name)) >= 5
+}
 SEEDS = st.integers(0, 2**32)
 Told = set[tuple[str, str, int, int]]
 
@@ -95,7 +91,8 @@ def random_run(seed: int) -> Run:
     run = Run("random", Place("jsonl", "random.jsonl"))
     length, every = int(random.integers(5, 120)), int(random.integers(1, 4))
     steps = np.arange(1, length + 1) * every
-    for tag in random.permutation(TAGS)[: random.integers(3, len(TAGS) + 1)].tolist():
+    tags = TAGS[str(random.choice(sorted(TAGS)))]
+    for tag in random.permutation(tags)[: random.integers(3, 16)].tolist():
         series = (
             random.normal(size=length).cumsum() * 10.0 ** random.integers(-2, 3)
             if random.random() < 0.5
@@ -123,6 +120,28 @@ def test_a_prefix_of_any_run_tells_what_the_whole_tells_up_to_there(seed: int, s
         run.series
     ):  # another set of names may be another trainer's
         assert told(judge(before, MEASURING, now=NOW)) == told(judge(run, MEASURING, now=NOW), step)
+
+
+@given(seed=SEEDS, share=st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_watching_a_run_up_to_a_step_says_what_checking_that_prefix_says_causes_included(
+    seed: int, share: float
+) -> None:
+    """A diagnosis may give way to a better one that is found later; at each step, watching and checking agree on it."""
+    run = random_run(seed)
+    steps = steps_of(run)
+    until = int(share * (len(steps) - 1))
+    grown = Run("random", Place("jsonl", "random.jsonl"))
+    judging = Judge(grown, RULES)
+    for start, end in pairwise([-1, *steps[: until + 1 : 7], steps[until]]):
+        for tag, one in run.series.items():
+            new = (one.steps > start) & (one.steps <= end)
+            if new.any():
+                grown.add(tag, one.steps[new], one.values[new], one.times[new])
+        judging.advance(end)
+    before = run.until(steps[until])
+    here, whole = judging.verdict(NOW), judge(before, RULES, now=NOW)
+    assert sorted(map(repr, here.findings)) == sorted(map(repr, whole.findings))
 
 
 @given(seed=SEEDS)

@@ -53,3 +53,14 @@ def test_a_metric_that_was_not_logged_is_named_in_the_reason() -> None:
     run.add("train/reward", [1], [np.nan])
     with pytest.raises(Unable, match="kl or objective/kl was not logged"):
         pick("kl|objective/kl", translate(run))
+
+
+def test_a_start_that_is_not_finite_for_long_is_still_the_start() -> None:
+    run = Run("run", Place("tensorboard", "here"))
+    values = [np.nan] * 99 + [4.0, 6.0, 8.0]
+    run.add("train/reward", range(1, 103), np.ones(102))
+    run.add("train/completions/mean_length", range(1, 103), values)
+    run.add("train/reward_std", range(1, 103), np.ones(102))
+    metric = translate(run).metrics["completions/mean_length"]
+    made = Condition.model_validate({"metric": "completions/mean_length", "ratio_to": {"first": 3}, "above": 2})
+    assert level_of(made, 2.0, metric) == 12.0

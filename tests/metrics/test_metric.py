@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.metrics import translate
-from rlhealth.metrics.metric import Changed, Reduced
+from rlhealth.metrics.metric import Changed, Reduced, Summed
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
 from tests.metrics.logged import LEGACY, SB3, run_of
@@ -174,3 +174,14 @@ def test_a_distribution_that_grows_is_reduced_step_by_step() -> None:
     histogram.add(2, [0.9, 3.0], [4.0])
     assert list(metric.values) == [1.1, 3.0]
     assert list(metric.steps) == [1, 2]
+
+
+def test_a_part_of_a_sum_that_comes_after_its_axis_is_counted() -> None:
+    axis, part = Series("axis"), Series("part", [1], [2.0])
+    axis.extend(np.array([1, 2]), np.zeros(2), np.zeros(2))
+    total = Summed("total", [part], axis, None)
+    assert (total.values.tolist(), total.revision) == ([2.0, 0.0], 0)
+    part.extend(np.array([2]), np.array([5.0]), np.zeros(1))
+    assert (total.values.tolist(), total.revision) == ([2.0, 5.0], 1)
+    axis.extend(np.array([3]), np.zeros(1), np.zeros(1))
+    assert (total.values.tolist(), total.revision) == ([2.0, 5.0, 0.0], 1), "a row that only grows is no revision"

@@ -105,8 +105,19 @@ def test_an_ignore_that_expired_counts_again_and_is_told(tmp_path):
 CASES = """
 rule: kl-high-per-token
 cases:
-  - {name: two nats, series: {kl: "0x20 2x20"}, expect: quiet}
+  - {name: two nats, series: {kl: "0..2x100 2x4"}, expect: quiet}
 """
+
+
+def test_a_severity_that_is_set_holds_for_every_aspect_and_level(tmp_path):
+    text = CASES.replace("0..2x100 2x4", "0.1x20 900x20")
+    case = read_cases(text, "f", {one.id: one for one in RULES}).cases[0]
+    for severity in ("info", "critical"):
+        changed = apply(load(tmp_path, f'[rules.kl-high-per-token]\nseverity = "{severity}"'), RULES)
+        ours = rule(changed, "kl-high-per-token")
+        assert {one.severity for one in ours.aspects} == {severity}
+        assert severity == "info" or all(one.critical is None for one in ours.aspects)
+        assert [str(one.worst_severity) for one in judge_case(case, ours, changed).findings] == ["critical"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Standing, lasting, over: what became of a finding is read off its metric and the reward."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.authoring.case_runs import judge_case
+from rlhealth.authoring.cases import Case, run_of, translation_of
+from rlhealth.engine.judge import Judge
+from rlhealth.rules.loading import load_rules
+from rlhealth.verdict.findings import Finding, Severity, State
+
+RULES = {one.id: one for one in load_rules()}
+
+
+def found(rule: str, until: int | None = None, framework: str | None = None, **series: str) -> Finding:
+    names = {name.replace("__", "/"): text for name, text in series.items()}
+    case = Case.model_validate({"name": "a run", "framework": framework, "series": names, "expect": "quiet"})
+    return next(one for one in judge_case(case, RULES[rule], [RULES[rule]], until).findings if one.rule == rule)
+
+
+def test_a_kl_that_came_back_in_a_run_that_goes_on_learning_is_over() -> None:
+    one = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60", reward="0.1..0.8~0.02x100")
+    assert (one.state, one.severity, one.worst_severity) == (State.OVER, Severity.WARNING, Severity.CRITICAL)
+    assert (one.first_step, one.last_step < 50) == (31, True)
+
+
+def test_a_wrecked_run_whose_kl_went_quiet_is_wrecked() -> None:
+    one = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60", reward="0.8~0.02x30 0.1~0.02x70")
+    assert (one.state, one.severity) == (State.LASTING, Severity.CRITICAL)
+
+
+def test_reward_that_comes_back_takes_its_time() -> None:
+    course = {"kl": "0.1x30 5x10 0.1x160", "reward": "0.8~0.02x30 0.1~0.02x20 0.1..0.8~0.02x50 0.8~0.02x100"}
+    states = [found("kl-high-per-token", until, **course).state for until in (40, 60, 80, 200)]
+    assert states == [State.STANDING, State.LASTING, State.LASTING, State.OVER]
+
+
+def test_a_learning_rate_that_stays_a_hundred_times_higher_has_not_recovered() -> None:
+    rate = "1e-6x60 1e-4x100"
+    one = found("learning-rate-jumped", learning_rate=rate, reward="0.1..0.8~0.02x160")
+    assert one.state is State.LASTING
+    back = found("learning-rate-jumped", learning_rate="1e-6x60 1e-4x10 1e-6x90", reward="0.1..0.8~0.02x160")
+    assert back.state is State.OVER
+
+
+def test_a_kl_that_stays_just_below_its_limit_has_not_come_back() -> None:
+    assert found("kl-high-per-token", kl="0.1x30 5x10 1.4x60").state is State.LASTING
+    assert found("kl-high-per-token", kl="0.1x30 5x10 0.3x60").state is State.OVER
+
+
+def test_a_value_loss_that_grew_with_the_reward_is_no_loss() -> None:
+    spike = "0.5~0.05x40 100x3 8~0.5x60"
+    same = found("value-loss-spike", framework="trl-ppo", loss__value_avg=spike, reward="1~0.02x103")
+    grown = found("value-loss-spike", framework="trl-ppo", loss__value_avg=spike, reward="1~0.02x40 4~0.02x63")
+    assert (same.state, grown.state) == (State.LASTING, State.OVER)
+
+
+@pytest.mark.parametrize("rest", [3, 6, 9])
+def test_a_limit_that_is_crossed_back_and_forth_is_one_standing_finding(rest: int) -> None:
+    one = found("completions-cut-off", **{"completions/clipped_ratio": f"0.05x20 (0.6x14 0.41x{rest})x6"})
+    assert one.state is State.STANDING
+    assert one.first_step == 21
+
+
+def test_what_came_back_twice_and_then_rested_for_long_is_over() -> None:
+    text = "0.05x20 0.6x14 0.41x6 0.6x14 0.05x60"
+    assert found("completions-cut-off", **{"completions/clipped_ratio": text}).state is State.OVER
+
+
+def test_a_state_is_read_off_what_was_judged_and_not_off_what_came_since() -> None:
+    text = {"kl": "0.1x30 5x10 0.1x60", "reward": "0.8~0.02x30 0.1~0.02x20 0.1..0.8~0.02x25 0.8~0.02x25"}
+    case = Case.model_validate({"name": "a run", "series": text, "expect": "quiet"})
+    rule = RULES["kl-high-per-token"]
+    for until in (40, 55, 70, 100):
+        run = run_of(case).until(until)
+        alone = Judge(run, [rule], translation=translation_of(case, run, rule))
+        alone.advance()
+        assert [found("kl-high-per-token", until, **text)] == alone.verdict(4e9).findings

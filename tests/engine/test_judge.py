@@ -1,0 +1,131 @@
+"""Rules on runs: alternatives, levels, scope and aspects, each judged as its file says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlhealth.engine.judge import Judge
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import Translation
+from rlhealth.rules.loading import read_rule
+from rlhealth.rules.model import Rule
+from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import RunVerdict, Severity
+from tests.canonical import translated
+
+HEAD = 'title: T\nseverity: {severity}\n{scope}when:\n{when}\n{critical}message: "{{value:g}} against {{limit:g}}"\n'
+TAIL = "because: b\ntry: [t]\nsource: [{text: s}]\n"
+
+
+def rule(when: str, severity: str = "warning", critical: str = "", scope: str = "", more: str = "") -> Rule:
+    head = HEAD.format(severity=severity, when=when, critical=critical and f"critical: {critical}\n", scope=scope)
+    return read_rule(f"id: a-rule\nfamily: mismatch\n{head}{TAIL}{more}", "a-rule.yaml")
+
+
+def judged(rules: list[Rule], config: dict[str, object] | None = None, **series: list[float]) -> RunVerdict:
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    for name, values in series.items():
+        run.add(name, np.arange(1, len(values) + 1), values, 1e9 + np.arange(len(values)))
+    made: Translation = translated(run, config=config or {})
+    judge = Judge(run, rules, translation=made)
+    judge.advance()
+    return judge.verdict(4e9)
+
+
+EITHER = "  any:\n    - {metric: kl, below: 0.5}\n    - {metric: loss, above: 2}"
+
+
+def test_an_alternative_that_was_not_logged_leaves_the_others_to_judge() -> None:
+    assert [one.metric for one in judged([rule(EITHER)], loss=[1, 1, 6, 6]).findings] == ["loss"]
+    assert [one.metric for one in judged([rule(EITHER)], kl=[1, 0.1, 0.1]).findings] == ["kl"]
+    assert [one.reason for one in judged([rule(EITHER)], reward=[1, 2]).skipped] == ["kl was not logged"]
+
+
+def test_the_evidence_of_an_alternative_is_its_own() -> None:
+    sides = "  any:\n    - {metric: kl, below: 0.5}\n    - {metric: kl, above: 2}"
+    (found,) = judged([rule(sides)], kl=[1, 1, 6, 9, 7]).findings
+    assert (found.worst_value, found.worst_step, found.limit, found.side) == (9, 4, 2, "above")
+    assert found.message == "9 against 2"
+
+
+def test_an_alternative_is_critical_by_itself() -> None:
+    sides = "  any:\n    - {metric: kl, below: 0.5}\n    - {metric: kl, above: 2}"
+    critical = rule(sides, critical="{above: 5}")
+    assert [one.severity for one in judged([critical], kl=[1, 1, 6, 6]).findings] == [Severity.CRITICAL]
+    assert [one.severity for one in judged([critical], kl=[1, 1, 3, 3]).findings] == [Severity.WARNING]
+    assert [one.severity for one in judged([critical], kl=[1, 0.1, 0.1]).findings] == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ({"when": "  {metric: kl, above: 1}", "severity": "critical", "critical": "{for: 6}"}, "severity: critical"),
+        ({"when": "  {metric: kl, above: 1}", "critical": "{below: 0.5}"}, "limit `below`"),
+        ({"when": "  {metric: kl, over: 5, least: 3, measure: gain, above: 1}"}, "`least` means nothing"),
+        ({"when": "  {metric: kl, least: 3, measure: peak, above: 1}"}, "`least` means nothing"),
+        ({"when": "  {metric: kl, over: 5, measure: share, where: {}, above: 0.5}"}, "every point counts"),
+    ],
+)
+def test_what_means_nothing_is_no_rule(text: dict[str, str], said: str) -> None:
+    with pytest.raises(RlhealthError, match=said):
+        rule(**text)
+
+
+def test_a_setting_that_is_not_known_does_not_pass() -> None:
+    only = rule("  {metric: kl, above: 1}", scope="only_if: {num_iterations: {above: 1}}\n")
+    assert [one.reason for one in judged([only], kl=[5, 5]).skipped] == ["num_iterations is not told"]
+    assert judged([only], {"num_iterations": 2}, kl=[5, 5]).findings
+    assert judged([only], {"num_iterations": 1}, kl=[5, 5]).skipped
+
+
+def test_a_diagnosis_heeds_its_scope() -> None:
+    first, then = rule("  {metric: kl, above: 1}"), rule("  {metric: loss, above: 1}")
+    then = then.model_copy(update={"id": "another"})
+    text = "id: c\nfamily: diagnosis\ntitle: C\nseverity: warning\n{}cause: {{first: [a-rule], then: [another]}}\nmessage: m\n"
+    for scope, named in (("", True), ("applies_to: [openrlhf]\n", False), ("only_if: {num_iterations: 3}\n", False)):
+        verdict = judged([first, then, read_rule(text.format(scope) + TAIL, "c.yaml")], kl=[5, 5], loss=[5, 5])
+        assert ("c" in {one.rule for one in verdict.findings}) is named
+        assert ("c" in {one.rule for one in verdict.skipped}) is not named
+
+
+def test_the_largest_divisor_so_far_is_carried_from_piece_to_piece() -> None:
+    relative = rule("  {metric: loss, per: {metric: reward, peak: true}, above: 1.5}")
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    judge: Judge | None = None
+    for step, (loss, reward) in enumerate([(1.0, 9.0), (3.0, 1.0), (4.0, 1.0), (5.0, 1.0)], 1):
+        run.add("loss", [step], [loss], [1e9])
+        run.add("reward", [step], [reward], [1e9])
+        judge = judge or Judge(run, [relative], translation=translated(run))
+        judge.advance()
+    assert judge is not None
+    assert judge.verdict(4e9).findings == [], "5 is no more than the 9 that reward once was"
+
+
+ASPECTS = """also:
+  - {title: Spiked, severity: critical, when: {all: [{metric: kl, above: 9}]}, message: "spiked to {value:g}"}
+"""
+
+
+def test_one_symptom_is_one_finding_in_the_words_of_its_worst_aspect() -> None:
+    both = rule("  {metric: kl, above: 2}", more=ASPECTS)
+    (found,) = judged([both], kl=[1, 3, 20, 20]).findings
+    assert (found.title, found.message, found.severity) == ("Spiked", "spiked to 20", Severity.CRITICAL)
+    assert (found.first_step, found.raised_step) == (2, 2), "it was raised by its other aspect"
+    (mild,) = judged([both], kl=[1, 3, 3]).findings
+    assert (mild.title, mild.severity) == ("T", Severity.WARNING)
+
+
+def test_an_aspect_is_of_the_rules_own_metric() -> None:
+    with pytest.raises(RlhealthError, match="an aspect is of the rule's own metric"):
+        rule("  {metric: loss, above: 2}", more=ASPECTS)
+
+
+def test_a_run_is_too_short_where_more_rules_wait_than_have_looked() -> None:
+    looked = rule("  {metric: kl, above: 9}")
+    waiting = [
+        rule("  {metric: kl, over: 5, measure: median, above: 9}").model_copy(update={"id": f"waits-{one}"})
+        for one in (1, 2)
+    ]
+    assert "too few for 2 of the 3 rules" in judged([looked, *waiting], kl=[1, 1]).too_short
+    assert "too few for" not in judged([looked, waiting[0]], kl=[1, 1]).too_short

@@ -1,0 +1,129 @@
+"""No holes, no overlaps: every sick point of start x level x slope x length raises one finding of its family, and it is true."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlhealth.engine.judge import Judge
+from rlhealth.rules.loading import load_rules
+from rlhealth.rules.model import Rule
+from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import Finding, Severity
+from tests.canonical import translated
+
+
+@lru_cache
+def family(name: str) -> list[Rule]:
+    return [rule for rule in load_rules() if rule.family == name]
+
+
+def raised(name: str, metric: str, values: np.ndarray, framework: str = "trl-grpo") -> list[Finding]:
+    """The findings at or above warning of one family, on a run of one metric."""
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add(metric, np.arange(1, len(values) + 1), values, 1e9 + np.arange(len(values)))
+    judge = Judge(run, family(name), translation=translated(run, framework))
+    judge.advance()
+    return [one for one in judge.verdict(4e9).findings if one.worst_severity > Severity.INFO]
+
+
+def course(start: float, level: float, slope: int, length: int) -> np.ndarray:
+    """Three rows at the start, `slope` rows on the way, and the rest at the level."""
+    way = np.linspace(start, level, slope + 2)[1:-1]
+    return np.concatenate([np.full(3, start), way, np.full(length, level)])
+
+
+STEPS = st.integers(0, 40)
+EIGHTHS = st.integers(0, 8).map(lambda part: part / 8)
+TWENTIETHS = st.integers(0, 20).map(lambda part: part / 20)
+
+
+@settings(max_examples=150, deadline=None)
+@given(start=EIGHTHS | TWENTIETHS, level=EIGHTHS | TWENTIETHS, slope=STEPS, length=st.integers(12, 120))
+def test_completions_that_are_cut_off_raise_one_finding_wherever_they_started(start, level, slope, length):
+    found = raised("truncation", "completions/clipped_ratio", course(start, level, slope, length))
+    if level > 0.5:
+        (one,) = found
+        assert one.active and one.metric == "completions/clipped_ratio"
+        assert f"at the start it was {start:.0%}" in one.message
+        worst = float(one.message.partition("%")[0]) / 100
+        assert min(level, 0.5) - 0.01 <= worst <= max(start, level) + 0.01
+        if level > 0.8 or max(start, level) <= 0.8:  # in between it may have been critical on the way
+            assert one.severity is (Severity.CRITICAL if level > 0.8 else Severity.WARNING)
+        assert one.from_start == (start > 0.5)
+    elif max(start, level) <= 0.5:
+        assert found == []
+    assert len(found) <= 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    start=st.floats(0, 1),
+    level=st.floats(0, 5) | st.floats(5, 1e6),
+    slope=STEPS,
+    length=st.integers(12, 120),
+)
+def test_a_policy_that_drifts_raises_one_finding_however_fast_it_went(start, level, slope, length):
+    found = raised("kl-high", "kl", course(start, level, slope, length))
+    if level - start > 1.5:
+        (one,) = found
+        assert one.active
+        numbers = [float(part) for part in re.findall(r"(?<![\w.])[\d.]+(?:e[+-]?\d+)?", one.message)]
+        assert numbers[0] == pytest.approx(one.worst_value, rel=0.01)
+        assert one.worst_value > numbers[-1] if "limit" in one.message else one.worst_value > 100
+    if level - start > 2.5 or level > 100:
+        assert found[0].severity is Severity.CRITICAL
+    if max(start, level) - start <= 1.0:
+        assert found == []
+    assert len(found) <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(level=st.floats(0, 4), slope=STEPS, length=st.integers(12, 60))
+def test_an_update_that_goes_too_far_raises_one_finding(level, slope, length):
+    found = raised("approx-kl", "policy/approxkl_avg", course(0.01, level, slope, length), "trl-ppo")
+    assert [one.severity for one in found] == (
+        [Severity.CRITICAL] if level > 0.5 else [Severity.WARNING] if level > 0.1 else []
+    )
+
+
+WORSE = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: sorted(part / 20 for part in pair))
+
+
+@settings(max_examples=80, deadline=None)
+@given(start=TWENTIETHS, levels=WORSE, slope=STEPS, length=st.integers(12, 60))
+def test_severity_never_falls_as_more_is_cut_off(start, levels, slope, length):
+    mild, bad = (
+        max((one.severity for one in raised("truncation", "completions/clipped_ratio", made)), default=-1)
+        for made in (course(start, level, slope, length) for level in levels)
+    )
+    assert bad >= mild or levels[0] <= 0.5, "a run that ended is over, however high it began"
+
+
+@settings(max_examples=80, deadline=None)
+@given(levels=st.tuples(st.floats(0, 200), st.floats(0, 200)).map(sorted), slope=STEPS, length=st.integers(12, 60))
+def test_severity_never_falls_as_the_policy_drifts_further(levels, slope, length):
+    mild, bad = (
+        max((one.severity for one in raised("kl-high", "kl", course(0.0, level, slope, length))), default=-1)
+        for level in levels
+    )
+    assert bad >= mild
+
+
+@settings(max_examples=60, deadline=None)
+@given(at=st.integers(5, 60), height=st.floats(3.5, 90), length=st.integers(20, 100))
+def test_one_row_of_high_kl_is_a_note_once_it_is_over(at, height, length):
+    values = np.full(at + length, 0.1)
+    values[at] = height
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add("kl", np.arange(1, len(values) + 1), values, 1e9 + np.arange(len(values)))
+    judge = Judge(run, family("kl-high"), translation=translated(run))
+    judge.advance()
+    (one,) = judge.verdict(4e9).findings
+    assert one.severity is (Severity.INFO if height - 0.1 <= 50 else Severity.WARNING)
+    assert (one.first_step, one.raised_step, one.last_step) == (at + 1, at + 1, at + 1)
