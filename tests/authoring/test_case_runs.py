@@ -121,7 +121,7 @@ def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
     }
     text = file.read_text(encoding="utf-8")
     assert wrong in text
-    problems = lint(text.replace(wrong, right[wrong], 1), str(file), RULES)
+    problems = lint(text.replace(wrong, right[wrong]), str(file), RULES)
     line = text[: text.index(wrong)].count("\n") + 1
     assert [one for one in problems if said in one and one.startswith(f"{file}:{line}:")], problems
 
