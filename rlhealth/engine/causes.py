@@ -102,13 +102,13 @@ def _hypothesis(
     if cause.then and not then and not (cause.needs or cause.support):
         return None
     raised = max(begin.raised_step, min((one.raised_step for one in then), default=0))
-    needed = [facts.holds(one, graded, begin, raised, now) for one in cause.needs]
-    if any(one is None for one in needed) or _contradicted(cause, graded, begin, raised, now, facts):
+    needed = [facts.holds(one, findings, begin, raised, now) for one in cause.needs]
+    if any(one is None for one in needed) or _contradicted(cause, findings, begin, raised, now, facts):
         return None
-    either = [facts.holds(one, graded, begin, raised, now) for one in cause.any]
+    either = [facts.holds(one, findings, begin, raised, now) for one in cause.any]
     if cause.any and not any(one is not None for one in either):
         return None
-    helped = [facts.holds(one, graded, begin, raised, now) for one in cause.support]
+    helped = [facts.holds(one, findings, begin, raised, now) for one in cause.support]
     others = [one for one in first if one is begin or _follows(one, begin)]
     members = sorted(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
@@ -124,8 +124,10 @@ def _follows(one: Finding, begin: Finding) -> bool:
     return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
 
 
-def _contradicted(cause: Cause, graded: Sequence[Finding], begin: Finding, raised: int, now: int, facts: Facts) -> bool:
-    return any(facts.holds(one, graded, begin, raised, now) is not None for one in cause.against)
+def _contradicted(
+    cause: Cause, findings: Sequence[Finding], begin: Finding, raised: int, now: int, facts: Facts
+) -> bool:
+    return any(facts.holds(one, findings, begin, raised, now) is not None for one in cause.against)
 
 
 def points_between(translation: Translation, begin: Finding, step: int) -> int:

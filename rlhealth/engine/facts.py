@@ -47,7 +47,7 @@ class Facts:
             if (
                 (one is begin and fact.order != "by")
                 or not named(one, fact.finding)
-                or one.worst_severity < Severity.WARNING
+                or (one.worst_severity < Severity.WARNING and one.rule not in fact.finding)  # a note counts where named
             ):
                 continue
             in_order = {
