@@ -20,6 +20,7 @@ MOST_REPLACED = 32
 #: So many values of one metric must have been overwritten for them to be judged as another writer's; one that is not
 #: finite is enough.
 FEWEST_OVERWRITTEN = 3
+DENSE = 0.9  # of the steps between the first and the last of them must be theirs
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Points = tuple[Ints, Floats, Floats]  # steps, values, times
@@ -401,7 +402,7 @@ class Run:
                 for one, writer in zip(self.series.values(), writers, strict=True)
                 if len(writer) > number
             }
-            if not any(_is_telling(points) for points in told.values()):
+            if not any(_is_telling(points, self.series[tag]) for tag, points in told.items()):
                 continue
             first = min(int(steps[0]) for steps, _, _ in told.values())
             count = max(len(steps) for steps, _, _ in told.values())
@@ -523,8 +524,16 @@ def _by_writer(one: Series) -> list[Points]:
     ]
 
 
-def _is_telling(points: Points) -> bool:
-    return len(points[0]) >= FEWEST_OVERWRITTEN or not bool(np.isfinite(points[1]).all())
+def _is_telling(points: Points, series: Series) -> bool:
+    """Whether what was overwritten is another writer's: it wrote most steps of a stretch, or a value that is not finite.
+
+    Several environments that end an episode at one step log several values there, now and then.
+    """
+    steps, values, _ = points
+    if not np.isfinite(values).all():
+        return True
+    begin, end = np.searchsorted(series.steps, [steps[0], steps[-1] + 1])
+    return len(steps) >= max(FEWEST_OVERWRITTEN, DENSE * (end - begin))
 
 
 def _segment_until(one: Segment, step: int) -> Segment:

@@ -13,6 +13,7 @@ from rlhealth.sources.rows.row_names import has_step, is_learning
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
 MANY = 8  # names beside a step: a row that anybody would know alone
+RARE = 0.05  # of the commonest form: settings that are printed once before the rows are no form of the log
 FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in a form of its own
 
 _COUNTS = frozenset(AXES)
@@ -29,6 +30,7 @@ class Worth(IntEnum):
     LEARNING_DICT = 5
 
 
+_BARS = (Worth.BAR, Worth.LEARNING_BAR)
 _LEARNING = (Worth.LEARNING_BAR, Worth.LEARNING_LINE, Worth.LEARNING_DICT)
 
 
@@ -80,7 +82,8 @@ class RowChoice:
     def best(self) -> Worth | None:
         """The best form so far; None where there was no row."""
         held = [one for one in Worth if self._counts[one]]
-        often = [one for one in held if self._counts[one] >= FEWEST]
+        most = max((self._counts[one] for one in held if one not in _BARS), default=0)
+        often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
         return max(often or held, default=None)
 
 

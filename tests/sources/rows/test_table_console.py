@@ -249,3 +249,15 @@ def test_a_log_can_be_piped_in() -> None:
     text = "".join(f"{row}\n" for row in PRINTED)
     done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, cwd=FIXTURES.parent)
     assert done.stdout.strip() == "30", done.stderr
+
+
+def test_settings_that_are_printed_before_the_rows_are_no_form_of_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    head = "(TaskRunner pid=7) {'policy_loss': {'kl_cov_ratio': 0.0002,\n(TaskRunner pid=7)  'ppo_kl_coef': 0.1, 'entropy_coeff': 0.0}}\n"
+    rows = [
+        f"(TaskRunner pid=7) step:{step} - actor/entropy:{0.5 / step} - critic/score/mean:{step / 100} - actor/grad_norm:0.{step:03}"
+        for step in range(1, 101)
+    ]
+    log.write_text(head * 2 + "\n".join(rows) + "\n")
+    (run,) = open_runs(log)
+    assert len(run.series["critic/score/mean"]) == 100
