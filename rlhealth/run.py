@@ -533,7 +533,7 @@ def _is_telling(points: Points, series: Series) -> bool:
     if not np.isfinite(values).all():
         return True
     begin, end = np.searchsorted(series.steps, [steps[0], steps[-1] + 1])
-    return len(steps) >= max(FEWEST_OVERWRITTEN, DENSE * (end - begin))
+    return bool(len(steps) >= max(FEWEST_OVERWRITTEN, DENSE * (end - begin)))
 
 
 def _segment_until(one: Segment, step: int) -> Segment:
