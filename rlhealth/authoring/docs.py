@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rlhealth.authoring.lint import guidance
 from rlhealth.errors import RlhealthError
@@ -45,7 +46,59 @@ _ABOUT = {
 def documents(rules: Sequence[Rule] | None = None) -> dict[str, str]:
     """Every generated document by its path from the root of the repository."""
     known = load_rules() if rules is None else rules
-    return {"rules/README.md": rules_page(known), "docs/trl-guidance.md": guidance_page(known)}
+    return {
+        "rules/README.md": rules_page(known),
+        "docs/trl-guidance.md": guidance_page(known),
+        "docs/settings.md": settings_page(),
+    }
+
+
+def settings_page() -> str:
+    """Every setting of rlhealth.toml, with its type and meaning, from the schema."""
+    from rlhealth.settings.schema import SettingsFile
+
+    schema = SettingsFile.model_json_schema()
+    parts = {
+        "ignore": "Ignore",
+        "gate": "GateSettings",
+        "rules.ID": "Parameters",
+        "rules.ID.critical": "CriticalLimits",
+    }
+    lines = [
+        "# Settings",
+        "",
+        _WRITTEN.replace("the rule files", "the schema"),
+        "In `rlhealth.toml`, or under `[tool.rlhealth]` in `pyproject.toml`: the nearest file from the working folder"
+        " upwards, or `--config FILE`. A flag on the command line wins. `rlhealth init` writes a commented file;"
+        " `rlhealth rules schema --settings` prints the JSON schema, with which editors complete and check.",
+        *_settings_table("At the top", schema),
+    ]
+    for name, part in parts.items():
+        heading = f"`[[{name}]]`" if name == "ignore" else f"`[{name}]`"
+        lines += [*_settings_table(heading, schema["$defs"][part])]
+    return "\n".join(lines) + "\n"
+
+
+def _settings_table(heading: str, schema: Mapping[str, Any]) -> list[str]:
+    rows = [
+        f"| `{name}` | {_type(said)} | {said.get('description', '')} |" for name, said in schema["properties"].items()
+    ]
+    return ["", f"## {heading}", "", "| key | value | meaning |", "|---|---|---|", *rows]
+
+
+def _type(said: Mapping[str, Any]) -> str:
+    """A JSON schema type in a word or two."""
+    if "enum" in said:
+        return ", ".join(f"`{one}`" for one in said["enum"])
+    if "anyOf" in said:
+        return " or ".join(dict.fromkeys(_type(one) for one in said["anyOf"] if one.get("type") != "null"))
+    if "$ref" in said:
+        return "table"
+    kind = str(said.get("type", "value"))
+    if kind == "array":
+        return f"list of {_type(said['items'])}s"
+    words = {"object": "table", "boolean": "`true` or `false`", "integer": "whole number"}
+    return {"date": "date"}.get(said.get("format", ""), words.get(kind, kind))
 
 
 def stale(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:

@@ -13,6 +13,7 @@ import typer
 from rlhealth import __version__
 from rlhealth.cli import compare as compare_cli
 from rlhealth.cli import flags, printing
+from rlhealth.cli import init as init_cli
 from rlhealth.cli import inventory as inventory_cli
 from rlhealth.cli import read as read_cli
 from rlhealth.cli import report as report_cli
@@ -26,7 +27,7 @@ app = typer.Typer(
     name="rlhealth",
     help="Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -218,6 +219,7 @@ app.add_typer(rules_cli.rules_app, name="rules")
 app.command()(inventory_cli.metrics)
 app.command(cls=flags.WithCompletions)(report_cli.report)
 app.command()(compare_cli.compare)
+app.command()(init_cli.init)
 app.command()(read_cli.read)
 
 if __name__ == "__main__":

@@ -20,30 +20,40 @@ HINT = "`rlhealth rules schema --settings` prints what may be set"
 class Ignore(Strict):
     """A rule or family to leave out of the verdict, why, and the last day on which that holds."""
 
-    rule: StrictStr
-    reason: Annotated[StrictStr, Field(min_length=1)]
-    until: date | None = None
+    rule: StrictStr = Field(description="The rule id or family.")
+    reason: Annotated[StrictStr, Field(min_length=1)] = Field(description="Why; reports show it.")
+    until: date | None = Field(default=None, description="The last day on which it is ignored.")
 
 
 class CriticalLimits(Strict):
     """When a finding becomes critical."""
 
-    above: Number | None = None
-    below: Number | None = None
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
+    above: Number | None = Field(default=None, description="Critical above this value.")
+    below: Number | None = Field(default=None, description="Critical below this value.")
+    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, alias="for", description="Points in a row that must be critical."
+    )
 
 
 class Parameters(Strict):
     """What may be changed about a rule: its limit (`limit`, or by its side: `above`, `below`), its damping and its severity."""
 
-    limit: Number | None = None
-    above: Number | None = None
-    below: Number | None = None
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
-    clear: Annotated[StrictInt, Field(ge=1)] | None = None
-    needs: Annotated[StrictInt, Field(ge=1)] | None = None
-    severity: Literal["info", "warning", "critical"] | None = None
-    critical: CriticalLimits | None = None
+    limit: Number | None = Field(default=None, description="The rule's limit, where it has one.")
+    above: Number | None = Field(default=None, description="The upper limit of a rule with two.")
+    below: Number | None = Field(default=None, description="The lower limit of a rule with two.")
+    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, alias="for", description="Points in a row that must be beyond the limit."
+    )
+    clear: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="Points in a row within the limit that end a finding."
+    )
+    needs: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="Points that the metric must have before the rule runs."
+    )
+    severity: Literal["info", "warning", "critical"] | None = Field(
+        default=None, description="How severe a finding is."
+    )
+    critical: CriticalLimits | None = Field(default=None, description="When a finding becomes critical.")
 
 
 class GateSettings(Strict):
@@ -52,23 +62,43 @@ class GateSettings(Strict):
     `strict` refuses files left unread; `fail_on_past` counts what is over as severe as it was.
     """
 
-    ended: StrictBool = False
-    strict: StrictBool = False
-    fail_on_past: StrictBool = False
+    ended: StrictBool = Field(default=False, description="Every run is over: one short of its plan died.")
+    strict: StrictBool = Field(default=False, description="A file that looks like a log and was not read: exit code 2.")
+    fail_on_past: StrictBool = Field(
+        default=False, description="A finding that is over counts as severe as it was, not as a warning at most."
+    )
 
 
 class SettingsFile(Strict):
     """What a settings file may hold."""
 
-    fail_on: Literal["critical", "warning", "info", "never"] | None = Field(default=None, alias="fail-on")
-    select: tuple[StrictStr, ...] = ()
-    require: tuple[StrictStr, ...] = ()
-    min_steps: Annotated[StrictInt, Field(ge=0)] | None = Field(default=None, alias="min-steps")
-    gate: GateSettings = Field(default_factory=GateSettings)
-    rule_folders: tuple[StrictStr, ...] = Field(default=(), alias="rule-folders")
-    ignore: tuple[Ignore, ...] = ()
-    rules: dict[str, Parameters] = Field(default_factory=dict)
-    aliases: dict[str, StrictStr] = Field(default_factory=dict)
+    fail_on: Literal["critical", "warning", "info", "never"] | None = Field(
+        default=None, alias="fail-on", description="The least severity that makes a check exit with code 1."
+    )
+    select: tuple[StrictStr, ...] = Field(default=(), description="Judge by these rules or families only.")
+    require: tuple[StrictStr, ...] = Field(
+        default=(), description="Rules or families that must be able to run; else the check exits with code 2."
+    )
+    min_steps: Annotated[StrictInt, Field(ge=0)] | None = Field(
+        default=None, alias="min-steps", description="A run with fewer steps has no verdict (exit code 2)."
+    )
+    gate: GateSettings = Field(
+        default_factory=GateSettings, description="What the gate takes for granted, and what it refuses."
+    )
+    rule_folders: tuple[StrictStr, ...] = Field(
+        default=(),
+        alias="rule-folders",
+        description="Folders of your own rules, relative to this file; a rule with a shipped id replaces it.",
+    )
+    ignore: tuple[Ignore, ...] = Field(
+        default=(), description="Rules or families whose findings are counted but left out of the verdict."
+    )
+    rules: dict[str, Parameters] = Field(
+        default_factory=dict, description="Limits, damping and severity of single rules, by rule id."
+    )
+    aliases: dict[str, StrictStr] = Field(
+        default_factory=dict, description="Your own metric names: logged tag to canonical metric."
+    )
 
 
 def checked_settings(raw: Mapping[str, Any], marks: Marks, location: str, folder: Path) -> SettingsFile:

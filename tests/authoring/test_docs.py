@@ -40,7 +40,7 @@ def test_the_documents_say_what_the_rules_say():
 
 
 def test_a_changed_rule_makes_the_documents_stale(tmp_path):
-    assert sorted(write(tmp_path)) == ["docs/trl-guidance.md", "rules/README.md"]
+    assert sorted(write(tmp_path)) == ["docs/settings.md", "docs/trl-guidance.md", "rules/README.md"]
     assert write(tmp_path) == stale(tmp_path) == []
     changed = [rule.model_copy(update={"title": "Another title"}) if rule.id == "kl-zero" else rule for rule in RULES]
     assert stale(tmp_path, changed) == ["rules/README.md"]
