@@ -15,6 +15,7 @@ from rlhealth.cli import compare as compare_cli
 from rlhealth.cli import flags, printing
 from rlhealth.cli import init as init_cli
 from rlhealth.cli import inventory as inventory_cli
+from rlhealth.cli import mcp as mcp_cli
 from rlhealth.cli import read as read_cli
 from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
@@ -220,6 +221,7 @@ app.command()(inventory_cli.metrics)
 app.command(cls=flags.WithCompletions)(report_cli.report)
 app.command()(compare_cli.compare)
 app.command()(init_cli.init)
+app.command()(mcp_cli.mcp)
 app.command()(read_cli.read)
 
 if __name__ == "__main__":

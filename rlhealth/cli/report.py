@@ -18,7 +18,9 @@ def report(
         "health.html"
     ),
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    fail_on: flags.FailOnFlag = None,
+    fail_on: Annotated[
+        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
+    ] = flags.FailOn.never,
     source: flags.SourceFlag = None,
     rules: flags.RulesDir = None,
     select: flags.Select = None,
@@ -45,7 +47,7 @@ def report(
         where,
         source=source,
         rules=choose(judged_by, select or settings.select),
-        gate=flags.gate_of(fail_on or flags.FailOn.never, False),
+        gate=flags.gate_of(fail_on, False),
         aliases={**settings.aliases, **flags.aliases_of(alias)},
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,

@@ -246,7 +246,7 @@ def test_a_check_of_event_files_imports_nothing_for_what_is_not_there(tmp_path: 
         f"import sys; sys.argv = ['rlhealth', 'check', {str(SICK)!r}]\n"
         "from rlhealth.cli.app import main\n"
         "try: main()\nexcept SystemExit as left: assert left.code == 1, left.code\n"
-        "heavy = {'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', "
+        "heavy = {'mcp', 'pandas', 'wandb', 'tbparse', 'tensorboard', 'tensorflow', 'google.protobuf', 'rich', "
         "'ray', 'fsspec', 'sqlite3', 'tomllib'} & set(sys.modules)\n"
         "heavy |= {'multiprocessing', 'concurrent.futures', 'asyncio', "
         "'importlib.resources.readers'} & set(sys.modules)\n"

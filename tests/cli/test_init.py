@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from rlhealth.rules.loading import load_rules
 from rlhealth.settings.project import apply, load_settings
 from rlhealth.settings.schema import CriticalLimits, GateSettings, Ignore, Parameters, SettingsFile
-from tests.conftest import Cli
+from tests.conftest import SICK, Cli
 
 
 def test_the_written_file_changes_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -61,6 +61,13 @@ def test_a_folder_that_is_missing_is_one_plain_error(cli: Cli, tmp_path: Path) -
     done = cli("init", tmp_path / "none")
     assert done.returncode == 2
     assert "No such file" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_report_states_its_real_default(cli: Cli, tmp_path: Path) -> None:
+    shown = " ".join(cli("report", "--help").stdout.split())
+    assert "[default: never]" in shown[shown.index("--fail-on") : shown.index("--source")]
+    assert cli("report", SICK, cwd=tmp_path).returncode == 0
+    assert cli("report", SICK, "--fail-on", "critical", cwd=tmp_path).returncode == 1
 
 
 def test_the_shell_completes_commands_and_its_script_can_be_installed(cli: Cli, tmp_path: Path) -> None:
