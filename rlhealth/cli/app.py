@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from rlhealth import __version__
+from rlhealth.cli import advise as advise_cli
 from rlhealth.cli import compare as compare_cli
 from rlhealth.cli import flags, printing
 from rlhealth.cli import init as init_cli
@@ -215,6 +216,7 @@ def check(
 
 
 app.command()(watch_cli.watch)
+app.command()(advise_cli.advise)
 app.command()(rules_cli.explain)
 app.add_typer(rules_cli.rules_app, name="rules")
 app.command()(inventory_cli.metrics)

@@ -1,0 +1,106 @@
+"""One trial: a sick set-up is judged, its advice is applied, and it is trained again, until it is healthy or the advice ends."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.advice.training import Lab, Setup
+from rlhealth.check import check
+from rlhealth.verdict.advised import Advice, advice_of
+from rlhealth.verdict.findings import RunVerdict
+
+ROUNDS = 3  # of advice at most; what counts is two
+SEED_STEP = 1000  # between the seeds of one trial
+
+
+@dataclass(frozen=True)
+class Look:
+    """One run as it came out: its verdict, its advice, and the reward in the last fifth of its steps (mean, standard deviation)."""
+
+    verdict: str
+    advice: Advice
+    reward: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one trial with one seed.
+
+    Attributes:
+        rounds: the run as it was, then after each round of advice.
+        healthy: the same task with healthy settings; None where no setting is wrong.
+        healed: in which round it was healed; None where it was not.
+        worse: whether the last round's reward lies below that of the sick run by more than the noise of both.
+    """
+
+    rounds: tuple[Look, ...]
+    healthy: Look | None
+    healed: int | None
+    worse: bool
+
+
+def tried(trial: dict[str, Any], seed: int, lab: Lab) -> Outcome | None:
+    """Trains and heals one trial with one seed; None where the lab could not train the sick run or the healthy one."""
+    setup = setup_of(trial, seed, lab)
+    healthy = None
+    if trial.get("healthy"):
+        healthy = _looked({**setup, "args": setup["args"] | trial["healthy"]}, lab)
+        if healthy is None:
+            return None
+    rounds = list(_rounds(setup, healthy, lab))
+    if not rounds:
+        return None
+    last = len(rounds) - 1
+    healed = last if last and healthy is not None and _is_healed(rounds[last], healthy) else None
+    noise = 2 * float(np.hypot(rounds[0].spread, rounds[last].spread))
+    return Outcome(tuple(rounds), healthy, healed, rounds[last].reward < rounds[0].reward - noise)
+
+
+def setup_of(trial: dict[str, Any], seed: int, lab: Lab) -> Setup:
+    """The sick set-up of a trial with that seed (0, 1, 2 …)."""
+    setup = copy.deepcopy(lab.setups[trial["run"]])
+    setup["era"] = trial.get("era", setup["era"])
+    setup["seed"] += SEED_STEP * seed
+    setup["reward"] = trial.get("reward", setup["reward"])
+    setup["args"] |= trial.get("args", {})
+    return setup
+
+
+def _rounds(setup: Setup, healthy: Look | None, lab: Lab) -> Iterator[Look]:
+    for _ in range(ROUNDS + 1):
+        look = _looked(setup, lab)
+        if look is None:
+            return
+        yield look
+        if (healthy is not None and _is_healed(look, healthy)) or healthy is None or not look.advice.changes:
+            return
+        setup = copy.deepcopy(setup)
+        setup["args"] |= {one.option: one.to for one in look.advice.changes}
+
+
+def _is_healed(look: Look, healthy: Look) -> bool:
+    """Whether a run is healthy, and its reward ends no lower than twice the noise below that of the healthy settings."""
+    return look.verdict == "healthy" and look.reward >= healthy.reward - 2 * healthy.spread
+
+
+def _looked(setup: Setup, lab: Lab) -> Look | None:
+    folder = lab.trained(setup)
+    if folder is None:
+        return None
+    runs = check(folder, source="tensorboard").runs
+    return look_at(runs[0]) if len(runs) == 1 else None
+
+
+def look_at(run: RunVerdict) -> Look:
+    """A judged run as a trial sees it."""
+    values = run.translation.metrics["reward"].values
+    end = values[-max(len(values) // 5, 1) :]
+    end = end[np.isfinite(end)]
+    mean, spread = (float(end.mean()), float(end.std())) if len(end) else (float("-inf"), 0.0)
+    return Look(run.verdict, advice_of(run), mean, spread)
