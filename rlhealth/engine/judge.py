@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.causes import explain
 from rlhealth.engine.earlier import Earlier, with_earlier
@@ -196,6 +197,7 @@ class Watched:
             side=self.bounds[0].sign,
             measured=unit_of(condition),
             level=level_of(condition, limit, self.metric),
+            changes=changes_of(self.rule, self.translation),
         )
 
     def _limit(self, severity: Severity) -> float:
