@@ -44,7 +44,8 @@ def advice_of(run: RunVerdict) -> Advice:
     """The advice on one run: of its first cause alone, so that what is changed next can be told from what was changed before.
 
     A cause that names no setting goes before the symptoms that follow: a reward function that is wrong is not cured by a
-    learning rate. Symptoms that no cause explains are passed over where a later one names a setting.
+    learning rate. Symptoms that no cause explains are passed over where a later one names a setting, or where a setting of a
+    sick run is unusual.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
     for one in roots:
@@ -52,6 +53,9 @@ def advice_of(run: RunVerdict) -> Advice:
             return Advice(one.rule, one.title, one.changes, ())
         if one.evidence:
             return Advice("", one.title, (), (_look(one),))
+    hints = [one for one in run.causes if one.severity is Severity.INFO and one.changes] if roots else []
+    if hints:
+        return Advice(hints[0].rule, hints[0].title, hints[0].changes, ())
     return Advice("", roots[0].title if roots else "", (), tuple(_look(one) for one in roots))
 
 
