@@ -43,20 +43,21 @@ class Advice:
 def advice_of(run: RunVerdict) -> Advice:
     """The advice on one run: of its first cause alone, so that what is changed next can be told from what was changed before.
 
-    A cause that names no setting goes before the symptoms that follow: a reward function that is wrong is not cured by a
-    learning rate. Symptoms that no cause explains are passed over where a later one names a setting, or where a setting of a
-    sick run is unusual.
+    A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate. Where
+    nothing but symptoms was found, an unusual setting comes first, then the first symptom that names a setting.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
-    for one in roots:
+    if not roots:
+        return Advice("", "", (), ())
+    cause = next((one for one in roots if one.evidence), None)
+    if cause is not None:
+        looks = () if cause.changes else (_look(cause),)
+        return Advice(cause.rule if cause.changes else "", cause.title, cause.changes, looks)
+    unusual = [one for one in run.causes if one.severity is Severity.INFO and one.family == "settings"]
+    for one in (*unusual, *roots):
         if one.changes:
             return Advice(one.rule, one.title, one.changes, ())
-        if one.evidence:
-            return Advice("", one.title, (), (_look(one),))
-    hints = [one for one in run.causes if one.severity is Severity.INFO and one.changes] if roots else []
-    if hints:
-        return Advice(hints[0].rule, hints[0].title, hints[0].changes, ())
-    return Advice("", roots[0].title if roots else "", (), tuple(_look(one) for one in roots))
+    return Advice("", roots[0].title, (), tuple(_look(one) for one in roots))
 
 
 def _look(one: Finding) -> Look:
