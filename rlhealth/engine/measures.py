@@ -8,18 +8,22 @@ a check sees that feeds it whole. Non-finite points count as missing, except to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate
-from rlhealth.engine.noise import Noise
+from rlhealth.engine.noise import APART, Noise
 from rlhealth.engine.shares import Proportion
 from rlhealth.engine.windows import ROLLING, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
 LEAST_THIRD = 10  # points that a third of a run must have
 START = 3  # points that say where a series began
+SHORT = 50  # what lasts a smaller part of the run is no fall
+LONGEST = 512  # points that a fall is ever asked to last
+SURE = 3.0  # errors that a lasting fall is asked for, about
 ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 
 
@@ -181,16 +185,24 @@ class Levels:
 class FromBest:
     """How far the median of the last `window` points lies below the best such median so far, in units of noise.
 
+    Two things that chance does are allowed for. The best of many levels is a lucky one: where the best of m independent
+    levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the normal), so the
+    error grows with the run. And a level that dips comes back as fast as its points forget each other: the fall is that
+    of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the run, so that a
+    short dip of a mean over 100 episodes, logged every episode, is none.
+
     The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
     once the run has grown to twice that length, it is estimated from all of them.
     """
 
     def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
+        self.window = window
         self.levels = Levels(window, least, smoothed)
         self.noise = Noise((window, START), smoothed)
+        self.recent: Floats = np.full(LONGEST, np.nan)
         self.count = 0
         self.best = -np.inf
-        self.then = np.full((5, 1), np.nan)  # how many points, the spread and the errors there were at the best
+        self.then = np.full((6, 1), np.nan)  # how many points, the spread and the errors there were at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -209,9 +221,42 @@ class FromBest:
         else:
             then = np.repeat(self.then, len(values), axis=1)
         self.then = then[:, -1:].copy()
-        with np.errstate(invalid="ignore"):
-            _, spread, _, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
-            return per_noise(best - level, np.hypot(error, np.where(best == first, began, error)), spread)
+        with np.errstate(all="ignore"):
+            _, spread, _, lasts, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
+            error = np.hypot(error, np.where(best == first, began, error))
+            levels = np.fmax(count / np.fmax(lasts, self.window), 1.0)
+            error *= np.sqrt(1 + 2 * np.log(levels) / SURE**2)
+            joined = np.concatenate([self.recent, level])
+            self.recent = joined[len(level) :].copy()
+            long = np.exp2(np.floor(np.log2(count / SHORT)))  # in powers of two, as it grows with every point
+            back = np.fmax(np.fmin(lasts, count / APART), long) - self.window
+            fall = best - lasting(joined, np.fmax(back, 0.0))
+            return per_noise(np.maximum(fall, 0.0), error, spread)
+
+
+def lasting(levels: Floats, back: Floats) -> Floats:
+    """The highest of each level and those of the points before it, as far back as `back` says there; shape (n,).
+
+    `levels` has `LONGEST` points more, at its beginning. A point without a level has none.
+    """
+    length = len(back)
+    reach = np.where(np.isnan(back), 0, np.minimum(back, LONGEST)).astype(np.int64)
+    found = levels[LONGEST:].copy()
+    for start, end in pairwise([0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), length]):
+        if reach[start]:
+            found[start:end] = _highest_of(
+                levels[LONGEST + start - reach[start] : LONGEST + end], int(reach[start]) + 1
+            )
+    found[np.isnan(levels[LONGEST:])] = np.nan
+    return found
+
+
+def _highest_of(levels: Floats, width: int) -> Floats:
+    """The highest of each `width` levels in a row, shape (n - width + 1,), in as many passes as `width` has bits."""
+    wide = 1
+    while 2 * wide <= width:
+        levels, wide = np.fmax(levels[:-wide], levels[wide:]), 2 * wide
+    return np.asarray(np.fmax(levels[: len(levels) - (width - wide)], levels[width - wide :]))
 
 
 class GivenBack:
@@ -249,7 +294,7 @@ class Gain:
         known = level[~np.isnan(level)]
         if np.isnan(self.start) and len(known):
             self.start = float(known[0])
-        spread, _, error = self.noise.extend(finite)
+        spread, _, _, error = self.noise.extend(finite)
         return per_noise(level - self.start, ROOT_2 * error, spread)
 
 
@@ -270,7 +315,7 @@ class Thirds:
         if not len(values):
             return NOTHING
         known = np.isfinite(values)
-        spread, error = self.noise.extend(np.where(known, values, np.nan))[:, known]
+        spread, error, _ = self.noise.extend(np.where(known, values, np.nan))[:, known]
         points = values[known]
         new = np.cumsum(np.column_stack([self.sums[:, -1:], [points, points * points]]), axis=1)
         self.sums = np.column_stack([self.sums[:, :-1], new])

@@ -50,7 +50,12 @@ class Memory:
     @property
     def mean(self) -> float:
         """The standard error of the mean of so many points, times the square root of their number: of many points."""
-        return self.doubt * self.spread * sqrt((1 + self.correlation) / (1 - self.correlation))
+        return self.doubt * self.spread * sqrt(self.lasts)
+
+    @property
+    def lasts(self) -> float:
+        """How many points a fluctuation lasts: so many say as much about a level as one independent point."""
+        return (1 + self.correlation) / (1 - self.correlation)
 
     def level(self, window: int) -> float:
         """The standard error of the median of `window` points in a row."""
@@ -137,13 +142,14 @@ class Noise:
         self.count = 0
         self.next = FIRST
         self.largest = 0.0
-        self.known = np.full((2 + len(windows), 1), np.nan)
-        self.least = FLOOR * np.array([[1.0, 1.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
+        self.known = np.full((3 + len(windows), 1), np.nan)
+        self.least = FLOOR * np.array([[1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points: the spread of one point, the error of a mean (see `Memory.mean`), of a level of each window.
+        """At each of the next points: the spread of one point, the error of a mean, for how many points a fluctuation
+        lasts (see `Memory`), and the error of a level of each window.
 
-        Shape (2 + windows, n); missing points are NaN.
+        Shape (3 + windows, n); missing points are NaN.
         """
         if not len(values):
             return np.empty((len(self.known), 0))
@@ -159,7 +165,7 @@ class Noise:
             end = self.next - skipped
             memory = remembered(points[max(0, end - KEPT) : end], self.smoothed)
             if memory is not None:
-                self.known = np.array([[memory.spread, memory.mean, *map(memory.level, self.windows)]]).T
+                self.known = np.array([[memory.spread, memory.mean, memory.lasts, *map(memory.level, self.windows)]]).T
             self.next = max(self.next + 1, int(self.next * GROWTH))
         found[:, start:] = self.known
         self.count = int(number[-1])

@@ -221,3 +221,24 @@ def test_a_gain_is_what_lies_above_the_first_window_in_units_of_noise():
 
 def test_the_peak_is_the_largest_finite_value_so_far():
     np.testing.assert_array_equal(extend(Peak(), [NAN, 1, INF, 3, 2]), [NAN, 1, 1, 3, 3])
+
+
+def test_a_dip_shorter_than_a_fluctuation_or_a_hundredth_of_the_run_is_no_fall():
+    noise = np.random.default_rng(5).normal(0, 0.1, 4000)
+    dip, fall = (np.where((np.arange(4000) >= 3000) & (np.arange(4000) < end), 0.0, 1.0) for end in (3020, 4000))
+    assert np.nanmax(FromBest(10, 5).extend(dip + noise).value[3000:]) < 3
+    assert FromBest(10, 5).extend(fall + noise).value[-1] > 6
+
+
+def test_the_best_of_many_levels_is_a_lucky_one_so_its_error_grows_with_the_run():
+    error = FromBest(10, 5).extend(np.random.default_rng(6).normal(0, 1, 2000)).error
+    two_levels = np.sqrt(2) * np.sqrt(np.pi / 2 / 10)
+    assert error[-1] / two_levels == pytest.approx(np.sqrt(1 + 2 * np.log(200) / 9), rel=0.15)
+
+
+def test_the_highest_level_of_the_last_points_is_the_same_in_pieces():
+    values = np.random.default_rng(7).normal(0, 1, 700).cumsum()
+    whole, one = FromBest(10, 5).extend(values), FromBest(10, 5)
+    parts = [one.extend(part) for part in np.array_split(values, 90)]
+    np.testing.assert_array_equal(np.concatenate([part.value for part in parts]), whole.value)
+    np.testing.assert_array_equal(np.concatenate([part.error for part in parts]), whole.error)

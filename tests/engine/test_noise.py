@@ -21,7 +21,7 @@ def correlated(seed, length, correlation, spread=1.0):
 
 def noise(values):
     """Spread and error of a level at the last point."""
-    return Noise((WINDOW,)).extend(np.asarray(values, np.float64))[[0, 2], -1]
+    return Noise((WINDOW,)).extend(np.asarray(values, np.float64))[[0, 3], -1]
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.9])
