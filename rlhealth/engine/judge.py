@@ -21,6 +21,7 @@ from rlhealth.engine.facts import Facts
 from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
     Held,
+    Noises,
     Operand,
     Shared,
     Taker,
@@ -52,13 +53,19 @@ class Watched:
     """One rule on one run: its operands, its bounds and the episodes in which it held."""
 
     def __init__(
-        self, rule: Rule, metric: Metric, translation: Translation, measured: dict[Shape, Shared] | None = None
+        self,
+        rule: Rule,
+        metric: Metric,
+        translation: Translation,
+        measured: dict[Shape, Shared] | None = None,
+        noises: Noises | None = None,
     ) -> None:
         assert rule.when is not None and rule.when.all
         self.rule = rule
         self.metric = metric
         self.translation = translation
         self.measured = {} if measured is None else measured  # by other rules, from the first step on
+        self.noises = noises
         conditions = asked(rule.when.conditions, translation)
         extra = asked(rule.critical.and_ if rule.critical else (), translation)
         made = [
@@ -101,7 +108,7 @@ class Watched:
         key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
         shared = self.measured.get(key)
         if shared is None:
-            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale))
+            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale, self.noises))
         return Taker(shared)
 
     @property
@@ -238,6 +245,7 @@ class Judge:
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.watched: list[Watched] = []
         self.measured: dict[Shape, Shared] = {}
+        self.noises: Noises = {}
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
         self.vanishing: list[Vanishing] = []
@@ -266,7 +274,7 @@ class Judge:
             try:
                 name = aspect.when.all[0].metric
                 metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
-                watched += [Watched(aspect, metric, self.translation, self.measured) for metric in metrics]
+                watched += [Watched(aspect, metric, self.translation, self.measured, self.noises) for metric in metrics]
             except Unable as reason:
                 unable.append(reason)
         if not watched:

@@ -133,11 +133,13 @@ def _correlation(part: float, distance: int) -> float:
 class Noise:
     """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between.
 
-    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`.
+    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`. `memories`: what was found
+    at which number of points; several may share it that are fed the same series.
     """
 
     def __init__(self, windows: tuple[int, ...], smoothed: int = 1) -> None:
         self.windows, self.smoothed = windows, smoothed
+        self.memories: dict[int, Memory | None] = {}
         self.points: Floats = np.empty(0)
         self.count = 0
         self.next = FIRST
@@ -163,7 +165,9 @@ class Noise:
             place = int(np.searchsorted(number, self.next))
             found[:, start:place], start = self.known, place
             end = self.next - skipped
-            memory = remembered(points[max(0, end - KEPT) : end], self.smoothed)
+            if self.next not in self.memories:
+                self.memories[self.next] = remembered(points[max(0, end - KEPT) : end], self.smoothed)
+            memory = self.memories[self.next]
             if memory is not None:
                 self.known = np.array([[memory.spread, memory.mean, memory.lasts, *map(memory.level, self.windows)]]).T
             self.next = max(self.next + 1, int(self.next * GROWTH))

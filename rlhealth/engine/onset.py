@@ -11,6 +11,7 @@ from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
 from rlhealth.run import Floats
 
+FIRST = 64  # rows that are looked at before all
 FALLS = ("from_best", "given_back")
 
 
@@ -27,10 +28,14 @@ def dated_back(
     """
     end = int(np.searchsorted(metric.steps, step, side="right"))
     start = max(0, end - condition.over)
-    values = points_of(condition, metric, per, scale, start, end)
-    agrees = np.flatnonzero(_agree(condition, bound, metric, values, start))
-    place = start + int(agrees[0]) if len(agrees) else end - 1
-    return int(metric.steps[place]), not np.isfinite(metric.values[:place]).any()
+    place = end - 1
+    if start < place:
+        values = points_of(condition, metric, per, scale, start, end)
+        agrees = np.flatnonzero(_agree(condition, bound, metric, values, start))
+        place = start + int(agrees[0]) if len(agrees) else place
+    before = metric.values[:place]
+    seen = np.isfinite(before[:FIRST]).any() or np.isfinite(before[FIRST:]).any()  # most often in the first rows
+    return int(metric.steps[place]), not seen
 
 
 def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: float, start: int, end: int) -> Floats:

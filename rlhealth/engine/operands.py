@@ -14,12 +14,16 @@ import numpy as np
 
 from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
+from rlhealth.engine.noise import Memory
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition, Limit, Worse
 from rlhealth.run import Floats, Ints
+
+#: What is known of the noise of each series, by metric, tag and how its values are looked at.
+Noises = dict[tuple[str, str, bool, float], dict[int, Memory | None]]
 
 
 class Unable(Exception):
@@ -29,12 +33,17 @@ class Unable(Exception):
 class Operand:
     """One side of a rule: a metric, measured as its condition says, as far as the run has been read."""
 
-    def __init__(self, condition: Condition, metric: Metric, per: Metric | None, scale: float) -> None:
+    def __init__(
+        self, condition: Condition, metric: Metric, per: Metric | None, scale: float, noises: Noises | None = None
+    ) -> None:
         self.condition = condition
         self.metric = metric
         self.per = Held(per) if per is not None else None
         self.scale = scale
         self.measure = build(condition, metric.smoothed)
+        noise = getattr(self.measure, "noise", None)
+        if noises is not None and noise is not None and per is None:
+            noise.memories = noises.setdefault((metric.name, metric.tag, condition.absolute, scale), {})
         self.seen = 0
         self.peak = float("nan")
 
