@@ -25,6 +25,9 @@ toy tasks, 80 to 160 steps), judged, changed as `rlhealth advise` says, and trai
 A run counts as **healed** where its verdict is healthy, and the mean reward of its last fifth is no lower than that of the
 same task with healthy settings, less twice the standard deviation of that run's own last fifth. **Worse**: its reward ended
 below that of the sick run by more than twice the noise of both. Every figure is a count of runs, one for each seed.
+
+The amounts (a tenth of a learning rate, four times a limit, one pass) and their order were chosen while looking at the runs
+with the first seed: with one seed, these figures say that the advice can heal, not how often it will.
 """
 
 
@@ -57,24 +60,25 @@ def written(found: Found) -> str:
     rows = [_row(trial, outcomes) for trial, outcomes in found if _curable(trial) and outcomes]
     others = [_other(trial, outcomes) for trial, outcomes in found if not _curable(trial) and outcomes]
     left = [f"{trial['fault']}, {TRAINERS[trial['era']]}" for trial, outcomes in found if not outcomes]
+    seeds = max((len(outcomes) for _, outcomes in found), default=0)
     parts = [
         HEAD,
-        f"**{summary(found)}**\n",
+        f"**{summary(found)}** Seeds for each trial: {seeds} at most.\n",
         "## What a setting can cure\n",
-        "| fault | trainer | cause named | first change | healed of sick | rounds | worse | healthy settings are healthy |",
+        "| fault | trainer | advice of | first change | healed of sick | rounds | worse | healthy settings are healthy |",
         "|---|---|---|---|---:|---|---:|---:|",
         *rows,
         "",
         "A run whose fault did not show (it was healthy as it was) is not counted as sick.\n",
         "## What no setting can cure\n",
         "The reward function or the data are wrong. Advice is right where it names no setting and says where to look.\n",
-        "| fault | trainer | cause named | a setting was named |",
+        "| fault | trainer | cause or symptom named | a setting was named |",
         "|---|---|---|---:|",
         *others,
         "",
     ]
     if left:
-        parts += ["## Not tried\n", *(f"- {one}" for one in left), ""]
+        parts += ["## Not tried, or not trainable in the lab\n", *(f"- {one}" for one in left), ""]
     return "\n".join(parts)
 
 
