@@ -35,7 +35,9 @@ class Lab:
         if not done.exists():
             if setup["era"] not in self.pythons:
                 return None
-            answer = self._train({**setup, "id": name, "report_to": ["tensorboard"], "timeout": 300})
+            answer = self._train(
+                {**setup, "id": name, "report_to": ["tensorboard"], "log_with": "tensorboard", "timeout": 300}
+            )
             done.parent.mkdir(parents=True, exist_ok=True)
             done.write_text(json.dumps({"setup": setup, **answer}))
         return folder if not any(json.loads(done.read_text())["codes"]) else None
