@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlhealth.authoring.coverage import coverage_page
 from rlhealth.authoring.lint import guidance
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules, shipped_rules
@@ -49,6 +50,7 @@ def documents(rules: Sequence[Rule] | None = None) -> dict[str, str]:
     return {
         "rules/README.md": rules_page(known),
         "docs/trl-guidance.md": guidance_page(known),
+        "docs/coverage.md": coverage_page(known, _ABOUT, _WRITTEN),
         "docs/settings.md": settings_page(),
     }
 

@@ -40,7 +40,8 @@ def test_the_documents_say_what_the_rules_say():
 
 
 def test_a_changed_rule_makes_the_documents_stale(tmp_path):
-    assert sorted(write(tmp_path)) == ["docs/settings.md", "docs/trl-guidance.md", "rules/README.md"]
+    names = ["docs/coverage.md", "docs/settings.md", "docs/trl-guidance.md", "rules/README.md"]
+    assert sorted(write(tmp_path)) == names
     assert write(tmp_path) == stale(tmp_path) == []
     changed = [rule.model_copy(update={"title": "Another title"}) if rule.id == "kl-zero" else rule for rule in RULES]
     assert stale(tmp_path, changed) == ["rules/README.md"]
@@ -216,3 +217,11 @@ def test_every_family_is_described_in_the_documents():
         if any(rule.family == family for rule in RULES):
             assert f"\n## {family}\n\n" in documents()["rules/README.md"]
             assert documents()["rules/README.md"].split(f"\n## {family}\n\n")[1][0] not in "|\n"
+
+
+def test_the_coverage_names_the_trainers_that_log_what_a_rule_needs():
+    rows = documents()["docs/coverage.md"].splitlines()
+    (unanimous,) = [row for row in rows if row.startswith("| [groups-unanimous]")]
+    assert "`frac_reward_zero_std`" in unanimous and "trl-grpo" in unanimous and "sb3" not in unanimous
+    (critic,) = [row for row in rows if row.startswith("| [critic-useless]")]
+    assert "sb3" in critic and "trl-grpo" not in critic.rpartition("|")[0].rpartition("|")[2]
