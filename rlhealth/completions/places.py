@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlhealth.completions.stores import Folder, OneFile, Store, TrackioTables
 from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources.discovery.grouping import home
-from rlhealth.sources.trackio.project import Project
+
+if TYPE_CHECKING:
+    from rlhealth.sources.trackio.project import Project
 
 PARQUET = re.compile(r"completions_(?P<n>\d{1,12})\.parquet")
 LINES = re.compile(r"(?:\w+_)?(?P<n>\d{1,12})\.jsonl")
@@ -47,6 +50,8 @@ def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[st
     if kind == "wandb":
         found += _of_wandb(path.parent / _TABLE_FOLDER)
     if kind == "trackio":
+        from rlhealth.sources.trackio.project import Project  # late: it opens a database, which most runs lack
+
         found += _of_trackio(project or Project(path), location.partition("#")[2])
     found += [Folder(folder, LINES) for folder in _of_lines(run, output)]
     return found, notes

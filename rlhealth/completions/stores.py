@@ -7,14 +7,15 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlhealth.completions import tables
 from rlhealth.completions.batch import Batch, batches, holds_texts, in_columns
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import Growing
-from rlhealth.sources.trackio.project import Project, loads
-from rlhealth.sources.trackio.sqlite_copy import DAMAGE
+
+if TYPE_CHECKING:
+    from rlhealth.sources.trackio.project import Project
 
 #: Seconds after which a file that nobody writes to is whole.
 SETTLED = 10.0
@@ -232,6 +233,8 @@ class TrackioTables:
 
     def poll(self, wanted: Wanted) -> Iterator[Batch]:
         """The batches of new rows."""
+        from rlhealth.sources.trackio.sqlite_copy import DAMAGE  # late: most runs have no database
+
         try:
             connection = self.project.connection()
             if self.project.database.signature == self._signature:
@@ -257,6 +260,8 @@ class TrackioTables:
         """The texts of that step."""
         if step not in self._row_at:
             return None
+        from rlhealth.sources.trackio.sqlite_copy import DAMAGE
+
         try:
             row = (
                 self.project.connection()
@@ -269,6 +274,8 @@ class TrackioTables:
 
 
 def _trackio(metrics: bytes | str) -> list[Batch]:
+    from rlhealth.sources.trackio.project import loads
+
     row: Any = loads(metrics)
     if not isinstance(row, dict):
         return []

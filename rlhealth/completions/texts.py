@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from rlhealth.completions.stores import Folder, Store
 from rlhealth.metrics.catalogue import TEXT
 from rlhealth.run import Run
 from rlhealth.sources.base.reader import Reader
-from rlhealth.sources.trackio.project import Project
+
+if TYPE_CHECKING:
+    from rlhealth.sources.trackio.project import Project
 
 #: The first so many steps are measured one by one, then every second, and every fourth as often again, and so on: a long
 #: run costs little more than a short one, and a step is measured or not whatever follows it.
@@ -168,8 +171,10 @@ def _first(problems: list[str]) -> list[str]:
 
 def texts_of(reader: Reader, place: str | None = None) -> Texts:
     """The texts of the run that a reader reads."""
-    project = getattr(getattr(reader, "main", reader), "project", None)
-    return Texts(reader.run, [place] if place else [], project if isinstance(project, Project) else None)
+    project: Project | None = None
+    if reader.run.place.kind == "trackio":
+        project = getattr(getattr(reader, "main", reader), "project", None)
+    return Texts(reader.run, [place] if place else [], project)
 
 
 def read_texts(reader: Reader, place: str | None = None) -> None:

@@ -181,6 +181,8 @@ def _short(verdict: Verdict, runs: list[RunVerdict]) -> dict[str, Any]:
 
 
 def _short_run(run: RunVerdict) -> dict[str, Any]:
+    from rlhealth.verdict.vitals import vitals
+
     causes = run.causes
     said: dict[str, Any] = {
         "run": run.name,
@@ -188,6 +190,7 @@ def _short_run(run: RunVerdict) -> dict[str, Any]:
         "framework": run.translation.framework,
         "state": run.state,
         "last_step": run.run.last_step,
+        "vitals": {one.id: str(one.state) for one in vitals(run)},
         "findings": [_short_finding(run, one) for one in causes[:_MOST_FINDINGS]],
     }
     more = len(causes) - _MOST_FINDINGS

@@ -12,6 +12,7 @@ from rlhealth.reports.destination import refuse_logs
 from rlhealth.reports.stories import worst_first
 from rlhealth.system.files import write_whole
 from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
+from rlhealth.verdict.vitals import vitals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +97,30 @@ def frame(runs: list[RunVerdict]) -> pd.DataFrame:
     made = pd.DataFrame(rows, columns=list(COLUMNS))
     types = dict.fromkeys(_TEXTS, "string") | dict.fromkeys(_STEPS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     return made.astype(types)
+
+
+def vitals_frame(runs: list[RunVerdict]) -> pd.DataFrame:
+    """Eight rows a run, worst runs first: each vital sign, its state, and the metric that decides it in its unit."""
+    import pandas as pd
+
+    rows = [
+        {
+            "run": run.name,
+            "vital": one.id,
+            "state": str(one.state),
+            "metric": one.metric.name if one.metric is not None else None,
+            "unit": one.metric.unit if one.metric is not None else None,
+            "start": one.start,
+            "end": one.end,
+            "trend": one.trend,
+            "said": one.said,
+        }
+        for run in worst_first(runs)
+        for one in vitals(run)
+    ]
+    texts = ("run", "vital", "state", "metric", "unit")
+    made = pd.DataFrame(rows, columns=[*texts, "start", "end", "trend", "said"])
+    return made.astype(dict.fromkeys((*texts, "trend", "said"), "string") | {"start": "float64", "end": "float64"})
 
 
 def save(verdict: Verdict, path: str | Path) -> Path:

@@ -230,6 +230,11 @@ class RunVerdict:
         made: pd.DataFrame = _interactive().frame([self])
         return made
 
+    def vitals(self) -> pd.DataFrame:
+        """The eight vital signs as a table: vital, state, metric, unit, start, end, trend, said."""
+        made: pd.DataFrame = _interactive().vitals_frame([self])
+        return made
+
     @property
     def name(self) -> str:
         """What reports call the run."""
@@ -371,6 +376,14 @@ class Verdict:
         worst_step, worst_value, limit (in the unit of the measure), state, explained_by, message.
         """
         made: pd.DataFrame = _interactive().frame(self.runs)
+        return made
+
+    def vitals(self) -> pd.DataFrame:
+        """The eight vital signs of each run as a table, worst runs first, eight rows a run.
+
+        Columns: run, vital, state, metric, unit, start, end (in that unit), trend, said.
+        """
+        made: pd.DataFrame = _interactive().vitals_frame(self.runs)
         return made
 
     def save(self, path: str | Path) -> Path:

@@ -65,6 +65,7 @@ def test_an_agent_finds_a_sick_run_its_cause_and_the_curve_behind_it(ask: Ask) -
     finding = checked["runs"][0]["findings"][0]
     assert (checked["verdict"], finding["rule"], finding["since_step"]) == ("critical", "learning-rate-jump", 82)
     assert "kl-high-per-token" in finding["explains"] and finding["try"]
+    assert checked["runs"][0]["vitals"]["policy"] == "sick"
     assert len(json.dumps(checked)) < 4000
     assert len(curve["points"]) <= 20 and curve["logged"] == 140 and curve["unit"] == "nats/token"
     assert max(value for _, value in curve["points"]) == pytest.approx(4.808, abs=0.001)

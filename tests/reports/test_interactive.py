@@ -68,6 +68,14 @@ def test_the_table_has_a_row_for_each_finding_and_one_for_a_healthy_run(
     assert list(nothing.frame().dtypes) == list(table.dtypes)
 
 
+def test_the_vital_signs_are_a_table_of_eight_rows_a_run(checked: Verdict, many: Verdict, nothing: Verdict) -> None:
+    table = checked.vitals().set_index("vital")
+    assert len(table) == 8 and len(many.vitals()) == 8 * len(many.runs) and nothing.vitals().empty
+    assert (table.loc["policy", "state"], table.loc["policy", "unit"]) == ("sick", "nats/token")
+    assert table.loc["policy", "end"] > table.loc["policy", "start"]
+    assert len(checked.runs[0].vitals()) == 8
+
+
 @pytest.mark.parametrize(
     ("name", "start"),
     [

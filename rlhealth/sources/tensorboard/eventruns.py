@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,7 +132,7 @@ def continues(run: Launches, path: Path, new: Extent) -> bool:
     if not shared:
         return False
     start, began = min(new.first_steps[tag] for tag in shared), min(old.first_steps[tag] for tag in shared)
-    if start <= max(began, new.every) or (
+    if _begins_like(old.first_steps, new) or (
         new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)
     ):
         return False
@@ -202,20 +203,75 @@ def _runs_in(paths: list[Path]) -> list[Launches]:
         ((path, _extent_or_none(path)) for path in paths),
         key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])),
     )
-    runs: list[Launches] = []
+    runs = _Found()
     for path, new in looked:
-        beside = [run for run in runs if run.files[-1].parent == path.parent]
+        beside = runs.beside(path)
         if (
             not new.first_steps and beside
         ):  # a launch that died before it logged anything, or has just begun: it is taken up when it does
             beside[-1].notes.append(f"{path.name} holds no scalars and was left out")
             continue
-        fits = [run for run in runs if continues(run, path, new)]
+        fits = [run for run in runs.worth_a_look(path, new) if continues(run, path, new)]
         if fits:
-            join(max(fits, key=lambda run: run.extent.last_time), path, new)
+            run = max(fits, key=lambda run: run.extent.last_time)
+            runs.forget(run)
+            join(run, path, new)
+            runs.add(run)
         else:
-            runs.append(Launches([path], new))
-    return runs
+            runs.add(Launches([path], new))
+    return runs.all
+
+
+class _Found:
+    """The runs found so far, by folder and by how they begin, so that hundreds of dated folders are joined in linear
+    time: a launch that starts where they started continues none of those that begin alike.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Launches] = []
+        self._order: dict[int, int] = {}
+        self._by_folder: dict[Path, list[Launches]] = {}
+        self._by_start: dict[frozenset[tuple[str, int]], list[Launches]] = {}
+
+    def add(self, run: Launches) -> None:
+        """Takes up a run, or one that has grown."""
+        if id(run) not in self._order:
+            self._order[id(run)] = len(self.all)
+            self.all.append(run)
+        for held in self._places(run):
+            held.append(run)
+
+    def forget(self, run: Launches) -> None:
+        """Leaves a run out of what is looked up, before it grows."""
+        for held in self._places(run):
+            held.remove(run)
+
+    def beside(self, path: Path) -> list[Launches]:
+        """The runs whose last file lies in the folder of this one, in the order in which they were found."""
+        return self._ordered(self._by_folder.get(path.parent, ()))
+
+    def worth_a_look(self, path: Path, new: Extent) -> list[Launches]:
+        """The runs that a file may continue: those beside it, and elsewhere those that it does not begin like."""
+        found = {id(run): run for run in self._by_folder.get(path.parent, ())}
+        for starts, runs in self._by_start.items():
+            if runs and not _begins_like(dict(starts), new):
+                found |= {id(run): run for run in runs}
+        return self._ordered(found.values())
+
+    def _ordered(self, runs: Iterable[Launches]) -> list[Launches]:
+        return sorted(runs, key=lambda run: self._order[id(run)])
+
+    def _places(self, run: Launches) -> tuple[list[Launches], list[Launches]]:
+        starts = frozenset(run.extent.first_steps.items())
+        return self._by_folder.setdefault(run.files[-1].parent, []), self._by_start.setdefault(starts, [])
+
+
+def _begins_like(starts: Mapping[str, int], new: Extent) -> bool:
+    """Whether a launch starts no later than a run with those first steps, or shares no tag with it."""
+    shared = starts.keys() & new.first_steps.keys()
+    if not shared:
+        return True
+    return min(new.first_steps[tag] for tag in shared) <= max(min(starts[tag] for tag in shared), new.every)
 
 
 def _extent_or_none(path: Path) -> Extent:
@@ -234,12 +290,13 @@ def home(folder: Path) -> Path:
 
 def _name(found: list[Launches], root: Path) -> None:
     short = [_seen_from(root, home(run.files[-1].parent), len(found)) for run in found]
+    named, ending = Counter(short), Counter(run.files[-1].parent for run in found)
     for run, name in zip(found, short, strict=True):
         folders = list(dict.fromkeys(path.parent for path in run.files))
         run.place, run.name = folders[0] if len(folders) == 1 else folders[0].parent, name
-        if short.count(name) > 1:
+        if named[name] > 1:
             run.name = _seen_from(root, folders[-1], len(found))
-            if sum(folders[-1] == path.parent for other in found for path in other.files[-1:]) > 1:
+            if ending[folders[-1]] > 1:
                 run.place = run.files[0]
                 run.name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
 
