@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -36,19 +36,26 @@ app = typer.Typer(
 )
 
 
+# typer carries a copy of click; its base of all errors in the use of a command is exported under no name
+_MISUSED: type[Exception] = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
+
+
 def main() -> None:
     """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
     _open_streams()
     try:
         with process.settled():
-            app(prog_name="rlhealth")
+            code = app(prog_name="rlhealth", standalone_mode=False)
         _flush()
+        raise SystemExit(code if isinstance(code, int) else 0)
     except SystemExit:
         _flush()
         raise
+    except _MISUSED as error:
+        _misused(error)
     except RlhealthError as error:
         fail(error)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted\n")
         raise SystemExit(130) from None
     except BrokenPipeError:
@@ -103,6 +110,19 @@ def _open_streams() -> None:
         setattr(sys, name, Unsteered(getattr(sys, name)))
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 (it stays open)
+
+
+def _misused(error: Any) -> NoReturn:
+    """An error in the use of a command, said as every other error; a command without arguments shows its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        raise SystemExit(error.exit_code)
+    command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "rlhealth"
+    fail(
+        RlhealthError(
+            error.format_message().replace("Value error, ", "").rstrip("."), hint=f"`{command} -h` shows the options"
+        )
+    )
 
 
 def fail(error: RlhealthError) -> NoReturn:

@@ -292,6 +292,11 @@ def aliases_of(pairs: list[str] | None) -> dict[str, str]:
     return found
 
 
+def _forced() -> bool:
+    """Whether FORCE_COLOR asks for a terminal's report where there is no terminal; 0 does not, and NO_COLOR goes first."""
+    return os.environ.get("FORCE_COLOR", "0").lower() not in ("", "0", "false") and not os.environ.get("NO_COLOR")
+
+
 def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Look:
     """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
     from rlhealth.reports import Look
@@ -300,15 +305,15 @@ def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Loo
     colored = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
     if color is not Color.auto:
         colored = color is Color.always
-    elif os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR"):
-        colored = True
+    forced = color is Color.always or (color is Color.auto and _forced())
+    colored = colored or forced
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     columns = width or (os.get_terminal_size(sys.stdout.fileno()).columns if terminal else 80) or 80
     return Look(
         max(columns, 40),
         colored,
         not encoding.startswith("utf"),
-        not terminal and width is None and color is not Color.always,
+        not terminal and width is None and not forced,
         show_all,
         quiet,
     )

@@ -54,8 +54,16 @@ def _said(model: type[BaseModel], error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     message = _PLAINER.get(error["type"], error["msg"].removeprefix("Value error, "))
     if error["type"] == "extra_forbidden":
-        message += meant(str(error["loc"][-1]), _keys(model))
+        message += _where(model, error["loc"])
     return f"{name}: {message}" if name else message
+
+
+def _where(model: type[BaseModel], loc: tuple[Any, ...]) -> str:
+    """What may have been meant by an unknown key: never the key itself, and at the top only what may stand there."""
+    key, top = str(loc[-1]), frozenset(model.model_json_schema().get("properties", {}))
+    if len(loc) > 1:
+        return meant(key, _keys(model) - {key})
+    return meant(key, top) or ("; it belongs into a section, not here" if key in _keys(model) else "")
 
 
 @lru_cache(maxsize=16)

@@ -108,11 +108,18 @@ def _metric(page: Page, one: Follower, metric: Metric, near: Near | None, named:
 
 def distance(near: Near, room: int) -> tuple[str, str]:
     """How near a metric is to its limit, in that many columns, and the style for it."""
-    share = f"{words.grouped(round(100 * near.share)) if near.share < 100 else '>9999'} %"
     style = "red" if near.share >= 1 else "yellow" if near.share >= CLOSE else "dim"
-    word = "over" if near.share >= 1 else "nearing" if near.share >= CLOSE else "of"
-    said = (f"{share} of the limit of {near.rule}", f"{share} {word} limit", f"{share} of limit", share)
+    if near.share >= 1:  # a multiple of the limit: a per cent would leave open whether it is of the limit or beyond it
+        share = "at" if round(near.share, 1) <= 1 else f"{_times(near.share)} times"
+        said: tuple[str, ...] = (f"{share} the limit of {near.rule}", f"{share} the limit", f"{share} limit", share)
+    else:
+        share = f"{round(100 * near.share)} %"
+        said = (f"{share} of the limit of {near.rule}", f"{share} of the limit", f"{share} of limit", share)
     return next((one for one in said if len(one) <= room), ""), style
+
+
+def _times(share: float) -> str:
+    return ">999" if share > 999 else words.grouped(round(share)) if share >= 10 else f"{share:.1f}"
 
 
 def trend(metric: Metric, ascii: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 from collections.abc import Iterator
@@ -14,12 +15,19 @@ try:
 except ImportError:  # Windows: there is no cbreak mode; Ctrl-C still works
     termios = tty = None  # type: ignore[assignment]
 
+_REST_OF_SEQUENCE = 0.05  # seconds: a terminal sends a sequence at once, over a slow line in two parts
+_LONGEST = 4096  # bytes of input that are looked at together
+# ECMA-48: CSI (with the X10 mouse report's three bytes), SS3, Alt with a key, Esc alone
+_SEQUENCE = re.compile(r"\x1b(?:\[M.{3}|\[[0-?]*[ -/]*[@-~]|O.|[^\[O\x1b]|\[[0-?]*|O)?", re.DOTALL)
+_CUT = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|\[M.{0,2}|O)?$", re.DOTALL)
+
 
 class Keys:
     """Reads keys where there is a terminal to read them from; else only lets time pass."""
 
     def __init__(self) -> None:
         self._file: int | None = None
+        self._typed = ""  # keys that were read and not yet asked for
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Keys]:
@@ -43,13 +51,30 @@ class Keys:
         return self._file is not None
 
     def pressed(self, seconds: float) -> str:
-        """The key pressed within that time, or nothing."""
+        """The key pressed within that time, or nothing.
+
+        Arrows, paging, function keys and the mouse wheel send an escape sequence; that, and Esc alone, is no key here.
+        """
         if self._file is None:
             return ""
-        ready, _, _ = select.select([self._file], [], [], max(0.0, seconds))
-        if not ready:
-            return ""
-        pressed = os.read(self._file, 64)
-        if not pressed:
-            self._file = None  # the terminal is gone
-        return pressed.decode("utf-8", "ignore")[:1]
+        if not self._typed:
+            self._typed = plain_keys(self._read(max(0.0, seconds)))
+        key, self._typed = self._typed[:1], self._typed[1:]
+        return key
+
+    def _read(self, seconds: float) -> str:
+        """What the terminal sent within that time; the rest of an escape sequence that was cut is waited for a moment."""
+        read, patience = b"", seconds
+        while self._file is not None and select.select([self._file], [], [], patience)[0]:
+            new = os.read(self._file, 64)
+            if not new:
+                self._file = None  # the terminal is gone
+            read, patience = read + new, _REST_OF_SEQUENCE
+            if not _CUT.search(read) or len(read) > _LONGEST:
+                break
+        return read.decode("utf-8", "ignore")
+
+
+def plain_keys(sent: str) -> str:
+    """What is left of a terminal's input without escape sequences and control characters: the keys with a letter or sign."""
+    return "".join(one for one in _SEQUENCE.sub("", sent) if one.isprintable())

@@ -67,7 +67,7 @@ class Screen:
                 return True
             part = min(REDRAWN, left)
             if self.keys.can_hear:
-                if self.keys.pressed(part) in ("q", "Q", "\x1b"):
+                if self.keys.pressed(part) in ("q", "Q"):
                     return False
             else:
                 watch.clock.wait(part)

@@ -159,6 +159,39 @@ def test_color_can_be_asked_for_and_refused(cli: Cli) -> None:
     assert "\x1b[" not in cli("check", SICK, "--color", "never", "--width", "80", FORCE_COLOR="1").stdout
 
 
+def test_force_color_asks_for_the_report_of_a_terminal(cli: Cli) -> None:
+    asked = cli("check", SICK, FORCE_COLOR="1").stdout
+    assert asked == cli("check", SICK, "--color", "always").stdout
+    assert "\x1b[" not in cli("check", SICK, FORCE_COLOR="0").stdout
+    assert "\x1b[" not in cli("check", SICK, FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("check", SICK, "--fail-on", "crit"), "'crit' is not one of"),
+        (("check", "--nope"), "--nope"),
+        (("chek",), "'chek'"),
+        (("check", "/there/is/none"), "/there/is/none"),
+    ],
+)
+def test_every_error_is_one_line_and_what_to_try(cli: Cli, wrong: tuple[str, ...], said: str) -> None:
+    done = cli(*wrong)
+    error, hint = done.stderr.strip().splitlines()
+    assert done.returncode == 2 and done.stdout == ""
+    assert error.startswith("error: ") and said in error and "Value error" not in error
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.parametrize("section", ["limits", "limit", "rule"])
+def test_a_hint_never_names_the_key_that_was_refused(cli: Cli, tmp_path: Path, section: str) -> None:
+    settings = tmp_path / "rlhealth.toml"
+    settings.write_text(f"[{section}]\nx = 1\n")
+    error = cli("check", SICK, "--config", str(settings)).stderr.splitlines()[0]
+    assert f"{section}: unknown key" in error
+    assert f"`{section}`" not in error and "`limit`" not in error
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -140,6 +140,21 @@ def test_the_table_sorts_and_a_line_opens_its_run(many: Verdict, browser: Browse
     assert browser.until("document.getElementById('run-2').open")
 
 
+@pytest.mark.parametrize("width", [1200, 360])
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_link_to_a_run_lands_on_its_heading(
+    many: Verdict, browser: Browser, tmp_path: Path, place: int, width: int
+) -> None:
+    opened(browser, many, tmp_path, width)
+    browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "no-preference"}])
+    assert browser.run("getComputedStyle(document.documentElement).scrollBehavior") == "smooth"
+    browser.run(f"location.hash = '#run-{place}'")
+    browser.run("new Promise(r => setTimeout(r, 700))")
+    top = browser.run(f"document.querySelector('#run-{place} h2').getBoundingClientRect().top")
+    end = browser.run("document.documentElement.scrollHeight - innerHeight - scrollY")
+    assert 0 <= top < 60 or end < 2, f"its heading is {top} px from the top"
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_phone_needs_no_sideways_scrolling(
     name: str, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest

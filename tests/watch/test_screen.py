@@ -15,13 +15,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rlhealth.reports import Look
 from rlhealth.rules.loading import load_rules
+from rlhealth.watch.board_run import distance
 from rlhealth.watch.follower import Event
+from rlhealth.watch.keys import plain_keys
 from rlhealth.watch.lines import Lines
 from rlhealth.watch.loop import Limits, Watch, watch
+from rlhealth.watch.near import Near
 from rlhealth.watch.screen import drawn
 from tests.growing import GrowingFile
 from tests.logged_rows import FIXTURES
@@ -172,6 +177,62 @@ def half(tmp_path: Path) -> Iterator[GrowingFile]:
     growing = GrowingFile(SICK, tmp_path / "run" / SICK.name)
     growing.grow_records(0.5)
     yield growing
+
+
+NOT_KEYS = [
+    "\x1b[A",
+    "\x1b[B",
+    "\x1bOC",
+    "\x1b[5~",
+    "\x1b[6~",
+    "\x1b",
+    "\x1b[<64;10;10M",
+    "\x1b[M`qq",
+    "\x1b[15~",
+    "\x1bq",
+]
+
+
+@pytest.mark.parametrize("sent", NOT_KEYS)
+def test_arrows_paging_the_wheel_and_esc_are_no_keys(sent: str) -> None:
+    assert plain_keys(sent) == ""
+    assert plain_keys(f"{sent}{sent}") == ""
+    if sent != "\x1b":  # Esc and q at once are what a terminal sends for Alt-q
+        assert plain_keys(f"{sent}q") == "q"
+
+
+@given(st.lists(st.sampled_from(NOT_KEYS[:-1]), max_size=8), st.text("abcxyz?/", max_size=4))
+def test_what_is_typed_between_them_comes_through_in_its_order(sent: list[str], typed: str) -> None:
+    between = [one for one in sent if one != "\x1b"]
+    assert plain_keys("".join(between) + typed) == typed
+
+
+def test_no_arrow_nor_esc_ends_the_watch_and_q_does_afterwards(half: GrowingFile) -> None:
+    terminal = Terminal(str(half.target.parent), "--interval", "0.5")
+    terminal.until("if it ended now")
+    for one in NOT_KEYS:
+        terminal.press(one)
+        time.sleep(0.1)
+    seen = len(terminal.seen)
+    half.grow_records(0.7)
+    terminal.until("step 70 ")
+    assert len(terminal.seen) > seen
+    assert "\x1b[?1049l" not in terminal.seen, "it is still watching"
+    terminal.press("\x1b[")  # a sequence that a slow line cut in two
+    terminal.press("A")
+    time.sleep(0.3)
+    terminal.press("q")
+    assert terminal.leave() == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.5, "50 % of the limit"), (0.9, "90 % of the limit"), (1.0, "at the limit"), (2.27, "2.3 times the limit")],
+)
+def test_how_near_a_limit_is_says_what_the_number_means(share: float, said: str) -> None:
+    assert distance(Near(share, "kl-high"), 30)[0].startswith(said)
+    assert len(distance(Near(share, "kl-high"), 12)[0]) <= 12
+    assert "over" not in distance(Near(share, "kl-high"), 20)[0]
 
 
 @pytest.mark.parametrize(("key", "how"), [("q", "q"), ("\x03", "Ctrl-C")])

@@ -65,10 +65,18 @@
     if (!target) return;
     const details = target.closest("details");
     if (details) details.open = true;
-    // At once, and again when the page has its height: what is skipped while it is off screen has only an estimated one.
-    const go = () => target.scrollIntoView({ behavior: "instant", block: "start" });
+    // Again until it stays there: charts that were off screen get their true height on the way, and the browser may still be
+    // scrolling smoothly to where the heading was. A key, the wheel or a finger ends it.
+    let frames = 40, still = 0;
+    const stop = () => { frames = 0; };
+    for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(kind, stop, { once: true, passive: true });
+    const go = () => {
+      const before = scrollY;
+      target.scrollIntoView({ behavior: "instant", block: "start" });
+      still = Math.abs(scrollY - before) < 1 ? still + 1 : 0;
+      if (still < 8 && frames-- > 0) requestAnimationFrame(go);
+    };
     go();
-    requestAnimationFrame(() => { go(); requestAnimationFrame(go); });
   };
   addEventListener("hashchange", open);
   open();
