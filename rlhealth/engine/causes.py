@@ -162,7 +162,7 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
     return Finding(
         rule=rule.id,
         family=rule.family,
-        severity=max(Severity.of(rule.severity), *(member.severity for member in one.members)),
+        severity=_severity(one),
         title=rule.title,
         metric=begin.metric,
         tag=begin.tag,
@@ -184,6 +184,12 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
         rivals=tuple((other.rule.id, _apart(other)) for other in rivals),
         changes=changes_of(rule, translation),
     )
+
+
+def _severity(one: Hypothesis) -> Severity:
+    """As severe as the worst that it explains; a cause of what is only noted now, since it is over, is a note too."""
+    worst = max(member.severity for member in one.members)
+    return worst if worst < Severity.WARNING else max(worst, Severity.of(one.rule.severity))
 
 
 def _apart(other: Hypothesis) -> str:

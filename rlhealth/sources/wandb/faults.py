@@ -27,7 +27,7 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
         "behind a company's proxy, point SSL_CERT_FILE to its certificate; check WANDB_BASE_URL",
     ),
     (
-        r"no such host|server misbehaving|name resolution|getaddrinfo",
+        r"no such host|server misbehaving|name resolution|name or service not known|no address associated|getaddrinfo",
         "away",
         "the host's name is not known (no network, or a wrong name)",
         "check the network, and WANDB_BASE_URL if you set it",
@@ -117,9 +117,13 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def kind_of(error: BaseException) -> tuple[str, str, str]:
-    """The kind of fault ("network", "denied", …), why in a few words, and what to try."""
-    said = " ".join(_texts(error))
+def kind_of(error: BaseException, unreached: str = "") -> tuple[str, str, str]:
+    """The kind of fault ("network", "denied", …), why in a few words, and what to try.
+
+    Args:
+        unreached: why the server could not be reached, where that is known besides.
+    """
+    said = " ".join([*_texts(error), unreached])
     for pattern, kind, why, hint in FAULTS:
         found = re.search(pattern, said, re.IGNORECASE)
         if found:
@@ -127,13 +131,15 @@ def kind_of(error: BaseException) -> tuple[str, str, str]:
     return "unknown", scrub(said) or type(error).__name__, TRY_AGAIN
 
 
-def as_rlhealth_error(error: BaseException, place: str, secrets: Iterable[str] = ()) -> RlhealthError:
+def as_rlhealth_error(
+    error: BaseException, place: str, secrets: Iterable[str] = (), unreached: str = ""
+) -> RlhealthError:
     """What to raise for an exception of the SDK: Blind where waiting may help, else an RlhealthError; never with a
     key in it.
     """
     if isinstance(error, RlhealthError):
         return error
-    kind, why, hint = kind_of(error)
+    kind, why, hint = kind_of(error, unreached)
     message = scrub(f"{place}: {why}", secrets)
     if kind in LASTING:
         return (Missing if kind == "missing" else RlhealthError)(message, hint=hint, location=place)

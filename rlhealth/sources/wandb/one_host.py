@@ -32,12 +32,22 @@ def proxies_for(server: str) -> dict[str, str]:
     return {"http": gate.url, "https": gate.url}
 
 
+def unreached(server: str) -> str:
+    """Why the last connection to the server could not be made, in the system's words; empty where it could.
+
+    The SDK sees no more of it than that this proxy ends its connection.
+    """
+    gate = _gates.get(server)
+    return gate.fault if gate is not None else ""
+
+
 class OneHost:
     """Listens on loopback and passes on what is for one host and port.
 
     Attributes:
         url: the proxy's address.
         refused: hosts that were asked for and got no request.
+        fault: why the last connection to the server could not be made; empty where it could.
     """
 
     def __init__(self, server: str) -> None:
@@ -46,6 +56,7 @@ class OneHost:
         self.scheme = parts.scheme
         self.pid = os.getpid()
         self.refused: list[str] = []
+        self.fault = ""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True, name="wandb-one-host").start()
@@ -69,7 +80,12 @@ class OneHost:
                 self.refused.append(parts.netloc)
                 client.sendall(_REFUSED)
                 return
-            server, asks_proxy = self._connect(tunnel)
+            try:
+                server, asks_proxy = self._connect(tunnel)
+            except OSError as error:
+                self.fault = str(error)
+                return
+            self.fault = ""
             with server:
                 if tunnel:
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb.address import CLOUD, Address
 from rlhealth.sources.wandb.faults import AWAY, LOG_IN, as_rlhealth_error
-from rlhealth.sources.wandb.one_host import proxies_for
+from rlhealth.sources.wandb.one_host import proxies_for, unreached
 from rlhealth.sources.wandb.pages import Pages, Row, scan
 from rlhealth.sources.wandb.quiet import (
     bounded,
@@ -76,9 +76,9 @@ class Session:
             return within(self.patience + 1, lambda: self._ask(ask))
         except TimeoutError as error:
             self._api = None  # whatever it still waits for is left to it
-            raise as_rlhealth_error(error, place, self.secrets) from None
+            raise as_rlhealth_error(error, place, self.secrets, unreached(self.server)) from None
         except Exception as error:
-            raise as_rlhealth_error(error, place, self.secrets) from None
+            raise as_rlhealth_error(error, place, self.secrets, unreached(self.server)) from None
 
     def patiently(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
         """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without
