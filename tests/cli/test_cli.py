@@ -172,7 +172,6 @@ def test_force_color_asks_for_the_report_of_a_terminal(cli: Cli) -> None:
         (("check", SICK, "--fail-on", "crit"), "'crit' is not one of"),
         (("check", "--nope"), "--nope"),
         (("chek",), "'chek'"),
-        (("check", "/there/is/none"), "/there/is/none"),
     ],
 )
 def test_every_error_is_one_line_and_what_to_try(cli: Cli, wrong: tuple[str, ...], said: str) -> None:
@@ -181,6 +180,12 @@ def test_every_error_is_one_line_and_what_to_try(cli: Cli, wrong: tuple[str, ...
     assert done.returncode == 2 and done.stdout == ""
     assert error.startswith("error: ") and said in error and "Value error" not in error
     assert hint.startswith("hint: ")
+
+
+def test_a_place_that_is_not_there_is_part_of_the_answer(cli: Cli) -> None:
+    done = cli("check", "/there/is/none")
+    assert done.returncode == 2
+    assert done.stdout.startswith("error: /there/is/none: no such file or folder")
 
 
 @pytest.mark.parametrize("section", ["limits", "limit", "rule"])

@@ -67,7 +67,7 @@ def test_a_finding_is_returned_by_the_call_that_raised_it_and_once() -> None:
     assert (
         max(
             Counter(
-                (kind, rule) for _, kind, rule, _ in told if kind == "raised" and rule == "policy-ran-away"
+                (kind, rule) for _, kind, rule, _ in told if kind == "raised" and rule == "step-size-too-large"
             ).values()
         )
         == 1

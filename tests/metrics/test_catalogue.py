@@ -20,6 +20,7 @@ FILES = sorted({entry["names"] for entry in frameworks()})
 KEYS = {
     "as",
     "drop",
+    "smoothed",
     "since",
     "until",
     "transform",
@@ -101,6 +102,7 @@ def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
         "canonical.yaml",
         "frameworks.yaml",
         "options.yaml",
+        "to_log.yaml",
         "trackers.yaml",
     }
     assert held == set(FILES)
