@@ -170,8 +170,8 @@ def test_a_message_goes_out_through_apprise(
     pytest.importorskip("apprise")
     port, got = receiver
     apprise_to([f"json://127.0.0.1:{port}/"])(change, verdict)
-    assert "reward flat while token kl grows" in got[0]["title"] and "critical" in got[0]["title"]
-    assert "Since step 3" in got[0]["message"] and got[0]["type"] == "failure"
+    assert "The policy moved far and gained nothing raised" in got[0]["title"] and "critical" in got[0]["title"]
+    assert "Since step 1." in got[0]["message"] and got[0]["type"] == "failure"
 
 
 def test_an_address_that_nobody_takes_is_told_without_its_secret(verdict: RunVerdict, change: Change) -> None:

@@ -215,7 +215,7 @@ def test_no_arrow_nor_esc_ends_the_watch_and_q_does_afterwards(half: GrowingFile
         time.sleep(0.1)
     seen = len(terminal.seen)
     half.grow_records(0.7)
-    terminal.until("step 70 ")
+    terminal.until("step 69/100")
     assert len(terminal.seen) > seen
     assert "\x1b[?1049l" not in terminal.seen, "it is still watching"
     terminal.press("\x1b[")  # a sequence that a slow line cut in two
