@@ -19,7 +19,7 @@ from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, RunVerdict
 from rlhealth.watch.loop import Limits, Watch
 from tests.growing import GrowingFile, GrowingTrackio, sizes
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Told, shifted
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 RULES = load_rules()
@@ -117,7 +117,7 @@ def test_a_finding_is_told_while_the_run_is_still_being_written(tmp_path: Path) 
 
 def test_the_newest_step_is_held_back_until_it_is_complete(tmp_path: Path) -> None:
     told, growing = Told(), GrowingFile(event_file(SICK), tmp_path / event_file(SICK).name)
-    watch = Watch([str(tmp_path)], RULES, clock=HandClock())
+    watch = Watch([str(tmp_path)], RULES, clock=HandClock(event_file(SICK)))
     growing.grow(len(growing.source) // 3)
     told.look(watch)
     [follower] = watch.followers
@@ -232,8 +232,9 @@ def test_a_limit_of_steps_or_time_ends_a_watch(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_silent_before_its_plan_is_told_once_and_cleared_when_it_goes_on(tmp_path: Path) -> None:
-    told, growing = Told(), GrowingFile(event_file(SICK), tmp_path / event_file(SICK).name)
-    watch = Watch([str(tmp_path)], RULES, clock=HandClock(event_file(SICK)))
+    log = shifted(event_file(SICK), tmp_path / "written", lambda step: 900.0 if step > 48 else 0.0)  # it hung so long
+    told, growing = Told(), GrowingFile(log, tmp_path / "run" / log.name)
+    watch = Watch([str(growing.target.parent)], RULES, clock=HandClock(log))
     growing.grow_records(0.5)
     for _ in range(60):
         told.look(watch)
