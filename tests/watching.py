@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from tensorboard.compat.proto.event_pb2 import Event as Written
+
+from rlhealth.sources import find_readers
 from rlhealth.watch.clock import Clock
 from rlhealth.watch.follower import Event
 from rlhealth.watch.loop import Watch
+from tests.fuzz.framing import event_payloads
+from tests.sources.event_files import framed
 
 
 class HandClock(Clock):
-    """Starts now, and stands still until it is wound."""
+    """Starts now, or when the first step of a log was written, and stands still until it is wound."""
 
-    def __init__(self) -> None:
-        self.now = time.time()
+    def __init__(self, log: Path | None = None) -> None:
+        self.now = time.time() if log is None else first_time(log)
         self.ticks = 1000.0
         self.slept = 0.0
 
@@ -39,6 +46,29 @@ class HandClock(Clock):
     def set(self, seconds: float) -> None:
         """Somebody sets the clock, by so many seconds forwards or backwards."""
         self.now += seconds
+
+
+def first_time(log: Path) -> float:
+    """When the first step of a log was written, by its own times: whoever watches a replay of it stands there."""
+    [reader] = find_readers(str(log))
+    reader.poll()
+    return min(float(one.times[0]) for one in reader.run.series.values())
+
+
+def written_now(log: Path, folder: Path) -> Path:
+    """A copy of an event file in that folder, whose first step was written at this moment."""
+    since = time.time() - first_time(log)
+    return shifted(log, folder, lambda step: since)
+
+
+def shifted(log: Path, folder: Path, wrong: Callable[[int], float]) -> Path:
+    """A copy of an event file in that folder, with each step written so many seconds later."""
+    events = [Written.FromString(payload) for payload in event_payloads(log.read_bytes())]
+    for event in events:
+        event.wall_time += wrong(event.step)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / log.name).write_bytes(framed(event.SerializeToString() for event in events))
+    return folder / log.name
 
 
 @dataclass

@@ -47,7 +47,7 @@ def verdict() -> RunVerdict:
 
 @pytest.fixture(scope="module")
 def change(verdict: RunVerdict) -> Change:
-    return next(one for one in Ledger().changes(verdict) if one.finding.rule == "policy-ran-away")
+    return next(one for one in Ledger().changes(verdict) if one.finding.rule == "reward-flat-while-token-kl-grows")
 
 
 def script(folder: Path, body: str) -> str:
@@ -74,7 +74,7 @@ def test_a_command_gets_the_finding_on_its_stdin_and_words_of_it_in_its_environm
         and document["change"] == "raised"
         and document["time"] == "1970-01-01T00:00:00+00:00"
     )
-    assert document["finding"]["rule"] == rule == "policy-ran-away" and severity == "critical"
+    assert document["finding"]["rule"] == rule == "reward-flat-while-token-kl-grows" and severity == "critical"
 
 
 def test_text_from_a_log_reaches_no_shell(tmp_path: Path, verdict: RunVerdict, change: Change) -> None:
@@ -170,8 +170,8 @@ def test_a_message_goes_out_through_apprise(
     pytest.importorskip("apprise")
     port, got = receiver
     apprise_to([f"json://127.0.0.1:{port}/"])(change, verdict)
-    assert "policy ran away" in got[0]["title"] and "critical" in got[0]["title"]
-    assert "Since step 3" in got[0]["message"] and got[0]["type"] == "failure"
+    assert "The policy moved far and gained nothing raised" in got[0]["title"] and "critical" in got[0]["title"]
+    assert "Since step 1." in got[0]["message"] and got[0]["type"] == "failure"
 
 
 def test_an_address_that_nobody_takes_is_told_without_its_secret(verdict: RunVerdict, change: Change) -> None:
@@ -275,7 +275,7 @@ def test_what_must_not_be_stopped_is_refused(pid: int) -> None:
 
 def test_a_run_is_stopped_once_told_before_and_after_and_the_watch_ends(tmp_path: Path) -> None:
     process = started("", tmp_path)
-    growing, log, clock = GrowingFile(SICK, tmp_path / "run" / SICK.name), Told(), HandClock()
+    growing, log, clock = GrowingFile(SICK, tmp_path / "run" / SICK.name), Told(), HandClock(SICK)
     growing.grow(3000)
 
     class Teller:
@@ -311,7 +311,7 @@ def test_a_run_that_ended_long_ago_is_no_reason_to_stop_anything(tmp_path: Path)
 
 def test_a_run_that_ends_by_itself_needs_no_stop(tmp_path: Path) -> None:
     growing, told = GrowingFile(SICK, tmp_path / SICK.name), Told()
-    subject = Watch([str(tmp_path)], RULES, clock=HandClock())
+    subject = Watch([str(tmp_path)], RULES, clock=HandClock(SICK))
     growing.grow_records(0.1)
     told.look(subject)
     stopping = Stopping(Severity.CRITICAL, Command("true"))
@@ -331,7 +331,7 @@ def test_a_stop_command_gets_the_finding_and_its_failure_is_told(
     got = tmp_path / "got"
     how = Command(script(tmp_path, f"json.dump(json.load(sys.stdin), open({str(got)!r}, 'w'))"))
     assert "was run" in how(change_document(change, verdict, 0.0))
-    assert json.loads(got.read_text())["finding"]["rule"] == "policy-ran-away"
+    assert json.loads(got.read_text())["finding"]["rule"] == "reward-flat-while-token-kl-grows"
     with pytest.raises(RlhealthError, match="left with 1"):
         Command(script(tmp_path, "sys.exit(1)"))(change_document(change, verdict, 0.0))
 
@@ -344,4 +344,4 @@ def test_what_was_over_before_the_watch_began_wakes_nobody(tmp_path: Path) -> No
     actions = Actions([lambda change, run: woken.append(change)])
     watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(timeout=60), Lines(io.StringIO()), actions)
     assert woken and not any(one.finding.ended for one in woken)
-    assert "policy-ran-away" in {one.finding.rule for one in woken}
+    assert "reward-flat-while-token-kl-grows" in {one.finding.rule for one in woken}

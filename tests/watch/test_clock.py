@@ -14,20 +14,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tensorboard.compat.proto.event_pb2 import Event
 
 from rlhealth.check import judge
 from rlhealth.rules.loading import load_rules
 from rlhealth.sources import find_readers
 from rlhealth.watch.loop import Watch
 from tests.conftest import FIXTURES, ROOT
-from tests.fuzz.framing import event_payloads
 from tests.growing import GrowingFile
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
-from tests.sources.event_files import framed
 from tests.sources.wandb_online import RUN, rows_of
 from tests.wandb_server import HostedRun, WandbServer
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Told, shifted, written_now
 
 RULES = load_rules()
 SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
@@ -61,7 +58,7 @@ class Elsewhere:
     """A run that another machine writes, by a clock that nobody sets, and the watch of it here."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock, self.told, self.set_by = HandClock(), Told(), 0.0
+        self.clock, self.told = HandClock(SICK), Told()
         self.growing = GrowingFile(SICK, folder / SICK.name)
         self.watch = Watch([str(folder)], RULES, clock=self.clock)
 
@@ -70,13 +67,10 @@ class Elsewhere:
         for _ in range(looks):
             if share:
                 self.growing.grow_records(self.growing.at / len(self.growing.source) + share)
-                written = self.clock.now - self.set_by
-                os.utime(self.growing.target, (written, written))
             self.told.look(self.watch)
 
     def set(self, seconds: float) -> None:
         self.clock.set(seconds)
-        self.set_by += seconds
 
     def stalled(self) -> list[str]:
         return [kind for kind, rule, _ in self.told.changes if rule == "run-silent"] + [
@@ -147,10 +141,7 @@ def as_jsonl(folder: Path, wrong: Callable[[int], float]) -> str:
 
 
 def as_events(folder: Path, wrong: Callable[[int], float]) -> str:
-    events = [Event.FromString(payload) for payload in event_payloads(SICK.read_bytes())]
-    for event in events:
-        event.wall_time += wrong(event.step)
-    (folder / SICK.name).write_bytes(framed(event.SerializeToString() for event in events))
+    shifted(SICK, folder, wrong)
     return str(folder)
 
 
@@ -195,7 +186,7 @@ def test_a_wandb_run_whose_clock_jumped_is_read_whole_while_it_grows(server: Wan
 def test_the_command_is_not_alarmed_when_the_clock_of_the_machine_jumps(hours: int, tmp_path: Path) -> None:
     offset, out = tmp_path / "offset", tmp_path / "out"
     offset.write_text("0")
-    growing = GrowingFile(SICK, tmp_path / "runs" / SICK.name)
+    growing = GrowingFile(written_now(SICK, tmp_path / "written"), tmp_path / "runs" / SICK.name)
     growing.grow_records(0.1)
     faked = {"LD_PRELOAD": str(compiled(tmp_path)), "OFFSET": str(offset), "TZ": "UTC", "PYTHONPATH": str(ROOT)}
     with out.open("w") as file:

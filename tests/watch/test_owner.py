@@ -12,6 +12,7 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.verdict.findings import Severity
+from rlhealth.watch.follower import Event
 from rlhealth.watch.loop import Limits, Watch, watch
 from rlhealth.watch.owner import open_files, owned_by
 from rlhealth.watch.stopping import Process, Stopping
@@ -29,10 +30,10 @@ class Growth:
     def __init__(self, growing: GrowingFile, clock: HandClock) -> None:
         self.growing, self.clock = growing, clock
 
-    def tell(self, subject: object, event: object) -> None:
+    def show(self, watch: Watch, event: Event) -> None:
         pass
 
-    def wait(self, subject: object, seconds: float) -> bool:
+    def wait(self, watch: Watch, seconds: float) -> bool:
         self.clock.wait(seconds)
         self.growing.grow(8000)
         return True
@@ -60,7 +61,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path, GrowingFile]:
 
 def stopped(folder: Path, growing: GrowingFile, process: subprocess.Popen[str], named: str | None = None) -> bool:
     """Whether a watch of the folder stops the process."""
-    clock = HandClock()
+    clock = HandClock(SICK)
     stopping = Stopping(Severity.CRITICAL, Process(process.pid, 5.0), named)
     try:
         watch(Watch([str(folder)], RULES, clock=clock), Limits(timeout=3600), Growth(growing, clock), stopping=stopping)

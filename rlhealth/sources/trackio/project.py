@@ -53,6 +53,17 @@ class Project:
             raise NotTrackio(f"{self.path}: not a database of Trackio's", hint=hint, location=str(self.path))
         return connection
 
+    def taken(self) -> list[tuple[str, str | None]]:
+        """Names and ids of the runs, all of which the caller will read: only others are told by `appeared` from then on.
+
+        Raises:
+            RlhealthError: as `runs` does.
+        """
+        found = self.runs()
+        self._known, self._known_to = dict.fromkeys(found), self.newest_id(self.connection())
+        self._seen = self.database.signature
+        return found
+
     def runs(self) -> list[tuple[str, str | None]]:
         """Names and ids of the runs, in the order in which they began.
 
@@ -70,11 +81,10 @@ class Project:
             raise RlhealthError(
                 f"{self.path}: no run in this Trackio project: its tables are empty", hint=hint, location=str(self.path)
             )
-        self._known, self._known_to, self._seen = found, self.newest_id(connection), self.database.signature
         return list(found)
 
     def appeared(self) -> list[tuple[str, str | None]]:
-        """Names and ids of the runs that have begun since the runs were last asked for; only the rows that are new are looked at."""
+        """Names and ids of the runs that have begun since the runs were last taken; only the rows that are new are looked at."""
         try:
             connection = self.connection()
             if self.database.signature == self._seen:

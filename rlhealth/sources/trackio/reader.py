@@ -203,7 +203,7 @@ def _batches(cursor: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _in_project(project: Project) -> list[Reader]:
-    runs = project.runs()
+    runs = project.taken()
     return [TrackioReader(project, name, run_id, alone=len(runs) == 1) for name, run_id in runs]
 
 
