@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from importlib import import_module
@@ -456,7 +457,7 @@ def _interactive() -> Any:
 def _same_place(one: str, named: str) -> bool:
     if "://" in one or "://" in named:
         return one.rstrip("/") == named.rstrip("/")
-    return bool(one) and Path(one).resolve() == Path(named).resolve()
+    return bool(one) and os.path.realpath(one) == os.path.realpath(named)  # Path.resolve raises at a loop of links
 
 
 def counts(verdict: Verdict) -> dict[str, int]:

@@ -161,7 +161,8 @@ def _ends(values: Floats) -> tuple[float | None, float | None]:
     if not len(values):
         return None, None
     few = min(_ENDS, max(1, len(values) // 10))
-    return float(np.median(values[:few])), float(np.median(values[-few:]))
+    halves = values / 2  # the mean of the two in the middle cannot overflow
+    return 2 * float(np.median(halves[:few])), 2 * float(np.median(halves[-few:]))
 
 
 def _trend(values: Floats) -> tuple[str, bool]:
@@ -171,7 +172,8 @@ def _trend(values: Floats) -> tuple[str, bool]:
     """
     if len(values) < _TREND:
         return "", False
-    first, middle, last = (_level(part) for part in np.array_split(values, 3))
+    scaled = np.ldexp(values, -np.frexp(np.abs(values).max())[1])  # by a power of two, so that no square overflows
+    first, middle, last = (_level(part) for part in np.array_split(scaled, 3))
     change = _beyond(first, last)
     if not change:
         return "steady", False

@@ -67,7 +67,7 @@ ROWS = [
         "train/global_step": step,
         "train/loss": 0.5,
         "train/reward": 1.0 + step % 3,
-        "train/kl": 90.0,
+        "train/kl": 0.02 if step < 15 else 90.0,
         "train/entropy": 1.0,
     }
     for step in range(1, 41)
@@ -202,11 +202,18 @@ def test_no_report_tells_a_secret_of_the_log_or_of_the_environment(kind: str, tm
     for format in REPORTS:
         flags += ["-f", format, "-o", tmp_path / f"report.{format}"]
     done = cli("check", path, "--all", *flags, **ENVIRONMENT)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 1, "judged, with findings to report"
+    unknown = cli("check", path, "--all", "--min-steps", "1000", **ENVIRONMENT)
+    assert unknown.returncode == 2, "what is said of a run without a verdict holds its alerts and problems"
     told = [(tmp_path / f"report.{format}").read_text() for format in REPORTS]
     told += [
         one.stdout + one.stderr
-        for one in (done, cli("metrics", path, **ENVIRONMENT), cli("check", tmp_path / "nothing", **ENVIRONMENT))
+        for one in (
+            done,
+            unknown,
+            cli("metrics", path, **ENVIRONMENT),
+            cli("check", tmp_path / "nothing", **ENVIRONMENT),
+        )
     ]
     assert all(told[: len(REPORTS)])
     assert [secret for secret in PLANTED if any(secret in one for one in told)] == []
