@@ -245,7 +245,8 @@ def test_what_was_lost_is_said_with_the_answer_and_not_instead_of_it(cli, tmp_pa
     path.write_bytes(raw)
     done = cli("check", path, "-f", "json")
     report = json.loads(done.stdout)
-    assert done.returncode == 2, "an answer that is not whole"
+    assert done.returncode == 1, "what was intact is critical, and fails the gate"
+    assert cli("check", path, "--fail-on", "never").returncode == 2, "an answer that is not whole never passes"
     assert report["verdict"] == "critical"
     assert (
         "damaged record skipped at byte 1000" in report["runs"][0]["problems"][0]

@@ -134,7 +134,8 @@ def test_a_database_that_must_be_copied_first_says_so_and_hides_no_other_run(hom
     (error,) = report["errors"]
     assert error["error"] == f"{killed}: no temporary folder can be written"
     assert "TMPDIR" in error["hint"]
-    assert done.returncode == 2
+    assert done.returncode == 1, "the critical run beside it fails the gate"
+    assert closed(home, "check", killed).returncode == 2, "asked for by name, it has no answer"
 
 
 def test_with_a_temporary_folder_it_is_read_to_its_newest_row(home: Path, killed: Path) -> None:
