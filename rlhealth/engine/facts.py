@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from rlhealth.engine.estimate import Bound
 from rlhealth.engine.operands import Operand, Unable, bound_of, pick
 from rlhealth.engine.scope import passes
 from rlhealth.metrics import Translation
@@ -13,12 +14,26 @@ from rlhealth.rules.filling import fill, settings
 from rlhealth.rules.model import Condition, Fact
 from rlhealth.verdict.findings import Finding, Severity
 
-END = int(np.iinfo(np.int64).max)
-
 
 def named(one: Finding, names: Iterable[str]) -> bool:
     """Whether a finding is one of these rules, or of one of these families."""
     return one.rule in names or one.family in names
+
+
+class Followed:
+    """One condition, measured on as points come."""
+
+    def __init__(self, operand: Operand, bound: Bound) -> None:
+        self.operand = operand
+        self.bound = bound
+        self.newest: float | None = None
+
+    def at(self, now: int) -> float | None:
+        """What is measured at the last point up to and including step `now`, where the condition holds there."""
+        steps, found = self.operand.advance(now)
+        if len(steps):
+            self.newest = float(found.value[-1]) if bool(self.bound.holds(found)[-1]) else None
+        return self.newest
 
 
 class Facts:
@@ -28,6 +43,7 @@ class Facts:
     def __init__(self, translation: Translation) -> None:
         self.translation = translation
         self._measured: dict[tuple[int, int, int, tuple[int, ...]], float | None] = {}
+        self._followed: dict[int, Followed] = {}
 
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
         """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None."""
@@ -38,8 +54,11 @@ class Facts:
             if all(known.get(name) is not None and passes(known[name], test) for name, test in fact.settings.items()):
                 return fill(fact.says, settings(self.translation))
             return None
-        until = {"before": begin.first_step - 1, "onset": begin.first_step, "now": now}.get(fact.at, raised)
-        value = self._measure(fact, until, begin.first_step if fact.at == "between" else until)
+        if fact.at == "now":
+            value = self._follow(fact, now)
+        else:
+            until = {"before": begin.first_step - 1, "onset": begin.first_step}.get(fact.at, raised)
+            value = self._measure(fact, until, begin.first_step if fact.at == "between" else until)
         return None if value is None else fill(fact.says, {"value": value, **settings(self.translation)})
 
     def _found(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int) -> str | None:
@@ -61,10 +80,25 @@ class Facts:
                 return fill(fact.says, said | settings(self.translation))
         return None
 
+    def _follow(self, fact: Fact, now: int) -> float | None:
+        """What the fact's first condition measures at the newest point, where all hold; each look measures only new points."""
+        values = []
+        for condition in fact.when:
+            one = self._followed.get(id(condition))
+            if one is None:
+                try:
+                    metric = pick(condition.metric, self.translation)
+                    bound = bound_of(condition, self.translation.config)
+                except Unable:
+                    return None
+                one = self._followed[id(condition)] = Followed(Operand(condition, metric, None, 1.0), bound)
+            values.append(one.at(now))
+        return None if None in values else values[0]
+
     def _measure(self, fact: Fact, until: int, since: int) -> float | None:
         """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that step."""
         key = (id(fact), since, until, tuple(self._points(condition, until) for condition in fact.when))
-        if key not in self._measured or until == END:
+        if key not in self._measured:
             values = [self._one(condition, until, since) for condition in fact.when]
             self._measured[key] = None if None in values else values[0]
         return self._measured[key]

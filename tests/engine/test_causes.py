@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlhealth.engine.causes import explain
-from rlhealth.engine.facts import END, Facts
+from rlhealth.engine.facts import Facts
+from rlhealth.engine.judge import NEVER
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules, read_rule
 from rlhealth.rules.model import Rule
@@ -22,7 +23,7 @@ def test_a_cause_takes_what_follows_and_nothing_is_dropped() -> None:
         finding("warning", "kl-high-per-sequence", "kl-high", 14),
         finding("info", "other", "throughput", 12),
     ]
-    named, causes, quiet = explain(before, DIAGNOSES, NOTHING, Facts(NOTHING), END)
+    named, causes, quiet = explain(before, DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)
     assert [one.rule for one in causes] == ["step-size-too-large"]
     assert [one.explained_by for one in named] == ["step-size-too-large", "step-size-too-large", None]
     assert len(named) == len(before)
@@ -35,7 +36,7 @@ def test_what_began_before_the_cause_is_not_its_consequence() -> None:
         DIAGNOSES,
         NOTHING,
         Facts(NOTHING),
-        END,
+        NEVER,
     )
     assert causes == []
     assert all(one.explained_by is None for one in named)
@@ -43,7 +44,7 @@ def test_what_began_before_the_cause_is_not_its_consequence() -> None:
 
 def test_one_finding_alone_has_no_cause() -> None:
     named, causes, _ = explain(
-        [finding("critical", "kl-negative", "kl-negative", 5)], DIAGNOSES, NOTHING, Facts(NOTHING), END
+        [finding("critical", "kl-negative", "kl-negative", 5)], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER
     )
     assert causes == []
     assert named[0].explained_by is None
@@ -58,7 +59,7 @@ def test_the_diagnosis_is_as_severe_as_the_worst_it_explains() -> None:
         DIAGNOSES,
         NOTHING,
         Facts(NOTHING),
-        END,
+        NEVER,
     )
     assert str(causes[0].severity) == "critical"
 
@@ -69,7 +70,7 @@ def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_
         finding("warning", "approx-kl-high", "approx-kl", 52),
         finding("critical", "kl-high-per-sequence", "kl-high", 55),
     ]
-    _, causes, _ = explain(story, DIAGNOSES, NOTHING, Facts(NOTHING), END)
+    _, causes, _ = explain(story, DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)
     assert [one.rule for one in causes] == ["critic-too-wrong"]
     assert causes[0].first_step == 51
     assert causes[0].evidence == ("step 51: title (kl)", "1 later: title (kl)", "4 later: title (kl)")
@@ -94,7 +95,7 @@ def test_a_message_counts_what_the_cause_explains_and_not_what_another_has_claim
         finding("warning", "d", "length", 6),
         finding("warning", "e", "loss", 7),
     ]
-    named, causes, _ = explain(before, [two, one], NOTHING, Facts(NOTHING), END)
+    named, causes, _ = explain(before, [two, one], NOTHING, Facts(NOTHING), NEVER)
     assert {one.rule: one.message for one in causes} == {"one": "3 findings", "two": "2 findings"}
     assert [sum(found.explained_by == one.rule for found in named) for one in causes] == [3, 2]
 
@@ -108,7 +109,7 @@ def test_of_two_causes_that_begin_together_the_one_that_explains_more_is_named()
         finding("warning", "c", "length", 3),
     ]
     for order in ([little, much], [much, little]):
-        assert [one.rule for one in explain(before, order, NOTHING, Facts(NOTHING), END)[1]] == ["much"]
+        assert [one.rule for one in explain(before, order, NOTHING, Facts(NOTHING), NEVER)[1]] == ["much"]
 
 
 def test_a_cause_takes_two_findings_however_many_of_its_kind_were_claimed() -> None:
@@ -119,12 +120,13 @@ def test_a_cause_takes_two_findings_however_many_of_its_kind_were_claimed() -> N
         finding("warning", "b", "kl-high", 3),
         finding("warning", "c", "length", 2),
     ]
-    assert [one.rule for one in explain(before, [one, two], NOTHING, Facts(NOTHING), END)[1]] == ["one"]
+    assert [one.rule for one in explain(before, [one, two], NOTHING, Facts(NOTHING), NEVER)[1]] == ["one"]
 
 
 @pytest.mark.parametrize(("step", "named"), [(25, True), (26, False)])
 def test_what_follows_begins_within_so_many_points_and_no_later(step: int, named: bool) -> None:
     before = [finding("warning", "a", "loss", 5), finding("warning", "b", "kl-high", step)]
     assert (
-        bool(explain(before, [cause("c", "loss", "kl-high", ", within: 20")], NOTHING, Facts(NOTHING), END)[1]) is named
+        bool(explain(before, [cause("c", "loss", "kl-high", ", within: 20")], NOTHING, Facts(NOTHING), NEVER)[1])
+        is named
     )
