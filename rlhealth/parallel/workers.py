@@ -26,7 +26,11 @@ def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: 
     loky begins processes that import nothing of the caller's script, so that a script needs no `if __name__ ==
     "__main__"`.
     """
-    pool = ProcessPoolExecutor(jobs, initializer=_settle)
+    try:
+        pool = ProcessPoolExecutor(jobs, initializer=_settle)
+    except OSError:  # no semaphore can be made where shared memory is read-only
+        yield from map(examine, readers)
+        return
     pieces = list(_pieces(readers, jobs))
     try:
         futures = [_submitted(pool, examine, piece) for piece in pieces]

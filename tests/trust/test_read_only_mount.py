@@ -126,6 +126,14 @@ def test_what_lies_on_a_read_only_mount_is_judged_as_anywhere(place: str, home: 
     )
 
 
+def test_many_runs_are_judged_where_no_worker_process_can_begin(home: Path) -> None:
+    """Shared memory is read-only there too, and workers need semaphores in it."""
+    words = ["check", FIXTURES, "-f", "json", "--jobs", "2"]
+    there = closed(home, *words)
+    assert there.returncode in (1, 2), there.stderr
+    assert len(json.loads(there.stdout)["runs"]) > 20
+
+
 def test_a_database_that_must_be_copied_first_says_so_and_hides_no_other_run(home: Path, killed: Path) -> None:
     shutil.copytree(FIXTURES / "runs" / "lr-jump", killed.parent / "lr-jump")
     done = closed(home, "check", killed.parent, "-f", "json")
