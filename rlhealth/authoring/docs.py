@@ -12,6 +12,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules, shipped_rules
 from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.rules.words import in_words, scope, severities
+from rlhealth.system.files import write_whole
 
 _WRITTEN = "<!-- written by `rlhealth rules docs --write` from the rule files; a test fails where it is stale -->\n"
 
@@ -118,7 +119,7 @@ def write(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
     changed = stale(root, rules)
     for name in changed:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(texts[name], encoding="utf-8")
+        write_whole(root / name, texts[name])
     return changed
 
 

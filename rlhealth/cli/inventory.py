@@ -47,8 +47,10 @@ def metrics(
     judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     verdict = check(where, source=source, rules=judged_by, aliases={**settings.aliases, **flags.aliases_of(alias)})
     if export is not None:
+        from rlhealth.reports.destination import refuse_logs
         from rlhealth.reports.export import export as write_table
 
+        refuse_logs(str(export), verdict, "--export")
         rows = write_table(((one.run, one.translation) for one in verdict.runs), export)
         sys.stdout.write(
             f"{rows} points of {len(verdict.runs)} run{'' if len(verdict.runs) == 1 else 's'} written to {export}\n"

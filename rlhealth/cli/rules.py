@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -116,14 +117,16 @@ def new(
 ) -> None:
     """Print a commented rule and its test as a template."""
     from rlhealth.cli.rules_bodies import new_texts
+    from rlhealth.system.files import write_whole
 
     for file, text in new_texts(name, family).items():
         if output is None:
             _put(f"{text}\n" if file.endswith(".test.yaml") else f"{text}---\n")
             continue
         try:
-            with (output / file).open("x", encoding="utf-8") as stream:
-                stream.write(text)
+            if os.path.lexists(output / file):
+                raise FileExistsError(17, "File exists")
+            write_whole(output / file, text)
         except OSError as error:
             raise RlhealthError(
                 f"{output / file}: {error.strerror}",

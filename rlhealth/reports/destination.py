@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from rlhealth.verdict.findings import Verdict
 
 
-def refuse_logs(file: str, verdict: Verdict) -> None:
-    """Raises RlhealthError where a report would take the place of a log that was judged, or of any tracker's file."""
+def refuse_logs(file: str, verdict: Verdict, flag: str = "-o") -> None:
+    """Raises RlhealthError where what `flag` writes would take the place of a log that was judged, or of any tracker's
+    file.
+    """
     places = [run.run.place.location.partition("#")[0] for run in verdict.runs]
     places += [one.location for one in verdict.errors] + [one.location for one in verdict.left_out]
     within = any(Path(one).is_dir() and is_same_file(Path(file).parent, one) for one in places if one)
     tracked = kind_of(Path(file).name) in ("tensorboard", "wandb", "trackio", "trainer_state")
     if (tracked and Path(file).exists()) or any(is_same_file(file, one) for one in places if one):
         what = "a log that is being read" if not within else "a log beside those that are being read"
-        raise RlhealthError(f"{file}: this is {what}", hint="-o takes a file for the report", location=file)
+        raise RlhealthError(f"{file}: this is {what}", hint=f"{flag} takes a file that is no log", location=file)

@@ -10,6 +10,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Translation
 from rlhealth.metrics.metric import Points
 from rlhealth.run import Run
+from rlhealth.system.files import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,8 @@ def _columns(runs: Iterable[tuple[Run, Translation]]) -> Iterator[tuple[str, str
 
 
 def export(runs: Iterable[tuple[Run, Translation]], path: Path) -> int:
-    """Writes the table of those runs to a file, whose ending chooses the format. Returns the number of rows.
+    """Writes the table of those runs to a file, whole or not at all; its ending chooses the format. Returns the number
+    of rows.
 
     Raises:
         RlhealthError: for another ending, for a file that cannot be written, and where Parquet is asked for without
@@ -66,10 +68,11 @@ def export(runs: Iterable[tuple[Run, Translation]], path: Path) -> int:
         )
     made = table(runs)
     try:
-        if path.name.endswith(".parquet"):
-            made.to_parquet(path, index=False)
-        else:
-            made.to_csv(path, index=False)
+        with replaced(path) as place:
+            if path.name.endswith(".parquet"):
+                made.to_parquet(place, index=False)
+            else:
+                made.to_csv(place, index=False, compression="gzip" if path.name.endswith(".gz") else None)
     except ImportError:
         raise RlhealthError(
             f"--export {path}: Parquet needs pyarrow, which is not installed",

@@ -17,30 +17,43 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: where it cannot be written; what was there is as it was.
     """
+    with replaced(path) as place, place.open("w", encoding="utf-8", newline="") as out:
+        out.write(text)
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """The place to write a file to: beside the one that is meant, synced and renamed over it if nothing was raised.
+
+    A pipe or a device is its own place.
+
+    Raises:
+        OSError: where it cannot be written; what was there is as it was.
+    """
     target = Path(os.path.realpath(path))  # a link stays a link
     try:
         before = target.stat()
     except FileNotFoundError:
         before = None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        with target.open("w", encoding="utf-8") as out:
-            out.write(text)
+        yield target
         return
     if before is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    place = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).chmod(stat.S_IMODE(before.st_mode) if before is not None else _usual_mode())
-        Path(name).replace(target)
+        yield place
+        _sync(place)
+        place.chmod(stat.S_IMODE(before.st_mode) if before is not None else _usual_mode())
+        place.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            place.unlink()
         raise
-    _sync_folder(target.parent)
+    with contextlib.suppress(OSError):  # not every system opens a folder
+        _sync(target.parent)
 
 
 @contextlib.contextmanager
@@ -78,10 +91,9 @@ def _usual_mode() -> int:
     return 0o666 & ~mask
 
 
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync(place: Path) -> None:
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -51,6 +51,42 @@ def test_a_write_that_fails_leaves_what_was_there_and_no_rubbish(tmp_path: Path)
     assert resource.RLIMIT_FSIZE is not None
 
 
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_an_export_that_fails_leaves_what_was_there_and_no_rubbish(tmp_path: Path, ending: str) -> None:
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    file = tmp_path / f"run{ending}"
+    file.write_text("before")
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from rlhealth.cli.app import main; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        f"sys.argv = ['rlhealth', 'metrics', {str(HEALTHY)!r}, '--export', {str(file)!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2 and "File too large" in done.stderr and "Traceback" not in done.stderr
+    assert file.read_text() == "before" and [one.name for one in tmp_path.iterdir()] == [file.name]
+
+
+def test_an_export_never_takes_the_place_of_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "progress.csv"
+    log.write_text("step,loss,reward\n" + "".join(f"{step},0.5,0.1\n" for step in range(40)))
+    before = log.read_bytes()
+    done = asked("metrics", tmp_path, "--export", log)
+    assert done.returncode == 2 and "this is a log that is being read" in done.stderr
+    assert log.read_bytes() == before
+
+
+def test_a_rule_that_cannot_be_written_whole_is_not_begun(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from rlhealth.cli.app import main; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        f"sys.argv = ['rlhealth', 'rules', 'new', 'my-rule', '-o', {str(tmp_path)!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2 and "File too large" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_kill_in_the_middle_leaves_the_whole_old_file(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text("before")
