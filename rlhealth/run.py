@@ -359,6 +359,13 @@ class Run:
         self.forget(step)
         self.resumed_at.append(int(step))
 
+    def clear(self) -> None:
+        """Drops every point, and what resumes replaced, to read the run again from its beginning."""
+        self.series.clear()
+        self.histograms.clear()
+        self.resumed_at.clear()
+        self.replaced.clear()
+
     def forget(self, step: int) -> None:
         """Drops what stands at `step` or later, to read it again."""
         for one in self.series.values():

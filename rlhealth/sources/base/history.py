@@ -37,15 +37,22 @@ class Rows:
     """Takes history rows in the order in which they were logged and fills a run with them.
 
     The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its
-    `_step`, else its number. A tag that goes back to a step it has passed means that the run was resumed there: what
-    was logged later is dropped. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a
-    poll are in.
+    `_step`, else its number. A row that goes back to a step that its tags have passed waits for the next one: where that
+    goes on from there, the run was resumed, and what stood there is replaced; else the row came late and stands at its
+    own step. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
+
+    Attributes:
+        late: rows that came out of order.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.axis: str | None = None
         self.rows = 0
+        self.late = 0
+        self._fallen: list[tuple[Mapping[str, Any], int, float]] = []  # one step's rows that went back
+        self._lowest: int | None = None  # of rows in descending order
+        self._told: list[str] = []
         self._part_begins = False
         self._step = 0
         self._highest = -1
@@ -65,22 +72,62 @@ class Rows:
         if not found:
             self._name_trainer(row)
             return
-        if self._part_begins:
-            self._resume(step)
         self.rows += 1
-        if step < self._highest and not late:
-            self._look_for_a_resume(step, found)
-        self._highest = max(self._highest, step)
         time = number(row.get("_timestamp", math.nan))
-        for tag, value in found.items():
-            self._put(tag, value, step, math.nan if time is None else time)
+        self._place(found, step, math.nan if time is None else time, late=late)
         if self.rows % FLUSHED_ROWS == 0:
             self.flush()
+
+    def _place(self, found: Mapping[str, Any], step: int, time: float, *, late: bool) -> None:
+        """Puts the metrics of a row at its step, unless it goes back and has to wait for the next one."""
+        if self._part_begins:
+            self._resume(step)
+        if self._fallen and not late and not _is_evaluation(found) and self._decide(found, step):
+            self._fallen.append((found, step, time))
+            return
+        if step > self._highest:
+            self._lowest = None
+        elif step < self._highest and not late and self._falls_back(found, step):
+            if self._lowest is None or step > self._lowest:
+                self._fallen = [(found, step, time)]
+                return
+            self._lowest = step
+            self.late += 1
+        self._put_all(found, step, time)
+
+    def _put_all(self, found: Mapping[str, Any], step: int, time: float) -> None:
+        self._highest = max(self._highest, step)
+        for tag, value in found.items():
+            self._put(tag, value, step, time)
+
+    def _decide(self, found: Mapping[str, Any], step: int) -> bool:
+        """Places the rows that went back, now that another one has come; True where that one waits with them."""
+        there = self._fallen[0][1]
+        if step == there:
+            return True
+        again = any(self._last.get(tag) == step for tag in found)
+        if there < step < self._highest or (step == self._highest and again):
+            fallen, self._fallen = self._fallen, []
+            self._resume(there)
+            for one in fallen:
+                self._put_all(*one)
+        else:
+            self._take_late()
+            self._lowest = there if step < there else None
+        return False
+
+    def _take_late(self) -> None:
+        self.late += len(self._fallen)
+        for one in self._fallen:
+            self._put_all(*one)
+        self._fallen = []
 
     def take_columns(self, columns: Columns) -> None:
         """Takes many rows at once, as `take` would have taken them one by one."""
         first = 0
-        while first < len(columns) and ((self.axis is None and self.rows < LATE_AXIS) or self._part_begins):
+        while first < len(columns) and (
+            (self.axis is None and self.rows < LATE_AXIS) or self._part_begins or self._fallen
+        ):
             self.take(columns.row(first))
             first += 1
         if first < len(columns):
@@ -138,6 +185,7 @@ class Rows:
 
     def begin_part(self) -> None:
         """The next row is the first of a continuation in another file."""
+        self._take_late()
         self._part_begins = True
 
     def flush(self) -> bool:
@@ -146,7 +194,21 @@ class Rows:
         for tag, (steps, values, times) in self._pending.items():
             self.run.add(tag, steps, values, times)
         self._pending.clear()
+        self._tell()
         return moved
+
+    def _tell(self) -> None:
+        """Says which rows came out of order."""
+        rows = "1 row" if self.late == 1 else f"{self.late:,} rows"
+        told = [f"{rows} came out of order: they stand at their own steps, and nothing was replaced"] * bool(self.late)
+        if self._fallen:
+            told.append(
+                f"the last row goes back to step {self._fallen[0][1]}: it counts when the next row shows whether the run "
+                "was resumed there"
+            )
+        if told != self._told:
+            self.run.notes[:] = [note for note in self.run.notes if note not in self._told] + told
+            self._told = told
 
     def end(self, summary: Mapping[str, Any]) -> bool:
         """Adds what the summary alone holds of the end of training, at the last step; True where there was any."""
@@ -181,6 +243,7 @@ class Rows:
         self.run.step_axis = self.axis
         if not self.rows:
             return
+        self._take_late()
         self.flush()
         first = whole(row[self.axis]) or 0
         for tag, series in self.run.series.items():
@@ -202,13 +265,13 @@ class Rows:
             f"at step {first}, the last of them per metric"
         )
 
-    def _look_for_a_resume(self, step: int, found: Mapping[str, Any]) -> None:
-        if any(self._last.get(tag, -1) > step and not tag.startswith(EVALUATION) for tag in found):
-            self._resume(step)
+    def _falls_back(self, found: Mapping[str, Any], step: int) -> bool:
+        """Whether a row says again what was said at a later step; an evaluation may come late."""
+        return any(self._last.get(tag, -1) > step and not tag.startswith(EVALUATION) for tag in found)
 
     def _resume(self, step: int) -> None:
         self._part_begins = False
-        if not self.rows:
+        if self._highest < 0:
             return
         self.flush()
         self.run.rewind(step)
@@ -229,7 +292,7 @@ class Rows:
             if not known and tag in self._nulls:
                 self._pending[tag] = self._nulls.pop(tag)
             steps, values, times = self._pending.setdefault(tag, ([], [], []))
-            self._last[tag] = step
+            self._last[tag] = max(step, self._last.get(tag, step))
         steps.append(step)
         values.append(math.nan if found is None else found)
         times.append(time)
@@ -256,3 +319,7 @@ class Rows:
             if named:
                 self.run.config["trainer_class"] = named[1]
                 return
+
+
+def _is_evaluation(found: Mapping[str, Any]) -> bool:
+    return all(tag.startswith(EVALUATION) for tag in found)

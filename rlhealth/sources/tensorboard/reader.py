@@ -117,9 +117,7 @@ class TensorboardReader:
     def _drop_replaced(self) -> None:
         """Begins anew where a file has become shorter: another run was written in its place."""
         if any(_size(file.path) < file.offset for file in self._files):
-            self.run.series.clear()
-            self.run.histograms.clear()
-            self.run.resumed_at.clear()
+            self.run.clear()
             self._entered.clear()
             self._files = [self._open(file.path) for file in self._files]
             self.run.notes.append("an event file became shorter and was read again from its start")

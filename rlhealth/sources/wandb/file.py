@@ -68,9 +68,7 @@ class WandbFileReader:
         try:
             new = self._read()
         except Replaced:
-            self.run.series.clear()
-            self.run.histograms.clear()
-            self.run.resumed_at.clear()
+            self.run.clear()
             self._begin()
             self.run.notes.append("the file was replaced while it was read; it was read again from its beginning")
             new = self._read()

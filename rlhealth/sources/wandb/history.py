@@ -213,9 +213,7 @@ class History:
         return kept
 
     def _forget(self, why: str) -> None:
-        self.run.series.clear()
-        self.run.histograms.clear()
-        self.run.resumed_at.clear()
+        self.run.clear()
         self._begin()
         if why:
             self.run.notes.append(why)
