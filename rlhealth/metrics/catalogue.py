@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,10 @@ class Alias:
     steps_of: str = ""
     smoothed: int = 1
 
+    def excepts(self, part: str) -> bool:
+        """Whether its placeholder does not stand for that part of a name; an exception may hold `*`."""
+        return part in self.excepted or any("*" in one and fnmatchcase(part, one) for one in self.excepted)
+
     def fits(self, low: Version | None, high: Version | None) -> bool:
         """Whether it holds for some version from `low` to `high`, both inclusive."""
         return (self.since is None or high is None or self.since <= high) and (
@@ -101,7 +106,7 @@ class Names:
             return found, {}
         for pattern, aliases in self.patterns:
             match = pattern.fullmatch(name)
-            if match and not any(part in aliases[0].excepted for part in match.groupdict().values()):
+            if match and not any(aliases[0].excepts(part) for part in match.groupdict().values()):
                 return aliases, match.groupdict()
         return [], {}
 

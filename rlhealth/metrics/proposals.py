@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlhealth.metrics.catalogue import meaning
-from rlhealth.metrics.recognise import plain, spaced
+from rlhealth.metrics.free_names import plain
+from rlhealth.metrics.recognise import spaced
 from rlhealth.metrics.translation import Translation
 from rlhealth.run import Run, Series
 

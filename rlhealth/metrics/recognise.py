@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlhealth.metrics.catalogue import Names, Version, frameworks, names, pattern_of, version_of
+from rlhealth.metrics.free_names import forms
 from rlhealth.run import Run
 
 _UNKNOWN: dict[str, Any] = {
@@ -22,7 +23,6 @@ _UNKNOWN: dict[str, Any] = {
 }
 #: A class whose name is the end of every trainer's name: it is meant only where it stands alone.
 PLAIN = frozenset({"Trainer"})
-_BETWEEN = re.compile(r"[\s.()-]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
@@ -68,13 +68,6 @@ def spaced(tag: str) -> str:
     return "/".join(part.strip() for part in tag.split("/")) if "/" in tag else tag.strip()
 
 
-def plain(tag: str) -> str:
-    """The name in lower case with underscores for spaces and points, as most trainers write it: `Grad. Norm` is
-    `grad_norm`.
-    """
-    return _BETWEEN.sub("_", tag.strip().lower()).strip("_")
-
-
 def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
     """The tag without the prefix of a tracker, taken off at most `times` times."""
     for _ in range(times):
@@ -116,7 +109,7 @@ def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, .
     key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1)), entry.get("spelling") == "free"
     if key not in views:
         found = {*tags, *(bare(tag, key[0], key[1]) for tag in tags)}
-        views[key] = found | {plain(tag) for tag in found} if key[2] else found
+        views[key] = found | {form for tag in found for form in forms(tag)} if key[2] else found
     return views[key]
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
-from rlhealth.metrics.recognise import Recognised, bare, plain, recognise, spaced
+from rlhealth.metrics.free_names import evaluation, forms
+from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
 from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Run
@@ -132,7 +133,7 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
     own = next((one for one in (tag, literal, name) if one in wanted), None)
     if own is not None:
         sorting.named.add(own)
-        sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0))
+        sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0, 0))
         return
     split, whole = "", name
     if known.is_hugging_face and name.startswith(("eval/", "eval_")):
@@ -140,9 +141,14 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
     found, parts = known.names.find(name)
     if not found and split and known.names.find(whole)[0]:
         split, (found, parts) = "", known.names.find(whole)
+    distance = 0
     if not found and known.is_free and not known.names.ignores(name):
-        name = plain(name)
-        found, parts = known.names.find(name)
+        split, whole = ("eval/", evaluation(name)) if not split and evaluation(name) else (split, name)
+        for distance, form in enumerate(forms(whole), 1):
+            found, parts = known.names.find(form)
+            if found or known.names.ignores(form):
+                name = form
+                break
     if not found:
         _leave(sorting, tag, name)
         return
@@ -158,7 +164,7 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
         canonical = canonical.replace(f"{{{key}}}", value)
     if split and not canonical.startswith("eval/"):
         canonical = split + canonical
-    sorting.offer(canonical, tag, alias, (alias.rank, int(name == literal)))
+    sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
 
 
 def _leave(sorting: _Sorting, tag: str, name: str) -> None:

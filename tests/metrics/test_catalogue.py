@@ -16,7 +16,8 @@ from rlhealth.metrics.translation import translate
 from rlhealth.parsing.strict_yaml import read_texts
 from tests.metrics.logged import run_of
 
-FILES = sorted({entry["names"] for entry in frameworks()})
+INDEXED = {entry["names"] for entry in frameworks()}
+FILES = sorted(INDEXED | {base for file in INDEXED for base in read_texts(FOLDER / file).get("base", [])})
 KEYS = {
     "as",
     "drop",
