@@ -1,0 +1,51 @@
+"""Names of unknown trainers are taken by their words, whatever stands before and after them, and only where one meaning is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.metrics import translate
+from rlhealth.metrics.free_names import forms
+from tests.metrics.logged import run_of
+
+
+@pytest.mark.parametrize(
+    ("tag", "metric"),
+    [
+        ("Episodic Reward/episode", "reward"),
+        ("Average Reward/(t)", "reward"),
+        ("MeanReward", "reward"),
+        ("Metrics/AverageReturn", "reward"),
+        ("rewards/mean", "reward"),
+        ("Losses/Policy Loss", "loss/policy_avg"),
+        ("Loss/critic", "loss/value_avg"),
+        ("agent/value_loss", "loss/value_avg"),
+        ("policy/entropy", "entropy"),
+        ("Train/Grad. Norm", "grad_norm"),
+        ("reward/format", "rewards/format/mean"),
+        ("correctness_reward", "rewards/correctness/mean"),
+        ("Evaluation/Mean Reward", "eval/reward"),
+        ("test_accuracy", "eval/reward"),
+    ],
+)
+def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> None:
+    translation = translate(run_of([tag, "advantage_mean"]))
+    assert translation.metrics[metric].tag == tag
+
+
+@pytest.mark.parametrize(
+    "tag", ["actor/kl", "policy_kl", "entropy_loss", "clip_ratio", "agent_0/value_loss", "Cumulative Reward/info"]
+)
+def test_a_name_with_two_meanings_stays_unrecognised(tag: str) -> None:
+    assert tag in translate(run_of([tag, "advantage_mean"])).unrecognised
+
+
+def test_preference_training_is_not_taken_for_reinforcement_learning() -> None:
+    assert translate(run_of(["chosen_reward", "rejected_reward", "reward_margin"])).framework != "generic"
+
+
+def test_the_surest_form_comes_first() -> None:
+    assert forms("Train/Policy/Loss")[0] == "train/policy/loss"
+    assert forms("Train/Policy/Loss")[1] == "policy/loss"
+    assert "policy_loss" in forms("Train/Policy/Loss")
+    assert forms("Reward/(t)")[0] == "reward"
