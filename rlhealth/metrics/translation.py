@@ -8,8 +8,8 @@ from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
-from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
 from rlhealth.metrics.free_names import evaluation, forms
+from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
 from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
 from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
 from rlhealth.metrics.transforms import change_of, reduction_of
@@ -143,12 +143,8 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
         split, (found, parts) = "", known.names.find(whole)
     distance = 0
     if not found and known.is_free and not known.names.ignores(name):
-        split, whole = ("eval/", evaluation(name)) if not split and evaluation(name) else (split, name)
-        for distance, form in enumerate(forms(whole), 1):
-            found, parts = known.names.find(form)
-            if found or known.names.ignores(form):
-                name = form
-                break
+        split = split or ("eval/" if evaluation(name) else "")
+        distance, name, (found, parts) = _free(known, evaluation(name) or name)
     if not found:
         _leave(sorting, tag, name)
         return
@@ -165,6 +161,16 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
     if split and not canonical.startswith("eval/"):
         canonical = split + canonical
     sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
+
+
+def _free(known: Recognised, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
+    """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
+    names = forms(name)
+    for distance, form in enumerate(names, 1):
+        found = known.names.find(form)
+        if found[0] or known.names.ignores(form):
+            return distance, form, found
+    return 0, names[0], ([], {})
 
 
 def _leave(sorting: _Sorting, tag: str, name: str) -> None:
