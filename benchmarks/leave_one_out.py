@@ -149,7 +149,7 @@ def reset(rules: Sequence[Rule], labelled: Sequence[Labelled]) -> tuple[list[Rul
             or condition is None
             or rule.when is None
             or condition.equals is not None
-            or condition.measure == "nonfinite"
+            or condition.measure == "share_nonfinite"
         ):
             made.append(rule)
             continue

@@ -247,7 +247,7 @@ def _number(said: Any, default: float) -> float:
 
 
 def _framework_for(rule: Rule) -> str:
-    patterns = [one for one in rule.applies_to if one in framework_ids()]
+    patterns = [one for one in rule.scope.frameworks if one in framework_ids()]
     return patterns[0] if patterns else "trl-grpo"
 
 

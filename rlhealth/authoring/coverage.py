@@ -43,7 +43,7 @@ def trainers_of(rule: Rule) -> list[str]:
         framework
         for framework, logged in _logged().items()
         if all(any(_is_among(name, logged) for name in one) for one in needed(rule))
-        and (not rule.applies_to or any(fnmatchcase(framework, one) for one in rule.applies_to))
+        and (not rule.scope.frameworks or any(fnmatchcase(framework, one) for one in rule.scope.frameworks))
     ]
 
 

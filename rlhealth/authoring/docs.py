@@ -197,7 +197,7 @@ def _row(rule: Rule) -> str:
 
 
 def _sentence(row: str, one: Mapping[str, str], rules: Sequence[Rule]) -> str:
-    links = ", ".join(f"[{rule.id}](../rules/{rule.family}/{rule.id}.yaml)" for rule in rules if row in rule.covers)
+    links = ", ".join(f"[{rule.id}](../rules/{rule.family}/{rule.id}.yaml)" for rule in rules if row in rule.guidance)
     return f"| {row} | {_cell(one['says'])} | {links or 'none'} | {_cell(one.get('note', one.get('not_shown', '')))} |"
 
 

@@ -13,8 +13,8 @@ from rlhealth.metrics import meaning, meanings
 from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.strict_yaml import read_texts, read_yaml
 from rlhealth.rules.filling import fields_of, option_phrases
-from rlhealth.rules.loading import read_rule
-from rlhealth.rules.model import FAMILIES, Condition, Limit, Rule
+from rlhealth.rules.loading import known_names, misspelt_family, read_rule
+from rlhealth.rules.model import Condition, Limit, Rule
 
 ORDER = [field.alias or name for name, field in Rule.model_fields.items()]
 _OF_A_METRIC = frozenset(
@@ -22,7 +22,7 @@ _OF_A_METRIC = frozenset(
         "value",
         "limit",
         "worst_step",
-        "over",
+        "points",
         "step",
         "first_step",
         "raised_step",
@@ -74,28 +74,34 @@ def _layout(rule: Rule, raw: Mapping[str, Any], location: str) -> Iterator[Probl
 
 
 def _names(rule: Rule, rules: Sequence[Rule]) -> Iterator[Problem]:
-    for index, pattern in enumerate(rule.applies_to):
+    if alike := misspelt_family(rule.family):
+        yield ("family",), f"no shipped family is called `{rule.family}`{alike}"
+    for index, pattern in enumerate(rule.scope.frameworks):
         if not fnmatch.filter(framework_ids(), pattern):
-            yield ("applies_to", index), f"there is no framework `{pattern}`{meant(pattern, framework_ids())}"
+            yield ("scope", "frameworks", index), f"there is no framework `{pattern}`{meant(pattern, framework_ids())}"
     for part in ("unless", "only_if"):
-        yield from (((part, name), _no_setting(name)) for name in getattr(rule, part) if name not in setting_names())
+        yield from (
+            (("scope", part, name), _no_setting(name))
+            for name in getattr(rule.scope, part)
+            if name not in setting_names()
+        )
     for path, condition in conditions_of(rule):
         yield from (((*path, key), said) for key, said in _in_condition(condition))
     if rule.when is not None and rule.when.vanished is not None:
         yield from ((("when", "vanished"), said) for said in _no_metrics(rule.when.vanished))
-    for index, row in enumerate(rule.covers):
+    for index, row in enumerate(rule.guidance):
         if row not in guidance()["sentences"]:
             yield (
-                ("covers", index),
+                ("guidance", index),
                 f"there is no sentence {row} in TRL's guidance{meant(row, guidance()['sentences'])}",
             )
     if rule.cause is not None:
-        known = {*FAMILIES, *(one.id for one in rules)}
-        for part in ("first", "then", "none"):
+        known = known_names([*rules, rule])
+        for part in ("begins_with", "followed_by", "unless"):
             for index, name in enumerate(getattr(rule.cause, part)):
                 if name not in known:
                     yield ("cause", part, index), f"there is no rule or family `{name}`{meant(name, known)}"
-        for part in ("needs", "any", "support", "against"):
+        for part in ("requires", "requires_any", "supported_by", "ruled_out_by"):
             for index, fact in enumerate(getattr(rule.cause, part)):
                 for name in fact.finding:
                     if name not in known:
@@ -109,21 +115,22 @@ def conditions_of(rule: Rule) -> Iterator[tuple[tuple[Any, ...], Condition]]:
             yield from ((("when", part, index), one) for index, one in enumerate(getattr(rule.when, part)))
     if rule.critical is not None:
         yield from ((("critical", "and", index), one) for index, one in enumerate(rule.critical.and_))
-    for place_, other in enumerate(rule.also):
-        yield from ((("also", place_, "when", "all", index), one) for index, one in enumerate(other.when.conditions))
+    for place_, other in enumerate(rule.aspects):
+        yield from ((("aspects", place_, "when", "all", index), one) for index, one in enumerate(other.when.conditions))
 
 
 def _in_condition(condition: Condition) -> Iterator[tuple[str, str]]:
     yield from (("metric", said) for said in _no_metrics(condition.metric))
     settings = [
-        (sign, one.config)
+        (sign, one.setting)
         for sign, one in (("above", condition.above), ("below", condition.below))
         if isinstance(one, Limit)
     ]
-    if condition.per is not None:
-        if condition.per.metric is not None:
-            yield from (("per", said) for said in _no_metrics(condition.per.metric))
-        settings += [("per", condition.per.config)] if condition.per.config is not None else []
+    divisor = condition.divided_by
+    if divisor is not None:
+        if divisor.metric is not None:
+            yield from (("divided_by", said) for said in _no_metrics(divisor.metric))
+        settings += [("divided_by", divisor.setting)] if divisor.setting is not None else []
     yield from ((key, _no_setting(name)) for key, name in settings if name not in setting_names())
 
 
@@ -143,9 +150,9 @@ def _messages(rule: Rule) -> Iterator[Problem]:
         f"option.{name}" for name in setting_names() & option_phrases().keys()
     }
     texts = [(("message",), rule.message), *((("try", index), one) for index, one in enumerate(rule.try_))]
-    for place_, other in enumerate(rule.also):
-        texts.append((("also", place_, "message"), other.message))
-        texts += [(("also", place_, "try", index), one) for index, one in enumerate(other.try_ or ())]
+    for place_, other in enumerate(rule.aspects):
+        texts.append((("aspects", place_, "message"), other.message))
+        texts += [(("aspects", place_, "try", index), one) for index, one in enumerate(other.try_ or ())]
     for path, text in texts:
         if text.count("[[") != text.count("]]"):
             yield path, "a part in [[ ]] is not closed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from rlhealth.comparison import known_good
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing.checked import meant
 from rlhealth.reports.words import plural
-from rlhealth.rules.loading import rule_files, text_of
+from rlhealth.rules.loading import known_names, misspelt_family, rule_files, text_of
 from rlhealth.rules.model import FAMILIES, Condition, Rule
 from rlhealth.rules.words import advice, in_words, scope, severities
 
@@ -49,7 +50,7 @@ def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.
     """
-    known = {*(rule.id for rule in rules), *FAMILIES, known_good.RULE}
+    known = {*known_names(rules), known_good.RULE}
     for name in names:
         if name not in known:
             raise RlhealthError(
@@ -95,10 +96,14 @@ def _explained(rule: Rule, test: tuple[str, TestFile] | None) -> str:
         *_section("try", advice(rule)),
     ]
     lines += _section("limits from", [f"{one.text} ({one.url})" if one.url else one.text for one in rule.source])
-    if rule.covers:
+    if rule.guidance:
         lines += _section(
             "encodes of TRL's guidance",
-            [f"{row}: {guidance()['sentences'][row]['says']}" for row in rule.covers if row in guidance()["sentences"]],
+            [
+                f"{row}: {guidance()['sentences'][row]['says']}"
+                for row in rule.guidance
+                if row in guidance()["sentences"]
+            ],
         )
     if test is not None:
         lines += _section(f"cases in {test[0]}", [f"{_wanted(case)}: {case.name}" for case in test[1].cases])
@@ -187,40 +192,41 @@ def schema_of(kind: str) -> dict[str, Any]:
     schema = models[kind].model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     if kind == "rule":
-        schema["properties"]["family"]["enum"] = list(FAMILIES)
+        schema["properties"]["family"]["examples"] = list(FAMILIES)
         whole = schema["$defs"]["When"]
         single = Condition.model_json_schema()
         one = {"type": "object", "additionalProperties": False, "required": ["metric"], "title": "a single condition"}
-        one["properties"] = single["properties"] | {key: whole["properties"][key] for key in ("for", "clear")}
+        one["properties"] = single["properties"] | {"held_for": whole["properties"]["held_for"]}
         schema["properties"]["when"] = {"anyOf": [{"$ref": "#/$defs/When"}, one, {"type": "null"}], "default": None}
     return schema
 
 
 RULE = """\
 # {id}.yaml: one rule. Put it into a folder of its family, the test beside it, and run `rlhealth rules test FOLDER`.
-id: {id}                 # the name of this file; it names the sickness, not the cure
-family: {family}                 # `rlhealth rules schema` lists the families
+id: {id}                 # the name of this file; it names the symptom, not the fix
+family: {family}                 # what `--select` and reports group it by: a shipped family or one of your own
 title: KL to the reference is high   # one line, no numbers
 severity: warning                # a careful researcher would look at it; critical: would stop the run
-# applies_to: [trl-grpo, verl]   # trainers; all of them where left out. * matches anything
-# unless: {{beta: 0}}              # a setting that switches the rule off
-needs: 3                         # fewer points than this are no answer: the rule is skipped
+scope:                           # the runs that the rule is about; elsewhere it is skipped
+  min_points: 3                  # with fewer points it is skipped
+  # frameworks: [trl-grpo, verl] # trainers; all of them where left out. * matches anything
+  # unless: {{beta: 0}}            # a setting that switches the rule off
 when:
   metric: kl                     # a canonical name; `a|b` takes the first that is logged. `rlhealth metrics RUN` lists a run's
-  over: 5                        # the last 5 points: what was known at that step, never later ones
-  least: 3                       # begin with 3 of them
-  measure: median                # value, median, mean, min, max, std, range, rise, nonfinite, share, from_best, gain, peak
+  last: 5                        # the last 5 points: what was known at that step, never later ones
+  at_least: 3                    # start once 3 of them are there
+  measure: median                # or value, mean, max, drop_from_best, gain_since_start, …: CONTRIBUTING.md has them all
   above: 1.5                     # or below, or equals; in the unit of the metric
-  for: 2                         # points in a row: one stray point is no finding
-critical: {{above: 2.5}}           # the same sickness, worse
+  held_for: 2                    # points in a row: one stray point is no finding
+critical: {{above: 2.5}}           # the same symptom, worse
 message: "KL is {{value:.3g}} nats per token around step {{worst_step}} (limit {{limit:.3g}})"
 because: |
   Why it matters, in two or three sentences.
 try:
-  - Raise {{option.kl_coef}}[[ (now {{config.kl_coef}})]].   # the trainer's own name; [[...]] goes where the run does not tell it
+  - Raise {{option.kl_coef}}[[ (now {{config.kl_coef}})]].   # the trainer's own name; what is in [[...]] is left out if it is unknown
 source:
   - {{text: "where the limit comes from: published guidance, or so many healthy runs"}}
-covers: []
+guidance: []
 """
 
 TEST = """\
@@ -239,6 +245,9 @@ cases:
 """
 
 
+_FAMILIES_HINT = f"shipped families: {', '.join(one for one in FAMILIES if one != 'diagnosis')}; or one of your own"
+
+
 def new_texts(name: str, family: str) -> dict[str, str]:
     """A rule to start from and its test, by file name.
 
@@ -247,9 +256,8 @@ def new_texts(name: str, family: str) -> dict[str, str]:
     """
     if not name.replace("-", "").isalnum() or name != name.lower() or not name.isascii():
         raise RlhealthError(f"a rule cannot be called {name!r}", hint="small letters, digits and hyphens: kl-too-high")
-    if family not in FAMILIES or family == "diagnosis":
-        raise RlhealthError(
-            f"there is no family `{family}` for a rule with a limit{meant(family, FAMILIES)}",
-            hint=f"the families are {', '.join(FAMILIES[:-1])}",
-        )
+    if alike := misspelt_family(family):
+        raise RlhealthError(f"there is no family `{family}`{alike}", hint=_FAMILIES_HINT)
+    if family == "diagnosis" or not re.fullmatch(r"[a-z][a-z0-9-]*", family):
+        raise RlhealthError(f"a rule with a limit cannot be of a family `{family}`", hint=_FAMILIES_HINT)
     return {f"{name}.yaml": RULE.format(id=name, family=family), f"{name}.test.yaml": TEST.format(id=name)}

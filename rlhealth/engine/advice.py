@@ -35,8 +35,8 @@ def _change(one: Changed, translation: Translation) -> Change | None:
     to = float(before) * float(one.times) if before else one.from_zero
     if to is None:
         return None
-    to = min(to, float(one.most)) if one.most is not None else to
-    to = max(to, float(one.least)) if one.least is not None else to
+    to = min(to, float(one.at_most)) if one.at_most is not None else to
+    to = max(to, float(one.at_least)) if one.at_least is not None else to
     if (to - before) * (one.times - 1) <= 0:  # it lies beyond the bound already
         return None
     whole = isinstance(before, int) and float(to) >= 1

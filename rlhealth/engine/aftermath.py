@@ -77,7 +77,7 @@ class Aftermath:
         now = after(metric, episodes[-1].last_step, self.until, RECENT)
         if len(past) < 3 and metric.name in FROM_ZERO:
             past = np.zeros(3)
-        if len(past) < 3 or not len(now) or condition.per is not None:
+        if len(past) < 3 or not len(now) or condition.divided_by is not None:
             return False
         if condition.absolute:
             past, now = np.abs(past), np.abs(now)
@@ -141,12 +141,12 @@ def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) 
     """The limit as a level of the metric's own values; None where the condition speaks of something else."""
     if not KINDS[condition.measure].level or condition.equals is not None:
         return None
-    against = condition.ratio_to or condition.minus
-    if against is None:
+    versus = condition.versus
+    if versus is None:
         return limit
     start = usual
-    if against.first is not None:
-        first = metric.values[: against.first + 100]
-        first = first[np.isfinite(first)][: against.first]
+    if versus.start is not None:
+        first = metric.values[: versus.start + 100]
+        first = first[np.isfinite(first)][: versus.start]
         start = plain_median(first) if len(first) else usual
-    return start + limit if condition.minus is not None else start * limit
+    return start * limit if versus.is_ratio else start + limit

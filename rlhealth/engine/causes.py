@@ -85,36 +85,36 @@ def _hypothesis(
     """One diagnosis over the findings; None where it does not begin, where something is missing or speaks against it."""
     cause = rule.cause
     assert cause is not None
-    graded = [one for one in findings if one.worst_severity >= Severity.WARNING or one.rule in cause.first]
-    if any(named(one, cause.none) for one in graded):
+    graded = [one for one in findings if one.worst_severity >= Severity.WARNING or one.rule in cause.begins_with]
+    if any(named(one, cause.unless) for one in graded):
         return None
     first = sorted(
-        (one for one in graded if named(one, cause.first) and cause.from_start in (None, one.from_start)),
+        (one for one in graded if named(one, cause.begins_with) and cause.from_start in (None, one.from_start)),
         key=lambda one: (one.first_step, one.raised_step),
     )
     if not first:
         return None
     begin = first[0]
-    then = [one for one in graded if one is not begin and named(one, cause.then) and _follows(one, begin)]
+    then = [one for one in graded if one is not begin and named(one, cause.followed_by) and _follows(one, begin)]
     if cause.within is not None:
         near = [one for one in then if points_between(translation, begin, one.first_step) <= cause.within]
         then = then if near else []
-    if cause.then and not then and not (cause.needs or cause.support):
+    if cause.followed_by and not then and not (cause.requires or cause.supported_by):
         return None
     raised = max(begin.raised_step, min((one.raised_step for one in then), default=0))
-    needed = [facts.holds(one, findings, begin, raised, now) for one in cause.needs]
+    needed = [facts.holds(one, findings, begin, raised, now) for one in cause.requires]
     if any(one is None for one in needed) or _contradicted(cause, findings, begin, raised, now, facts):
         return None
-    either = [facts.holds(one, findings, begin, raised, now) for one in cause.any]
-    if cause.any and not any(one is not None for one in either):
+    either = [facts.holds(one, findings, begin, raised, now) for one in cause.requires_any]
+    if cause.requires_any and not any(one is not None for one in either):
         return None
-    helped = [facts.holds(one, findings, begin, raised, now) for one in cause.support]
+    helped = [facts.holds(one, findings, begin, raised, now) for one in cause.supported_by]
     others = [one for one in first if one is begin or _follows(one, begin)]
     members = sorted(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
     )
     said = tuple(one for one in [*needed, *either, *helped] if one is not None)
-    missing = tuple(fill(one.says, settings(translation)) for one in cause.against if "{value" not in one.says)
+    missing = tuple(fill(one.says, settings(translation)) for one in cause.ruled_out_by if "{value" not in one.says)
     found = Hypothesis(rule, begin, tuple(members), raised, said, len(needed), missing)
     return found if _evidence_count(members, found) >= ENOUGH else None
 
@@ -127,7 +127,7 @@ def _follows(one: Finding, begin: Finding) -> bool:
 def _contradicted(
     cause: Cause, findings: Sequence[Finding], begin: Finding, raised: int, now: int, facts: Facts
 ) -> bool:
-    return any(facts.holds(one, findings, begin, raised, now) is not None for one in cause.against)
+    return any(facts.holds(one, findings, begin, raised, now) is not None for one in cause.ruled_out_by)
 
 
 def points_between(translation: Translation, begin: Finding, step: int) -> int:
@@ -194,7 +194,7 @@ def _severity(one: Hypothesis) -> Severity:
 
 def _apart(other: Hypothesis) -> str:
     assert other.rule.cause is not None
-    return other.rule.cause.apart or other.rule.title
+    return other.rule.cause.distinguished_by or other.rule.title
 
 
 def _in_time(one: Hypothesis) -> list[str]:

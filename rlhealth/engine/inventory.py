@@ -109,8 +109,8 @@ def _names(conditions: Iterable[Condition]) -> list[str]:
     found = []
     for one in conditions:
         found.append(one.metric)
-        if one.per is not None and one.per.metric is not None:
-            found.append(one.per.metric)
+        if one.divided_by is not None and one.divided_by.metric is not None:
+            found.append(one.divided_by.metric)
     return found
 
 

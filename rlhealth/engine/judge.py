@@ -80,12 +80,12 @@ class Watched:
         self.held = 0  # bit by bit, which of its conditions held at the last point
         self.dated: dict[Severity, list[Episode]] = {}
         # a window that still holds a sick row says nothing of what came after it
-        clear = rule.when.clear or max(rule.when.for_, conditions[0].over)
-        self.levels = {Severity.of(rule.severity): Episodes(rule.when.for_, clear, self.bounds[0].sign)}
+        clear = max(rule.when.held_for, conditions[0].last)
+        self.levels = {Severity.of(rule.severity): Episodes(rule.when.held_for, clear, self.bounds[0].sign)}
         self.worse: Bound | None = None
         if rule.critical is not None:
             self.worse = worse_of(rule.critical, self.bounds[0], translation.config)
-            hold = rule.critical.for_ or rule.when.for_
+            hold = rule.critical.held_for or rule.when.held_for
             self.levels[Severity.CRITICAL] = Episodes(hold, max(clear, hold), self.bounds[0].sign)
         self.points = 0
         self.latest = float("nan")
@@ -93,14 +93,15 @@ class Watched:
     def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Taker:
         metric = metric or pick(condition.metric, translation, self.metric)
         per, scale = None, 1.0
-        if condition.per is not None:
-            scale = float(condition.per.times)
-            if condition.per.metric is not None:
-                per = pick(condition.per.metric, translation)
-            if condition.per.config is not None:
-                said = translation.config.get(str(condition.per.config), condition.per.default)
+        divisor = condition.divided_by
+        if divisor is not None:
+            scale = float(divisor.times)
+            if divisor.metric is not None:
+                per = pick(divisor.metric, translation)
+            if divisor.setting is not None:
+                said = translation.config.get(divisor.setting, divisor.default)
                 if not isinstance(said, int | float) or not said:
-                    raise Unable(f"the setting {condition.per.config} is unknown")
+                    raise Unable(f"the setting {divisor.setting} is unknown")
                 scale *= float(said)
         clock = (
             self.metric.tag if metric.name == "step" else ""
@@ -189,7 +190,7 @@ class Watched:
             "value": worst_value,
             "limit": limit,
             "worst_step": worst_step,
-            "over": self.anchor.condition.over,
+            "points": self.anchor.condition.last,
             "step": ending.step,
         }
         told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
@@ -216,7 +217,7 @@ class Watched:
         """How severe a level is once it is over: a warning at most, or less where its rule says so."""
         if severity is Severity.CRITICAL:
             return Severity.WARNING
-        return min(severity, Severity.of(self.rule.when_over))
+        return min(severity, Severity.of(self.rule.severity_when_over))
 
 
 class Judge:
@@ -260,7 +261,7 @@ class Judge:
 
     def _enlist(self, rule: Rule) -> None:
         may_look(rule, self.translation)
-        if rule.exact and is_rounded(self.run):
+        if rule.scope.full_precision and is_rounded(self.run):
             raise Unable("the numbers of this log are rounded: one written as 0 may only be small")
         if rule.when is None or not rule.when.conditions:
             self.others.append(rule)
@@ -269,11 +270,11 @@ class Judge:
             return
         watched: list[Watched] = []
         unable: list[Unable] = []
-        for aspect in rule.aspects:
+        for aspect in rule.clauses:
             assert aspect.when is not None
             try:
                 name = aspect.when.all[0].metric
-                metrics = pick_all(name, self.translation) if rule.each else [pick(name, self.translation)]
+                metrics = pick_all(name, self.translation) if rule.scope.each_metric else [pick(name, self.translation)]
                 watched += [Watched(aspect, metric, self.translation, self.measured, self.noises) for metric in metrics]
             except Unable as reason:
                 unable.append(reason)

@@ -66,11 +66,11 @@ class NonFinite:
 
 
 class Share:
-    """The share of the last `window` finite points that lie above, below or exactly at a level."""
+    """The share of the last `window` finite points that lie above a level, below one, or between two."""
 
-    def __init__(self, window: int, least: int, above: float | None, below: float | None, equals: float | None) -> None:
+    def __init__(self, window: int, least: int, above: float | None, below: float | None) -> None:
         self.rolling = Rolling(mean, window, least)
-        self.above, self.below, self.equals = above, below, equals
+        self.above, self.below = above, below
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -80,8 +80,6 @@ class Share:
                 hit &= values > self.above
             if self.below is not None:
                 hit &= values < self.below
-            if self.equals is not None:
-                hit &= values == self.equals
         return self.rolling.extend(np.where(np.isfinite(values), hit.astype(np.float64), np.nan))
 
 
@@ -386,11 +384,11 @@ class Window(Protocol):
     """What a condition says of the points that it looks at."""
 
     @property
-    def over(self) -> int:
+    def last(self) -> int:
         """How many points."""
 
     @property
-    def least(self) -> int | None:
+    def at_least(self) -> int | None:
         """How many of them suffice; None for all."""
 
     @property
@@ -407,7 +405,6 @@ class Level(Protocol):
 
     above: float | None
     below: float | None
-    equals: float | None
 
 
 #: How a measure is made for a window, and for a series of which each point is known to be averaged over so many.
@@ -415,24 +412,24 @@ Make = Callable[[Window, int], Measure]
 
 
 def _rolling(name: str) -> Make:
-    return lambda one, smoothed: Exact(Rolling(ROLLING[name], one.over, one.least or one.over))
+    return lambda one, smoothed: Exact(Rolling(ROLLING[name], one.last, one.at_least or one.last))
 
 
 def _share(one: Window, smoothed: int) -> Measure:
     level = one.where
     assert level is not None
-    return Exact(Share(one.over, one.least or one.over, level.above, level.below, level.equals))
+    return Exact(Share(one.last, one.at_least or one.last, level.above, level.below))
 
 
 #: How each measure of `rules/measures.py` is made for a window.
 MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
-    "nonfinite": lambda one, smoothed: Exact(NonFinite(one.over)),
-    "share": _share,
-    "proportion": lambda one, smoothed: Proportion(one.over, one.least or one.over, one.items),
-    "from_best": lambda one, smoothed: FromBest(one.over, one.least or one.over, smoothed),
-    "given_back": lambda one, smoothed: Exact(GivenBack(one.over, one.least or one.over, smoothed)),
-    "gain": lambda one, smoothed: Gain(one.over, smoothed),
-    "thirds": lambda one, smoothed: Thirds(smoothed),
-    "peak": lambda one, smoothed: Exact(Peak()),
+    "share_nonfinite": lambda one, smoothed: Exact(NonFinite(one.last)),
+    "share_of_points": _share,
+    "mean_fraction": lambda one, smoothed: Proportion(one.last, one.at_least or one.last, one.items),
+    "drop_from_best": lambda one, smoothed: FromBest(one.last, one.at_least or one.last, smoothed),
+    "share_of_gain_lost": lambda one, smoothed: Exact(GivenBack(one.last, one.at_least or one.last, smoothed)),
+    "gain_since_start": lambda one, smoothed: Gain(one.last, smoothed),
+    "gain_by_thirds": lambda one, smoothed: Thirds(smoothed),
+    "max_so_far": lambda one, smoothed: Exact(Peak()),
 }

@@ -12,7 +12,7 @@ from rlhealth.rules.model import Condition
 from rlhealth.run import Floats
 
 FIRST = 64  # rows that are looked at before all
-FALLS = ("from_best", "given_back")
+FALLS = ("drop_from_best", "share_of_gain_lost")
 
 
 def dated_back(
@@ -27,7 +27,7 @@ def dated_back(
         the step of that row; whether no finite row of the metric came before it.
     """
     end = int(np.searchsorted(metric.steps, step, side="right"))
-    start = max(0, end - condition.over)
+    start = max(0, end - condition.last)
     place = end - 1
     if start < place:
         values = points_of(condition, metric, per, scale, start, end)
@@ -44,26 +44,26 @@ def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: f
     if condition.absolute:
         values = np.abs(values)
     with np.errstate(all="ignore"):
-        if per is None or condition.per is None:
+        if per is None or condition.divided_by is None:
             return np.asarray(values / scale if scale != 1 else values, np.float64)
         known = np.isfinite(per.values)
         steps, below = per.steps[known], per.values[known]
-        if condition.per.peak:
+        if condition.divided_by.max_so_far:
             below = np.maximum.accumulate(np.abs(below))
         place = np.searchsorted(steps, metric.steps[start:end], side="right") - 1
         held = np.where(place >= 0, below[np.maximum(place, 0)] if len(below) else np.nan, np.nan)
-        divisor = held if condition.per.signed else np.abs(held) ** float(condition.per.power)
+        divisor = held if condition.divided_by.signed else np.abs(held) ** float(condition.divided_by.power)
         return np.asarray(values / (scale * divisor), np.float64)
 
 
 def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, start: int) -> Flags:
     """Which rows of the window are what the condition speaks of, each by itself; shape (n,)."""
     known = np.isfinite(values)
-    if condition.measure == "nonfinite":
+    if condition.measure == "share_nonfinite":
         return ~known
-    if condition.measure == "share" and condition.where is not None:
+    if condition.measure == "share_of_points" and condition.where is not None:
         where = condition.where
-        sides = (("above", where.above), ("below", where.below), ("equals", where.equals))
+        sides = (("above", where.above), ("below", where.below))
         hits = [Bound(side, float(level)).holds(values) for side, level in sides if level is not None]
         return np.asarray(np.logical_and.reduce([known, *hits]))
     if KINDS[condition.measure].level:
@@ -75,17 +75,17 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, s
 
 def _compared(condition: Condition, metric: Metric, values: Floats, start: int) -> Floats:
     """The rows against what the condition sets its measure against."""
-    against = condition.ratio_to or condition.minus
-    if against is None:
+    versus = condition.versus
+    if versus is None:
         return values
-    if against.first is not None:
-        before = metric.values[: against.first + 100]
-        before = before[np.isfinite(before)][: against.first]
+    if versus.start is not None:
+        before = metric.values[: versus.start + 100]
+        before = before[np.isfinite(before)][: versus.start]
     else:
-        before = metric.values[max(0, start - (against.before or 1)) : start]
+        before = metric.values[max(0, start - (versus.before or 1)) : start]
         before = before[np.isfinite(before)]
     if not len(before):
         return np.full(len(values), np.nan)
     level = plain_median(np.abs(before) if condition.absolute else before)
     with np.errstate(all="ignore"):
-        return np.asarray(values - level if condition.minus is not None else values / level, np.float64)
+        return np.asarray(values / level if versus.is_ratio else values - level, np.float64)

@@ -19,7 +19,7 @@ from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Condition, Limit, Worse
+from rlhealth.rules.model import Condition, CriticalLevel, Limit
 from rlhealth.run import Floats, Ints
 
 #: What is known of the noise of each series, by metric, tag and how its values are looked at.
@@ -62,16 +62,14 @@ class Operand:
         if self.condition.absolute:
             values = np.abs(values)
         if self.per is not None:
-            assert self.condition.per is not None
+            divisor = self.condition.divided_by
+            assert divisor is not None
             below = self.per.at(new_steps).value
-            if self.condition.per.peak and len(below):
+            if divisor.max_so_far and len(below):
                 below = np.fmax(np.fmax.accumulate(np.abs(below)), self.peak)
                 self.peak = float(below[-1])
             with np.errstate(divide="ignore", invalid="ignore"):
-                values = values / (
-                    self.scale
-                    * (below if self.condition.per.signed else np.abs(below) ** float(self.condition.per.power))
-                )
+                values = values / (self.scale * (below if divisor.signed else np.abs(below) ** float(divisor.power)))
         elif self.scale != 1:
             values = values / self.scale
         with np.errstate(
@@ -196,50 +194,51 @@ def build(condition: Condition, smoothed: int = 1) -> measures.Measure:
     `smoothed`: over how many points each point of the metric is known to be averaged.
     """
     inner = measures.MAKE[condition.measure](condition, smoothed)
-    against = condition.ratio_to or condition.minus
-    if against is None:
+    versus = condition.versus
+    if versus is None:
         return inner
-    difference = condition.minus is not None
+    difference = not versus.is_ratio
     if not isinstance(inner, measures.Exact):
-        start = condition.model_copy(update={"over": against.first, "least": None})
+        start = condition.model_copy(update={"last": versus.start, "at_least": None})
         return measures.SinceFirst(inner, measures.MAKE[condition.measure](start, smoothed))
-    if against.first is not None:
-        return measures.Exact(measures.SinceStart(inner.inner, against.first, difference))
-    return measures.Exact(measures.AgainstPast(inner.inner, condition.over, against.before or 1, difference))
+    if versus.start is not None:
+        return measures.Exact(measures.SinceStart(inner.inner, versus.start, difference))
+    return measures.Exact(measures.AgainstPast(inner.inner, condition.last, versus.before or 1, difference))
 
 
 def unit_of(condition: Condition) -> str:
     """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
     unit = KINDS[condition.measure].unit
-    return "ratio" if unit == "value" and (condition.ratio_to or condition.per) else unit
+    is_ratio = condition.divided_by is not None or (condition.versus is not None and condition.versus.is_ratio)
+    return "ratio" if unit == "value" and is_ratio else unit
 
 
 def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
     """The limit of a condition as a level of the metric's own values; None where it measures something else (noise, a rise, a share)."""
-    if not np.isfinite(limit) or not KINDS[condition.measure].level or condition.per is not None:
+    if not np.isfinite(limit) or not KINDS[condition.measure].level or condition.divided_by is not None:
         return None
-    against = condition.ratio_to or condition.minus
-    if against is None:
+    versus = condition.versus
+    if versus is None:
         return limit
-    if against.first is None:
+    if versus.start is None:
         return None
-    start = metric.values[: against.first + 100]
-    start = start[np.isfinite(start)][: against.first]
+    start = metric.values[: versus.start + 100]
+    start = start[np.isfinite(start)][: versus.start]
     if not len(start):
         return None
-    return float(limit * plain_median(start)) if condition.ratio_to else float(limit + plain_median(start))
+    return float(limit * plain_median(start)) if versus.is_ratio else float(limit + plain_median(start))
 
 
 def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
     """The limit of a condition in numbers; raises Unable where it follows a setting that the run does not tell."""
     sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
-    return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.sure))
+    return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.standard_errors))
 
 
-def worse_of(worse: Worse, base: Bound, config: Mapping[str, Any]) -> Bound:
+def worse_of(worse: CriticalLevel, base: Bound, config: Mapping[str, Any]) -> Bound:
     """The critical limit: the one given, or the base's own."""
     said = worse.above if worse.above is not None else worse.below
-    sure = base.sure if worse.sure is None else float(worse.sure)
+    sure = base.sure if worse.standard_errors is None else float(worse.standard_errors)
     if said is None:
         return replace(base, sure=sure)
     return Bound("above" if worse.above is not None else "below", limit_of(said, config), sure)
@@ -249,13 +248,13 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
     """A limit in numbers; raises Unable where it follows a setting that the run does not tell."""
     if not isinstance(said, Limit):
         return float(said)
-    setting = config.get(said.config)
+    setting = config.get(said.setting)
     if isinstance(setting, bool) or not isinstance(setting, int | float):
         if said.default is None:
-            raise Unable(f"the setting {said.config} is unknown")
+            raise Unable(f"the setting {said.setting} is unknown")
         return float(said.default)
     limit = float(setting) * float(said.times) + float(said.plus)
-    return limit if said.most is None else min(limit, float(said.most))
+    return limit if said.at_most is None else min(limit, float(said.at_most))
 
 
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:

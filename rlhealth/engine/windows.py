@@ -154,14 +154,6 @@ def _spread(windows: Floats, counts: Ints) -> Floats:
     return _maximum(windows, counts) - _minimum(windows, counts)
 
 
-def _rise(windows: Floats, counts: Ints) -> Floats:
-    """How much the mean of the newer half of the window stands above that of the older half."""
-    older, newer = windows[: len(windows) // 2], windows[len(windows) // 2 :]
-    return mean(newer, np.count_nonzero(~np.isnan(newer), axis=0)) - mean(
-        older, np.count_nonzero(~np.isnan(older), axis=0)
-    )
-
-
 ROLLING: dict[str, Reduce] = {
     "value": mean,
     "mean": mean,
@@ -170,5 +162,4 @@ ROLLING: dict[str, Reduce] = {
     "min": _minimum,
     "max": _maximum,
     "range": _spread,
-    "rise": _rise,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -79,9 +80,20 @@ def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
     return [rule for rule in rules if rule.id in wanted or rule.family in wanted] if wanted else rules
 
 
+def known_names(rules: Iterable[Rule]) -> set[str]:
+    """The ids and families that rules can be chosen by: those of these rules, and every shipped family."""
+    return {name for rule in rules for name in (rule.id, rule.family)} | set(FAMILIES)
+
+
+def misspelt_family(name: str) -> str:
+    """The words "; did you mean `x`?" for a family that is not shipped and reads like one that is; else nothing."""
+    near = [] if name in FAMILIES else difflib.get_close_matches(name, FAMILIES, 1, cutoff=0.85)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
 def check_names(rules: Iterable[Rule], names: Iterable[str], said_in: str) -> None:
     """Raises RlhealthError for a name that is neither a rule's id nor a family."""
-    known = {rule.id for rule in rules} | set(FAMILIES)
+    known = known_names(rules)
     for name in names:
         if name not in known:
             raise RlhealthError(
@@ -99,9 +111,8 @@ def read_rule(text: str, location: str) -> Rule:
     if not isinstance(raw, dict):
         raise RlhealthError(f"{location}:1:1: a rule file holds one mapping", hint="see `rlhealth rules new`")
     if isinstance(raw.get("when"), dict) and "metric" in raw["when"]:
-        single = {key: value for key, value in raw["when"].items() if key not in ("for", "clear")}
+        single = {key: value for key, value in raw["when"].items() if key != "held_for"}
         marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
-        raw = raw | {
-            "when": {"all": [single]} | {key: raw["when"][key] for key in ("for", "clear") if key in raw["when"]}
-        }
-    return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints what a rule may hold")
+        held = {key: value for key, value in raw["when"].items() if key == "held_for"}
+        raw = raw | {"when": {"all": [single]} | held}
+    return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints the rule schema")

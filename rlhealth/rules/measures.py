@@ -10,11 +10,11 @@ class Kind:
     """One measure.
 
     Attributes:
-        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {over}, {items}
+        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {last}, {items}
             and {where}.
         unit: of its values: "value" (the metric's own), "noise" (the noise of one point), "share" or "ratio".
         level: whether a limit on it is a level of the metric's own values, which a chart can draw.
-        has_error: whether it is an estimate, so that a rule can ask to be `sure` of it.
+        has_error: whether it is an estimate, so that a rule can ask for `standard_errors`.
         at_once: whether it can say something from the first point on, whatever its window.
     """
 
@@ -26,35 +26,34 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
-    "value": Kind("the mean of {window} of {metric}", level=True),
+    "value": Kind("{metric}", level=True),
     "mean": Kind("the mean of {window} of {metric}", level=True),
     "median": Kind("the median of {window} of {metric}", level=True),
     "std": Kind("the standard deviation of {window} of {metric}"),
     "min": Kind("the smallest of {window} of {metric}", level=True),
     "max": Kind("the largest of {window} of {metric}", level=True),
     "range": Kind("the span of {window} of {metric}"),
-    "rise": Kind("how much the newer half of {window} of {metric} lies above the older half"),
-    "nonfinite": Kind("the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True),
-    "share": Kind("the share of {window} of {metric} {where}", unit="share"),
-    "proportion": Kind(
+    "share_nonfinite": Kind("the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True),
+    "share_of_points": Kind("the share of {window} of {metric} {where}", unit="share"),
+    "mean_fraction": Kind(
         "the mean of {metric} over {window}, or as many as it takes to have seen {items} groups or completions",
         level=True,
         has_error=True,
     ),
-    "from_best": Kind(
+    "drop_from_best": Kind(
         "the fall of {metric} from its best so far (by the median of {window})", unit="noise", has_error=True
     ),
-    "given_back": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
-    "gain": Kind(
-        "the gain of {metric} (the median of {window} less that of the first {over})", unit="noise", has_error=True
+    "share_of_gain_lost": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
+    "gain_since_start": Kind(
+        "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True
     ),
-    "thirds": Kind(
+    "gain_by_thirds": Kind(
         "how far the mean of the newest third of {metric} lies above that of its first third",
         unit="noise",
         has_error=True,
         at_once=True,
     ),
-    "peak": Kind("the largest value of {metric} so far", level=True, at_once=True),
+    "max_so_far": Kind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)
 ESTIMATED = tuple(name for name, kind in KINDS.items() if kind.has_error)

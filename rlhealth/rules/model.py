@@ -1,4 +1,4 @@
-"""What a rule may hold: the models that a rule's YAML is checked against."""
+"""The rule schema: the models that a rule's YAML is checked against."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]
 Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
-WHOLE = ("nonfinite", "peak", "gain")  # measures that wait for no number of points, or for a whole window
+WHOLE = ("share_nonfinite", "max_so_far", "gain_since_start")  # measures that `at_least` means nothing to
 FAMILIES = (
     "ratio",
     "approx-kl",
@@ -55,78 +55,97 @@ class Strict(BaseModel):
 
 
 class Limit(Strict):
-    """A limit that follows one of the run's own settings: `times` x the setting, or `default` where the run does not tell it.
+    """A limit that follows one of the run's own settings: `times` x the setting + `plus`, or `default` if it is unknown.
 
-    `planned_steps` is a setting too. `most`: the limit is never above that.
+    `planned_steps` is a setting too. The limit is never above `at_most`.
     """
 
-    config: str
+    setting: str
     times: Number = 1
     plus: Number = 0
-    most: Number | None = None
+    at_most: Number | None = None
     default: Number | None = None
 
 
-class Per(Strict):
-    """What a metric is divided by: another metric (at its last point so far) to a power, or a setting, times a factor."""
+class Divisor(Strict):
+    """What a metric is divided by: another metric to a power, or a setting, times a factor.
+
+    Of the other metric, its last point so far counts, or with `max_so_far` the largest. It must be above 0 unless `signed`.
+    """
 
     metric: str | None = None
     power: Number = 1
     signed: StrictBool = False
-    peak: StrictBool = False
-    config: str | None = None
+    max_so_far: StrictBool = False
+    setting: str | None = None
     default: Number | None = None
     times: Number = 1
 
 
-class Against(Strict):
-    """What a measure is set against: the run's `first` points, or the points `before` its window."""
+class Versus(Strict):
+    """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
-    first: Annotated[StrictInt, Field(ge=1)] | None = None
+    `as` says how: the `ratio` of the two, or their `difference`.
+    """
+
+    start: Annotated[StrictInt, Field(ge=1)] | None = None
     before: Annotated[StrictInt, Field(ge=1)] | None = None
+    as_: Literal["ratio", "difference"] = Field(alias="as")
 
     @model_validator(mode="after")
-    def _one(self) -> Against:
-        if (self.first is None) == (self.before is None):
-            raise ValueError("needs either `first: N` or `before: N`")
+    def _one(self) -> Versus:
+        if (self.start is None) == (self.before is None):
+            raise ValueError("needs either `start: N` or `before: N`")
         return self
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the measure is divided by what it is compared with, rather than diminished by it."""
+        return self.as_ == "ratio"
 
 
 class Where(Strict):
-    """The level that `measure: share` counts at."""
+    """The points that `measure: share_of_points` counts."""
 
     above: Number | None = None
     below: Number | None = None
-    equals: Number | None = None
 
     @model_validator(mode="after")
     def _any(self) -> Where:
-        if self.above is None and self.below is None and self.equals is None:
-            raise ValueError("needs `above`, `below` or `equals`: without one, every point counts")
+        if self.above is None and self.below is None:
+            raise ValueError("needs `above` or `below`: without one, every point counts")
         return self
 
 
 class Condition(Strict):
     """One measure of one metric, compared with a limit.
 
-    One that is asked `if_logged` is left out where its metric was not; one that is asked `unless_logged: one|another`, where
-    one of those was.
+    Attributes:
+        metric: a canonical name; of `a|b` the first that is logged.
+        last: the window, in points; of these, `at_least` so many must be there.
+        items: of `mean_fraction`, how many groups or completions the window must have seen.
+        absolute: the size of the metric counts, not its sign.
+        divided_by: the metric is divided by another one or by a setting before it is measured.
+        versus: the measure is compared with that of the run's start, or of the points before the window.
+        above, below, equals: the limit, of which there is exactly one.
+        standard_errors: the value is beyond its limit by more than so many of its standard errors.
+        if_logged: the condition is left out where its metric is not logged.
+        unless_logged: the condition is left out where one of `a|b` is logged.
     """
 
     metric: str
-    over: Annotated[StrictInt, Field(ge=1)] = 1
-    least: Annotated[StrictInt, Field(ge=1)] | None = None
+    last: Annotated[StrictInt, Field(ge=1)] = 1
+    at_least: Annotated[StrictInt, Field(ge=1)] | None = None
     items: Annotated[StrictInt, Field(ge=1)] = 20
     measure: str = "value"
     where: Where | None = None
     absolute: StrictBool = False
-    per: Per | None = None
-    ratio_to: Against | None = None
-    minus: Against | None = None
+    divided_by: Divisor | None = None
+    versus: Versus | None = None
     above: Number | Limit | None = None
     below: Number | Limit | None = None
     equals: Number | None = None
-    sure: Annotated[Number, Field(ge=0)] = 0
+    standard_errors: Annotated[Number, Field(ge=0)] = 0
     if_logged: StrictBool = False
     unless_logged: StrictStr = ""
 
@@ -136,37 +155,59 @@ class Condition(Strict):
             raise ValueError(
                 f"no measure `{self.measure}`" + (meant(self.measure, MEASURES) or f"; there are {', '.join(MEASURES)}")
             )
-        if sum(one is not None for one in (self.above, self.below, self.equals)) != 1:
+        if sum(limit is not None for limit in (self.above, self.below, self.equals)) != 1:
             raise ValueError("needs exactly one of `above`, `below` and `equals`")
-        if (self.measure == "share") != (self.where is not None):
-            raise ValueError("`where` goes with `measure: share`, and only with it")
-        if self.least is not None and self.measure in WHOLE:
-            raise ValueError(f"`least` means nothing to `measure: {self.measure}`: leave it out")
-        if self.ratio_to is not None and self.minus is not None:
-            raise ValueError("`ratio_to` and `minus` exclude each other")
-        if self.measure == "proportion" and (self.ratio_to or (self.minus and self.minus.first is None)):
-            raise ValueError("`proportion` can only be set against the start, with `minus: {first: N}`")
-        if self.sure and self.measure not in ESTIMATED:
-            raise ValueError(f"`sure` goes with a measure that has an error ({', '.join(ESTIMATED)})")
+        if self.measure == "value" and self.last > 1:
+            raise ValueError("`measure: value` is that of one point: say `mean`, `median`, … of the `last` points")
+        if (self.measure == "share_of_points") != (self.where is not None):
+            raise ValueError("`where` goes with `measure: share_of_points`, and only with it")
+        if self.at_least is not None and self.measure in WHOLE:
+            raise ValueError(f"`at_least` means nothing to `measure: {self.measure}`: leave it out")
+        versus_start = self.versus is None or (self.versus.start is not None and not self.versus.is_ratio)
+        if self.measure == "mean_fraction" and not versus_start:
+            raise ValueError("`mean_fraction` can be compared only with `versus: {start: N, as: difference}`")
+        if self.standard_errors and self.measure not in ESTIMATED:
+            raise ValueError(f"`standard_errors` goes with a measure that has an error ({', '.join(ESTIMATED)})")
         return self
 
     @property
     def points(self) -> int:
         """How many points it takes until the measure can say anything."""
-        own = 1 if KINDS[self.measure].at_once else self.least or self.over
-        against = self.ratio_to or self.minus
-        if against is None:
+        own = 1 if KINDS[self.measure].at_once else self.at_least or self.last
+        if self.versus is None:
             return own
-        return max(own, against.first + 1) if against.first is not None else own + max(3, (against.before or 0) // 2)
+        if self.versus.start is not None:
+            return max(own, self.versus.start + 1)
+        return own + max(3, (self.versus.before or 0) // 2)
 
 
-class Test(Strict):
-    """A test on the run's settings: equals, one of a list, above or below."""
+class Bounds(Strict):
+    """The bounds of a setting, both exclusive."""
 
-    is_: Setting = Field(default=None, alias="is")
     above: Number | None = None
     below: Number | None = None
-    among: tuple[Setting, ...] | None = None
+
+
+class Scope(Strict):
+    """The runs that a rule is about; elsewhere it is skipped, with the reason.
+
+    Attributes:
+        frameworks: trainers, where `*` matches anything; all of them where left out.
+        unless: settings that switch the rule off: a value, or bounds.
+        only_if: settings that the run must have.
+        unless_logged: metrics that make the rule superfluous.
+        min_points: how many points its metric must have.
+        each_metric: each metric of `a|b` is judged by itself, not only the first that is logged.
+        full_precision: not for a log whose numbers are rounded, where 0 may be a small number.
+    """
+
+    frameworks: tuple[str, ...] = ()
+    unless: dict[str, Setting | Bounds] = {}
+    only_if: dict[str, Setting | Bounds] = {}
+    unless_logged: tuple[str, ...] = ()
+    min_points: Annotated[StrictInt, Field(ge=1)] = 1
+    each_metric: StrictBool = False
+    full_precision: StrictBool = False
 
 
 class When(Strict):
@@ -179,8 +220,7 @@ class When(Strict):
     any: tuple[Condition, ...] = ()
     ending: tuple[str, ...] = ()
     vanished: str | None = None
-    for_: Annotated[StrictInt, Field(ge=1)] = Field(default=1, alias="for")
-    clear: Annotated[StrictInt, Field(ge=1)] | None = None
+    held_for: Annotated[StrictInt, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _one_kind(self) -> When:
@@ -194,14 +234,17 @@ class When(Strict):
         return self.all or self.any
 
 
-class Worse(Strict):
-    """When the same sickness is critical: other limits for the first condition, or more conditions on top."""
+class CriticalLevel(Strict):
+    """When the finding is critical: another limit for the first condition, more conditions on top, or both.
+
+    It refines `when` rather than replace it, so that whatever is critical is a warning too.
+    """
 
     above: Number | Limit | None = None
     below: Number | Limit | None = None
-    sure: Annotated[Number, Field(ge=0)] | None = None
+    standard_errors: Annotated[Number, Field(ge=0)] | None = None
     and_: tuple[Condition, ...] = Field(default=(), alias="and")
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, alias="for")
+    held_for: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
 class Fact(Strict):
@@ -224,7 +267,7 @@ class Fact(Strict):
     from_start: StrictBool | None = None
     when: tuple[Condition, ...] = ()
     at: Literal["before", "onset", "between", "raised", "now"] = "raised"
-    settings: dict[str, Setting | Test] = {}
+    settings: dict[str, Setting | Bounds] = {}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Fact:
@@ -232,44 +275,44 @@ class Fact(Strict):
             raise ValueError("needs exactly one of `finding`, `when` and `settings`")
         if (self.order or self.from_start is not None) and not self.finding:
             raise ValueError("`order` and `from_start` are said of a `finding`")
-        if any(one.per is not None for one in self.when):
-            raise ValueError("a fact measures one metric, without `per`")
+        if any(one.divided_by is not None for one in self.when):
+            raise ValueError("a fact measures one metric, without `divided_by`")
         return self
 
 
 class Cause(Strict):
-    """A hypothesis: which findings (rule ids or families) begin first, which follow from them, and what else must be so.
+    """A hypothesis: which findings (rule ids or families) it begins with, which follow, and what else must be so.
 
-    It is named where it begins with one of `first`, every one of `needs` holds, none of `against` does, and there are at
-    least two pieces of evidence: families of findings, and facts.
+    It is named where it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does, and
+    there are at least two pieces of evidence: families of findings, and facts.
 
     Attributes:
-        first: what it begins with.
+        begins_with: what it begins with.
         from_start: whether what it begins with must have been so from the start (true), or must not (false).
-        then: what follows from it, and begins no earlier.
-        none: findings that rule it out, whenever they began.
+        followed_by: what follows from it, and begins no earlier.
+        unless: findings that rule it out, whenever they began.
         within: the first that follows begins within so many points of the cause's metric.
-        needs: facts without which it is not named.
-        any: facts of which at least one must hold.
-        support: facts that make it likelier; the cause with the most evidence explains a finding.
-        against: facts that rule it out.
-        apart: what would tell it from another cause of the same findings.
+        requires: facts without which it is not named.
+        requires_any: facts of which at least one must hold.
+        supported_by: facts that make it likelier; the cause with the most evidence explains a finding.
+        ruled_out_by: facts that rule it out.
+        distinguished_by: what would tell it from another cause of the same findings.
     """
 
-    first: tuple[str, ...]
+    begins_with: tuple[str, ...]
     from_start: StrictBool | None = None
-    then: tuple[str, ...] = ()
-    none: tuple[str, ...] = ()
+    followed_by: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     within: Annotated[StrictInt, Field(ge=1)] | None = None
-    needs: tuple[Fact, ...] = ()
-    any: tuple[Fact, ...] = ()
-    support: tuple[Fact, ...] = ()
-    against: tuple[Fact, ...] = ()
-    apart: Text = ""
+    requires: tuple[Fact, ...] = ()
+    requires_any: tuple[Fact, ...] = ()
+    supported_by: tuple[Fact, ...] = ()
+    ruled_out_by: tuple[Fact, ...] = ()
+    distinguished_by: Text = ""
 
     @model_validator(mode="after")
     def _causal(self) -> Cause:
-        if any(one.at == "now" for one in (*self.needs, *self.any, *self.support)):
+        if any(one.at == "now" for one in (*self.requires, *self.requires_any, *self.supported_by)):
             raise ValueError(
                 "`at: now` is for what speaks against a cause: anything else must be known when it is named"
             )
@@ -284,7 +327,7 @@ class Changed(Strict):
         to: the new value, where the run's own does not matter.
         from_zero: the new value where the run's own is 0, of which no multiple helps.
         metric: where the run does not tell the setting, the largest value of this metric stands for it.
-        most, least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
+        at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
     """
 
     setting: str
@@ -292,8 +335,8 @@ class Changed(Strict):
     to: Setting = None
     from_zero: Number | None = None
     metric: str | None = None
-    most: Number | None = None
-    least: Number | None = None
+    at_most: Number | None = None
+    at_least: Number | None = None
     why: Text
 
     @model_validator(mode="after")
@@ -304,13 +347,13 @@ class Changed(Strict):
 
 
 class Aspect(Strict):
-    """Another way in which the same sickness shows, on the same metric: one symptom is one finding, with its worst aspect's words."""
+    """Another way in which the same symptom shows, on the same metric: one symptom is one finding, in the words of its worst aspect."""
 
     title: Annotated[str, Field(max_length=200)]
     severity: Literal["info", "warning", "critical"]
     when: When
-    critical: Worse | None = None
-    when_over: Literal["info", "warning"] = "warning"
+    critical: CriticalLevel | None = None
+    severity_when_over: Literal["info", "warning"] = "warning"
     message: Text
     because: Text | None = None
     try_: tuple[Text, ...] | None = Field(default=None, alias="try", min_length=1)
@@ -327,31 +370,25 @@ class Rule(Strict):
     """One rule, as its YAML file says it."""
 
     id: str
-    family: str
+    family: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=60)]
     title: Annotated[str, Field(max_length=200)]
     severity: Literal["info", "warning", "critical"]
-    applies_to: tuple[str, ...] = ()
-    unless: dict[str, Setting | Test] = {}
-    only_if: dict[str, Setting | Test] = {}
-    unless_logged: tuple[str, ...] = ()
-    needs: Annotated[StrictInt, Field(ge=1)] = 1
-    each: StrictBool = False
-    exact: StrictBool = False
+    scope: Scope = Field(default_factory=Scope)
     when: When | None = None
-    critical: Worse | None = None
-    when_over: Literal["info", "warning"] = "warning"
+    critical: CriticalLevel | None = None
+    severity_when_over: Literal["info", "warning"] = "warning"
     cause: Cause | None = None
     message: Text
     because: Text
     try_: tuple[Text, ...] = Field(alias="try", min_length=1)
     changes: tuple[Changed, ...] = ()
-    also: tuple[Aspect, ...] = ()
+    aspects: tuple[Aspect, ...] = ()
     source: tuple[Source, ...] = Field(min_length=1)
-    covers: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> Rule:
-        texts = [text for one in self.also for text in (one.message, *(one.try_ or ()))]
+        texts = [text for one in self.aspects for text in (one.message, *(one.try_ or ()))]
         for text in (self.message, *self.try_, *texts):
             try:
                 for piece in re.split(r"\[\[|\]\]", text):
@@ -366,14 +403,12 @@ class Rule(Strict):
                 raise ValueError(
                     f"{str(error).lower()} in `{text[:60]}`; write {{{{ and }}}} for braces that are meant as such"
                 ) from None
-        if self.family not in FAMILIES:
-            raise ValueError(f"no family `{self.family}`" + meant(self.family, FAMILIES))
         if (self.cause is None) == (self.when is None) or (self.family == "diagnosis" and self.cause is None):
             raise ValueError("a diagnosis has `cause`, every other rule has `when`")
-        if self.also and (self.when is None or not self.when.conditions):
-            raise ValueError("`also` goes with conditions on a metric")
+        if self.aspects and (self.when is None or not self.when.conditions):
+            raise ValueError("`aspects` go with conditions on a metric")
         _check_levels(self)
-        for other in self.also:
+        for other in self.aspects:
             _check_levels(other)
             first = other.when.conditions[0].metric if other.when.conditions else ""
             if self.when is not None and not set(first.split("|")) <= set(self.when.conditions[0].metric.split("|")):
@@ -383,27 +418,27 @@ class Rule(Strict):
         return self
 
     @property
-    def aspects(self) -> tuple[Rule, ...]:
-        """The rule as rules that each follow one list of conditions that must all hold: what `any` and `also` stand for.
+    def clauses(self) -> tuple[Rule, ...]:
+        """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the alternatives of `any`.
 
-        Of two that are as bad, the one that comes first speaks: those of `also`, which say more, then the rule itself.
+        Of two that are as bad, the one that comes first speaks: the aspects, which say more, then the rule itself.
         """
-        shared = {"also": ()}
+        shared = {"aspects": ()}
         each = []
-        for one in self.also:
+        for one in self.aspects:
             given = {name: getattr(one, name) for name in Aspect.model_fields if getattr(one, name) is not None}
             each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
         return tuple(part for one in (*each, self.model_copy(update=shared)) for part in _alternatives(one))
 
     @property
     def points(self) -> int:
-        """How many points it takes until the rule could have told anything; with fewer, it has not looked."""
+        """How many points it takes until the rule could have reported anything; with fewer, it is skipped."""
         parts = [
-            max(condition.points for condition in one.when.conditions) + one.when.for_ - 1
-            for one in self.aspects
+            max(condition.points for condition in one.when.conditions) + one.when.held_for - 1
+            for one in self.clauses
             if one.when is not None and one.when.conditions
         ]
-        return max(self.needs, min(parts, default=0))
+        return max(self.scope.min_points, min(parts, default=0))
 
     @property
     def cites(self) -> str:

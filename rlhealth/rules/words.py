@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rlhealth.metrics import meaning
 from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Against, Aspect, Cause, Condition, Fact, Limit, Per, Rule, Test, Worse
+from rlhealth.rules.model import Aspect, Bounds, Cause, Condition, CriticalLevel, Divisor, Fact, Limit, Rule, Versus
 
 _ENDINGS = {
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
@@ -31,15 +31,15 @@ def in_words(rule: Rule) -> list[str]:
         ]
     joint = "or " if when.any else "and "
     lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
-    if when.for_ > 1:
-        lines[-1] += f", for {when.for_} points in a row"
-    lines += [_worse(rule.critical, when.conditions[0], when.for_)] if rule.critical is not None else []
-    return lines + [line for other in rule.also for line in _aspect(rule, other)]
+    if when.held_for > 1:
+        lines[-1] += f", for {when.held_for} points in a row"
+    lines += [_worse(rule.critical, when.conditions[0], when.held_for)] if rule.critical is not None else []
+    return lines + [line for other in rule.aspects for line in _aspect(rule, other)]
 
 
 def _aspect(rule: Rule, other: Aspect) -> list[str]:
-    """Another aspect of the same symptom, which is told in its own words where it is the worst."""
-    alone = rule.model_copy(update={"also": (), "when": other.when, "critical": other.critical})
+    """Another aspect of the same symptom, reported in its own words where it is the worst."""
+    alone = rule.model_copy(update={"aspects": (), "when": other.when, "critical": other.critical})
     first, *more = in_words(alone)
     return [f"or as {other.severity} “{other.title}”: {first}", *more]
 
@@ -49,27 +49,25 @@ def condition_in_words(one: Condition) -> str:
     metric = (
         ("the size of " if one.absolute else "")
         + _metrics(one.metric, "else")
-        + (_per(one.per) if one.per is not None else "")
+        + (_divided(one.divided_by) if one.divided_by is not None else "")
     )
-    if one.over == 1 and one.measure in ("value", "mean", "median", "min", "max"):
+    if one.last == 1 and one.measure in ("value", "mean", "median", "min", "max"):
         said = metric
-    elif one.over == 1 and one.measure == "nonfinite":
+    elif one.last == 1 and one.measure == "share_nonfinite":
         return f"{metric} is NaN or infinite" if one.above == 0 else f"{metric} is finite"
     else:
         window = (
-            f"the last {one.over} points"
-            if one.least is None or one.least >= one.over
-            else f"the last {one.least} to {one.over} points"
+            f"the last {one.last} points"
+            if one.at_least is None or one.at_least >= one.last
+            else f"the last {one.at_least} to {one.last} points"
         )
         said = KINDS[one.measure].words.format(
-            window=window, metric=metric, over=one.over, where=_where(one), items=one.items
+            window=window, metric=metric, last=one.last, where=_where(one), items=one.items
         )
-    if one.ratio_to is not None:
-        said += f", as a multiple of {_against(one.ratio_to)},"
-    if one.minus is not None:
-        said += f", less {_against(one.minus)},"
+    if one.versus is not None:
+        said += f", {'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)},"
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
-    sure = f" by more than {one.sure:g} standard errors" if one.sure else ""
+    sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors else ""
     asked = " (where it is logged)" if one.if_logged else ""
     asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
     return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
@@ -77,13 +75,14 @@ def condition_in_words(one: Condition) -> str:
 
 def scope(rule: Rule) -> list[str]:
     """For which runs the rule is meant, one line a thought; nothing where for all."""
-    lines = [f"about {_listed(rule.applies_to, 'and')}"] if rule.applies_to else []
-    lines += [f"not where {_setting(name, test)}" for name, test in rule.unless.items()]
-    lines += [f"only where {_setting(name, test)}" for name, test in rule.only_if.items()]
-    lines += [f"only where {name} is not logged" for name in rule.unless_logged]
-    lines += [f"from {rule.needs} points on"] if rule.needs > 1 else []
-    lines += ["not in a log whose numbers are rounded, where 0 may be a small number"] if rule.exact else []
-    return lines + (["each metric by itself"] if rule.each else [])
+    scope = rule.scope
+    lines = [f"about {_listed(scope.frameworks, 'and')}"] if scope.frameworks else []
+    lines += [f"not where {_setting(name, test)}" for name, test in scope.unless.items()]
+    lines += [f"only where {_setting(name, test)}" for name, test in scope.only_if.items()]
+    lines += [f"only where {name} is not logged" for name in scope.unless_logged]
+    lines += [f"from {scope.min_points} points on"] if scope.min_points > 1 else []
+    lines += ["not in a log whose numbers are rounded, where 0 may be a small number"] if scope.full_precision else []
+    return lines + (["each metric by itself"] if scope.each_metric else [])
 
 
 def advice(rule: Rule) -> list[str]:
@@ -96,7 +95,7 @@ def severities(rule: Rule) -> str:
     return f"{rule.severity}, critical" if rule.critical is not None and rule.severity != "critical" else rule.severity
 
 
-def _worse(worse: Worse, first: Condition, hold: int) -> str:
+def _worse(worse: CriticalLevel, first: Condition, hold: int) -> str:
     parts = [f"{sign} {_limit(limit)}" for sign in ("above", "below") if (limit := getattr(worse, sign)) is not None]
     said = "critical where it is " + " or ".join(parts) if parts else "critical where"
     joint = "and " if parts else ""
@@ -106,9 +105,9 @@ def _worse(worse: Worse, first: Condition, hold: int) -> str:
     )
     if not parts and not worse.and_:
         said = "critical where it holds"
-    if worse.for_ is None or worse.for_ == hold:
+    if worse.held_for is None or worse.held_for == hold:
         return said
-    return said + (f", for {worse.for_} points in a row" if worse.for_ > 1 else ", at the first point")
+    return said + (f", for {worse.held_for} points in a row" if worse.held_for > 1 else ", at the first point")
 
 
 def _metrics(names: str, last: str) -> str:
@@ -119,13 +118,13 @@ def _metrics(names: str, last: str) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {'or' if last == 'or' else 'or else'} {parts[-1]}"
 
 
-def _per(per: Per) -> str:
+def _divided(per: Divisor) -> str:
     parts = [f"`{per.metric}`"] if per.metric is not None else []
-    if per.peak and parts:
+    if per.max_so_far and parts:
         parts = [f"the largest {parts[0]} so far"]
     if per.power != 1 and parts:
         parts = [f"{parts[0]} to the power of {per.power:g}"]
-    parts += [f"the setting {per.config}"] if per.config is not None else []
+    parts += [f"the setting {per.setting}"] if per.setting is not None else []
     parts += [f"{per.times:g}"] if per.times != 1 else []
     return f" over {' times '.join(parts)}"
 
@@ -134,15 +133,13 @@ def _where(one: Condition) -> str:
     if one.where is None:
         return ""
     return "that are " + " and ".join(
-        f"{sign} {_limit(limit)}"
-        for sign in ("above", "below", "equals")
-        if (limit := getattr(one.where, sign)) is not None
+        f"{sign} {_limit(limit)}" for sign in ("above", "below") if (limit := getattr(one.where, sign)) is not None
     )
 
 
-def _against(one: Against) -> str:
-    if one.first is not None:
-        return "the run's first point" if one.first == 1 else f"the median of the run's first {one.first} points"
+def _compared_with(one: Versus) -> str:
+    if one.start is not None:
+        return "the run's first point" if one.start == 1 else f"the median of the run's first {one.start} points"
     return f"the median of the {one.before} points before"
 
 
@@ -153,15 +150,15 @@ def _limit(limit: float | Limit) -> str:
     sign = " − " if limit.times < 0 and parts else " + " if parts else "−" if limit.times < 0 else ""
     scaled = f"{abs(limit.times):g} times " if abs(limit.times) != 1 else ""
     told = f" ({limit.default:g} if unknown)" if limit.default is not None else ""
-    most = f", at most {limit.most:g}," if limit.most is not None else ""
-    return "".join(parts) + sign + scaled + f"the setting {limit.config}" + most + told
+    most = f", at most {limit.at_most:g}," if limit.at_most is not None else ""
+    return "".join(parts) + sign + scaled + f"the setting {limit.setting}" + most + told
 
 
 def _unit(one: Condition) -> str:
     unit = KINDS[one.measure].unit
     if unit == "noise":
         return " times its own noise"
-    if unit != "value" or one.per is not None or one.ratio_to is not None:
+    if unit != "value" or one.divided_by is not None or (one.versus is not None and one.versus.is_ratio):
         return ""
     known = meaning(one.metric.split("|")[0])
     return (
@@ -172,12 +169,10 @@ def _unit(one: Condition) -> str:
 
 
 def _setting(name: str, test: object) -> str:
-    if not isinstance(test, Test):
+    if not isinstance(test, Bounds):
         return f"{name} is {test}"
     parts = [f"above {test.above:g}"] if test.above is not None else []
     parts += [f"below {test.below:g}"] if test.below is not None else []
-    parts += [f"one of {', '.join(map(str, test.among))}"] if test.among is not None else []
-    parts += [str(test.is_)] if "is_" in test.model_fields_set else []
     return f"{name} is {' and '.join(parts)}"
 
 
@@ -188,16 +183,16 @@ def _within(points: int | None) -> str:
 def _hypothesis(cause: Cause) -> list[str]:
     """A cause in words: what it begins with, what follows, what must be so and what speaks against it."""
     start = {None: "", True: ", so from the start", False: ", not so from the start"}[cause.from_start]
-    lines = [f"first: a finding of {_listed(cause.first, 'or')}{start}"]
-    if cause.then:
-        lines.append(f"then, no earlier{_within(cause.within)}: a finding of {_listed(cause.then, 'or')}")
-    if cause.none:
-        lines.append(f"and none of {_listed(cause.none, 'or')}")
-    lines += [f"it must be so: {_said(one)}" for one in cause.needs]
-    if cause.any:
-        lines.append("one of these must be so: " + "; ".join(_said(one) for one in cause.any))
-    lines += [f"it is likelier where: {_said(one)}" for one in cause.support]
-    lines += [f"it is ruled out unless: {one.says}" for one in cause.against]
+    lines = [f"first: a finding of {_listed(cause.begins_with, 'or')}{start}"]
+    if cause.followed_by:
+        lines.append(f"then, no earlier{_within(cause.within)}: a finding of {_listed(cause.followed_by, 'or')}")
+    if cause.unless:
+        lines.append(f"and none of {_listed(cause.unless, 'or')}")
+    lines += [f"it must be so: {_said(one)}" for one in cause.requires]
+    if cause.requires_any:
+        lines.append("one of these must be so: " + "; ".join(_said(one) for one in cause.requires_any))
+    lines += [f"it is likelier where: {_said(one)}" for one in cause.supported_by]
+    lines += [f"it is ruled out unless: {one.says}" for one in cause.ruled_out_by]
     return lines
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing.checked import Marks, meant, place
-from rlhealth.rules.model import FAMILIES, Aspect, Condition, Rule, Source, Worse
+from rlhealth.rules.loading import known_names
+from rlhealth.rules.model import Aspect, Condition, CriticalLevel, Rule, Source
 
 if TYPE_CHECKING:
     from rlhealth.settings.schema import Parameters, SettingsFile
@@ -136,7 +137,7 @@ def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
     if settings._said is None:
         return list(rules)
     known = {rule.id for rule in rules}
-    both = known | set(FAMILIES)
+    both = known_names(rules)
     named: list[tuple[tuple[Any, ...], str, set[str]]] = [
         (("ignore", index, "rule"), one.rule, both) for index, one in enumerate(settings._said.ignore)
     ]
@@ -159,9 +160,8 @@ def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
-    new = rule.model_dump(include={"severity", "needs"}) | {
-        name: value for name in ("severity", "needs") if (value := getattr(said, name)) is not None
-    }
+    severity = said.severity or rule.severity
+    scope = rule.scope if said.min_points is None else rule.scope.model_copy(update={"min_points": said.min_points})
     when, critical = rule.when, rule.critical
     if said.limit is not None or said.above is not None or said.below is not None:
         sign, limit = _side(rule, said, settings)
@@ -171,17 +171,25 @@ def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
         index = next(index for index, one in enumerate(conditions) if getattr(one, sign) is not None)
         conditions[index] = conditions[index].model_copy(update={sign: limit})
         when = when.model_copy(update={part: tuple(conditions)})
-    if when is not None and (said.for_ is not None or said.clear is not None):
-        when = when.model_copy(update={"for_": said.for_ or when.for_, "clear": said.clear or when.clear})
+    if when is not None and said.held_for is not None:
+        when = when.model_copy(update={"held_for": said.held_for})
     if said.critical is not None:
-        critical = (critical or Worse()).model_copy(update=said.critical.model_dump(exclude_none=True))
+        critical = (critical or CriticalLevel()).model_copy(update=said.critical.model_dump(exclude_none=True))
     _ordered(rule, when.conditions[0] if when and when.conditions else None, critical, settings)
     source = (Source(text=f"changed in {settings.location}"), *rule.source)
-    also = rule.also
+    aspects = rule.aspects
     if said.severity is not None:
-        also = tuple(_graded(one, said.severity) for one in also)
+        aspects = tuple(_graded(one, said.severity) for one in aspects)
         critical = None if said.severity == "critical" else critical
-    return rule.model_copy(update=new | {"when": when, "critical": critical, "also": also, "source": source})
+    new = {
+        "severity": severity,
+        "scope": scope,
+        "when": when,
+        "critical": critical,
+        "aspects": aspects,
+        "source": source,
+    }
+    return rule.model_copy(update=new)
 
 
 def _graded(one: Aspect, severity: str) -> Aspect:
@@ -226,7 +234,7 @@ def _side(rule: Rule, said: Parameters, settings: Settings) -> tuple[str, float]
     return (own[0] if given[0] == "limit" else given[0]), float(getattr(said, given[0]))
 
 
-def _ordered(rule: Rule, first: Condition | None, critical: Worse | None, settings: Settings) -> None:
+def _ordered(rule: Rule, first: Condition | None, critical: CriticalLevel | None, settings: Settings) -> None:
     for sign, direction in (("above", 1), ("below", -1)):
         worse = getattr(critical, sign, None)
         base = getattr(first, sign, None)

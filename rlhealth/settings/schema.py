@@ -1,4 +1,4 @@
-"""What a settings file may hold, and its content checked."""
+"""The schema of a settings file, and its content checked."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class CriticalLimits(Strict):
 
     above: Number | None = Field(default=None, description="Critical above this value.")
     below: Number | None = Field(default=None, description="Critical below this value.")
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, alias="for", description="Points in a row that must be critical."
+    held_for: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="Points in a row that must be critical."
     )
 
 
@@ -41,13 +41,10 @@ class Parameters(Strict):
     limit: Number | None = Field(default=None, description="The rule's limit, where it has one.")
     above: Number | None = Field(default=None, description="The upper limit of a rule with two.")
     below: Number | None = Field(default=None, description="The lower limit of a rule with two.")
-    for_: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, alias="for", description="Points in a row that must be beyond the limit."
+    held_for: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="Points in a row that must be beyond the limit."
     )
-    clear: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="Points in a row within the limit that end a finding."
-    )
-    needs: Annotated[StrictInt, Field(ge=1)] | None = Field(
+    min_points: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="Points that the metric must have before the rule runs."
     )
     severity: Literal["info", "warning", "critical"] | None = Field(

@@ -88,7 +88,7 @@ def test_a_rule_and_its_cases_lie_side_by_side_in_the_folder_of_its_family():
 
 
 def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
-    covered = {row for rule in RULES for row in rule.covers}
+    covered = {row for rule in RULES for row in rule.guidance}
     assert set(guidance()["sentences"]) == {
         *(f"L{n}" for n in range(1, 9)),
         *(f"P{n}" for n in range(1, 11)),
@@ -104,7 +104,7 @@ def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
         ("metric: kl", "there is no metric `kll`; did you mean `kl`?"),
         ("{option.kl_coef}", "there is no field {option.kl_coeff}; did you mean `option.kl_coef`?"),
         ("{value:.3g}", "there is no field {valu}; did you mean `value`?"),
-        ("covers: [G2]", "there is no sentence G22 in TRL's guidance"),
+        ("guidance: [G2]", "there is no sentence G22 in TRL's guidance"),
         ("critical: {above: 2.5}", "the critical limit 0.1 comes before the limit 1.5"),
         ("id: kl-high-per-token", "the rule is called kl-high-pertoken, and its file kl-high-per-token.yaml"),
     ],
@@ -115,7 +115,7 @@ def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
         "metric: kl": "metric: kll",
         "{option.kl_coef}": "{option.kl_coeff}",
         "{value:.3g}": "{valu:.3g}",
-        "covers: [G2]": "covers: [G22]",
+        "guidance: [G2]": "guidance: [G22]",
         "critical: {above: 2.5}": "critical: {above: 0.1}",
         "id: kl-high-per-token": "id: kl-high-pertoken",
     }

@@ -45,7 +45,7 @@ def test_a_changed_rule_makes_the_documents_stale(tmp_path):
     assert write(tmp_path) == stale(tmp_path) == []
     changed = [rule.model_copy(update={"title": "Another title"}) if rule.id == "kl-zero" else rule for rule in RULES]
     assert stale(tmp_path, changed) == ["rules/README.md"]
-    uncovered = [rule.model_copy(update={"covers": ()}) if rule.id == "kl-zero" else rule for rule in RULES]
+    uncovered = [rule.model_copy(update={"guidance": ()}) if rule.id == "kl-zero" else rule for rule in RULES]
     assert stale(tmp_path, uncovered) == ["docs/trl-guidance.md"]
 
 
@@ -109,7 +109,8 @@ def test_every_shipped_file_fits_the_schema_that_editors_use():
     broken = plain(next(iter(rule_files(shipped_rules()))))
     assert not list(rule.iter_errors(broken))
     assert list(rule.iter_errors(broken | {"tilte": "x"}))
-    assert list(rule.iter_errors(broken | {"family": "nonsense"}))
+    assert not list(rule.iter_errors(broken | {"family": "of-my-own"})), "families are open"
+    assert list(rule.iter_errors(broken | {"family": "Not a name"}))
     assert list(rule.iter_errors({key: one for key, one in broken.items() if key != "message"}))
 
 
@@ -158,6 +159,26 @@ def test_the_rule_that_new_prints_passes_its_own_test(call, tmp_path):
     assert printed == f"{(tmp_path / 'my-kl.yaml').read_text()}---\n{(tmp_path / 'my-kl.test.yaml').read_text()}\n"
     assert call("rules", "new", "My KL")[0] == 2
     assert "did you mean `entropy`?" in call("rules", "new", "my-kl", "--family", "entorpy")[2]
+    assert call("rules", "new", "my-kl", "--family", "diagnosis")[0] == 2, "a rule with a limit is no diagnosis"
+
+
+def test_a_family_of_ones_own_is_chosen_and_explained_by_its_name(call, tmp_path):
+    assert call("rules", "new", "my-kl", "--family", "my-team", "-o", str(tmp_path))[0] == 0
+    assert call("rules", "test", str(tmp_path))[0] == 0
+    assert "my-kl" in call("explain", "my-team", "--rules", str(tmp_path))[1]
+    rule = tmp_path / "my-kl.yaml"
+    rule.write_text(rule.read_text().replace("family: my-team", "family: kl-hihg"))
+    assert "no shipped family is called `kl-hihg`; did you mean `kl-high`?" in call("rules", "test", str(tmp_path))[1]
+
+
+@pytest.mark.parametrize(
+    "old", ["over: 5", "least: 3", "for: 2", "minus: {first: 3}", "ratio_to: {before: 3}", "sure: 1"]
+)
+def test_a_word_has_one_spelling(call, tmp_path, old):
+    call("rules", "new", "my-kl", "-o", str(tmp_path))
+    rule = tmp_path / "my-kl.yaml"
+    rule.write_text(rule.read_text().replace("when:\n", f"when:\n  {old}\n"))
+    assert "unknown key" in call("rules", "test", str(tmp_path))[2]
 
 
 def test_rules_test_shows_what_was_expected_and_what_was_found(call, tmp_path):
@@ -180,7 +201,7 @@ def test_rules_test_tells_a_slip_in_a_rule_and_a_case_that_is_missing(call, tmp_
     code, out, _ = call("rules", "test", str(tmp_path))
     assert code == 1
     assert out.splitlines() == [
-        f"{rule}:10:3: there is no metric `kll`; did you mean `kl`?",
+        f"{rule}:11:3: there is no metric `kll`; did you mean `kl`?",
         "my-kl: no case in which it fires",
         "my-kl: no case in which it is quiet",
         "1 rule, 1 case: 0 failed, 3 problems",
@@ -192,7 +213,7 @@ def test_rules_test_leaves_with_2_where_a_file_cannot_be_used(call, tmp_path):
     rule = tmp_path / "my-kl.yaml"
     whole = rule.read_text()
     for wrong, said in (
-        (whole.replace("measure:", "mesure:"), ":13:3: when.all.0.mesure: unknown key; did you mean `measure`?"),
+        (whole.replace("measure:", "mesure:"), ":14:3: when.all.0.mesure: unknown key; did you mean `measure`?"),
         ("a: [", "the file must be YAML"),
     ):
         rule.write_text(wrong)

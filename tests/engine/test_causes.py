@@ -79,7 +79,7 @@ def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_
 def cause(id: str, first: str, then: str, more: str = "") -> Rule:
     """A diagnosis that begins with findings of one family, and explains those of others."""
     return read_rule(
-        f"id: {id}\nfamily: diagnosis\ntitle: T\nseverity: warning\ncause: {{first: [{first}], then: [{then}]{more}}}\n"
+        f"id: {id}\nfamily: diagnosis\ntitle: T\nseverity: warning\ncause: {{begins_with: [{first}], followed_by: [{then}]{more}}}\n"
         "message: '{count} findings'\nbecause: b\ntry: [t]\nsource: [{text: s}]\n",
         f"{id}.yaml",
     )

@@ -60,11 +60,18 @@ def test_an_alternative_is_critical_by_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ({"when": "  {metric: kl, above: 1}", "severity": "critical", "critical": "{for: 6}"}, "severity: critical"),
+        (
+            {"when": "  {metric: kl, above: 1}", "severity": "critical", "critical": "{held_for: 6}"},
+            "severity: critical",
+        ),
         ({"when": "  {metric: kl, above: 1}", "critical": "{below: 0.5}"}, "limit `below`"),
-        ({"when": "  {metric: kl, over: 5, least: 3, measure: gain, above: 1}"}, "`least` means nothing"),
-        ({"when": "  {metric: kl, least: 3, measure: peak, above: 1}"}, "`least` means nothing"),
-        ({"when": "  {metric: kl, over: 5, measure: share, where: {}, above: 0.5}"}, "every point counts"),
+        (
+            {"when": "  {metric: kl, last: 5, at_least: 3, measure: gain_since_start, above: 1}"},
+            "`at_least` means nothing",
+        ),
+        ({"when": "  {metric: kl, at_least: 3, measure: max_so_far, above: 1}"}, "`at_least` means nothing"),
+        ({"when": "  {metric: kl, last: 5, above: 1}"}, "`measure: value` is that of one point"),
+        ({"when": "  {metric: kl, last: 5, measure: share_of_points, where: {}, above: 0.5}"}, "every point counts"),
     ],
 )
 def test_what_means_nothing_is_no_rule(text: dict[str, str], said: str) -> None:
@@ -73,7 +80,7 @@ def test_what_means_nothing_is_no_rule(text: dict[str, str], said: str) -> None:
 
 
 def test_a_setting_that_is_not_known_does_not_pass() -> None:
-    only = rule("  {metric: kl, above: 1}", scope="only_if: {num_iterations: {above: 1}}\n")
+    only = rule("  {metric: kl, above: 1}", scope="scope: {only_if: {num_iterations: {above: 1}}}\n")
     assert [one.reason for one in judged([only], kl=[5, 5]).skipped] == ["num_iterations is not told"]
     assert judged([only], {"num_iterations": 2}, kl=[5, 5]).findings
     assert judged([only], {"num_iterations": 1}, kl=[5, 5]).skipped
@@ -82,15 +89,19 @@ def test_a_setting_that_is_not_known_does_not_pass() -> None:
 def test_a_diagnosis_heeds_its_scope() -> None:
     first, then = rule("  {metric: kl, above: 1}"), rule("  {metric: loss, above: 1}")
     then = then.model_copy(update={"id": "another"})
-    text = "id: c\nfamily: diagnosis\ntitle: C\nseverity: warning\n{}cause: {{first: [a-rule], then: [another]}}\nmessage: m\n"
-    for scope, named in (("", True), ("applies_to: [openrlhf]\n", False), ("only_if: {num_iterations: 3}\n", False)):
+    text = "id: c\nfamily: diagnosis\ntitle: C\nseverity: warning\n{}cause: {{begins_with: [a-rule], followed_by: [another]}}\nmessage: m\n"
+    for scope, named in (
+        ("", True),
+        ("scope: {frameworks: [openrlhf]}\n", False),
+        ("scope: {only_if: {num_iterations: 3}}\n", False),
+    ):
         verdict = judged([first, then, read_rule(text.format(scope) + TAIL, "c.yaml")], kl=[5, 5], loss=[5, 5])
         assert ("c" in {one.rule for one in verdict.findings}) is named
         assert ("c" in {one.rule for one in verdict.skipped}) is not named
 
 
 def test_the_largest_divisor_so_far_is_carried_from_piece_to_piece() -> None:
-    relative = rule("  {metric: loss, per: {metric: reward, peak: true}, above: 1.5}")
+    relative = rule("  {metric: loss, divided_by: {metric: reward, max_so_far: true}, above: 1.5}")
     run = Run("run", Place("jsonl", "run.jsonl"))
     judge: Judge | None = None
     for step, (loss, reward) in enumerate([(1.0, 9.0), (3.0, 1.0), (4.0, 1.0), (5.0, 1.0)], 1):
@@ -102,7 +113,7 @@ def test_the_largest_divisor_so_far_is_carried_from_piece_to_piece() -> None:
     assert judge.verdict(4e9).findings == [], "5 is no more than the 9 that reward once was"
 
 
-ASPECTS = """also:
+ASPECTS = """aspects:
   - {title: Spiked, severity: critical, when: {all: [{metric: kl, above: 9}]}, message: "spiked to {value:g}"}
 """
 
@@ -124,7 +135,7 @@ def test_an_aspect_is_of_the_rules_own_metric() -> None:
 def test_a_run_is_too_short_where_more_rules_wait_than_have_looked() -> None:
     looked = rule("  {metric: kl, above: 9}")
     waiting = [
-        rule("  {metric: kl, over: 5, measure: median, above: 9}").model_copy(update={"id": f"waits-{one}"})
+        rule("  {metric: kl, last: 5, measure: median, above: 9}").model_copy(update={"id": f"waits-{one}"})
         for one in (1, 2)
     ]
     assert "too few for 2 of the 3 rules" in judged([looked, *waiting], kl=[1, 1]).too_short

@@ -42,19 +42,18 @@ MADE = {
         for name in REDUCTIONS
         for window, least in ((1, 1), (2, 2), (5, 3), (8, 1))
     },
-    "nonfinite/1": lambda: NonFinite(1),
-    "nonfinite/6": lambda: NonFinite(6),
-    "share/above": lambda: Share(4, 2, 0.5, None, None),
-    "share/between": lambda: Share(3, 3, -1.0, 1.0, None),
-    "share/equals": lambda: Share(5, 1, None, None, 0.0),
-    "from_best": lambda: FromBest(4, 2),
-    "given_back": lambda: GivenBack(4, 2),
-    "gain": lambda: Gain(3),
-    "peak": lambda: Peak(),
-    "proportion": lambda: Proportion(3, 2, 10),
-    "proportion, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
-    "from_best, smoothed": lambda: FromBest(4, 2, 5),
-    "thirds": lambda: Thirds(),
+    "share_nonfinite/1": lambda: NonFinite(1),
+    "share_nonfinite/6": lambda: NonFinite(6),
+    "share_of_points/above": lambda: Share(4, 2, 0.5, None),
+    "share_of_points/between": lambda: Share(3, 3, -1.0, 1.0),
+    "drop_from_best": lambda: FromBest(4, 2),
+    "share_of_gain_lost": lambda: GivenBack(4, 2),
+    "gain_since_start": lambda: Gain(3),
+    "max_so_far": lambda: Peak(),
+    "mean_fraction": lambda: Proportion(3, 2, 10),
+    "mean_fraction, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
+    "drop_from_best, smoothed": lambda: FromBest(4, 2, 5),
+    "gain_by_thirds": lambda: Thirds(),
     "noise": lambda: Noise((4, 3)),
     "noise, smoothed": lambda: Noise((4,), 25),
     "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
@@ -114,7 +113,9 @@ def test_what_comes_later_changes_nothing(made, values, other):
     np.testing.assert_array_equal(extend(MADE[made](), values + other)[: len(values)], extend(MADE[made](), values))
 
 
-@pytest.mark.parametrize("made", [name for name in MADE if not name.startswith(("nonfinite", "less the start, noisy"))])
+@pytest.mark.parametrize(
+    "made", [name for name in MADE if not name.startswith(("share_nonfinite", "less the start, noisy"))]
+)
 @settings(max_examples=25, deadline=None)
 @given(values=SERIES)
 def test_an_infinity_counts_as_a_missing_point(made, values):
@@ -142,10 +143,6 @@ def test_a_window_may_begin_with_fewer_points():
     np.testing.assert_allclose(extend(rolling("median", 5, 2), [4, 2, NAN, 3, 1]), [NAN, 3, 3, 3, 2.5])
 
 
-def test_a_rise_is_the_newer_half_less_the_older():
-    np.testing.assert_allclose(extend(rolling("rise", 4), [0, 0, 1, 3, 3]), [NAN, NAN, NAN, 2, 2.5])
-
-
 def test_a_value_is_the_point_itself_and_what_is_not_finite_is_missing():
     np.testing.assert_array_equal(extend(rolling("value", 1), [1, INF, NAN, -2]), [1, NAN, NAN, -2])
 
@@ -156,8 +153,8 @@ def test_nonfinite_counts_what_is_not_a_number():
 
 
 def test_a_share_counts_the_finite_points_beyond_a_level():
-    np.testing.assert_allclose(extend(Share(4, 2, 1.0, None, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3])
-    np.testing.assert_allclose(extend(Share(2, 1, None, None, 0.0), [0, 1, 1]), [1, 0.5, 0])
+    np.testing.assert_allclose(extend(Share(4, 2, 1.0, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(extend(Share(2, 1, -0.5, 0.5), [0, 1, 1]), [1, 0.5, 0])
 
 
 def test_against_the_start_says_nothing_while_the_start_is_written():

@@ -22,13 +22,18 @@ def lengths() -> Metric:
 @pytest.mark.parametrize(
     ("condition", "limit", "level", "unit"),
     [
-        ({"measure": "median", "over": 5, "above": 2.5}, 2.5, 2.5, "value"),
-        ({"measure": "median", "over": 5, "ratio_to": {"first": 3}, "below": 0.5}, 0.5, 0.5 * 9.0, "ratio"),
-        ({"minus": {"first": 3}, "above": 1.0}, 1.0, 1.0 + 9.0, "value"),
-        ({"measure": "gain", "over": 5, "above": 2.0}, 2.0, None, "noise"),
-        ({"ratio_to": {"before": 9}, "below": 0.5}, 0.5, None, "ratio"),
-        ({"measure": "share", "over": 9, "where": {"above": 1}, "above": 0.5}, 0.5, None, "share"),
-        ({"per": {"config": "max_completion_length"}, "above": 0.9}, 0.9, None, "ratio"),
+        ({"measure": "median", "last": 5, "above": 2.5}, 2.5, 2.5, "value"),
+        (
+            {"measure": "median", "last": 5, "versus": {"start": 3, "as": "ratio"}, "below": 0.5},
+            0.5,
+            0.5 * 9.0,
+            "ratio",
+        ),
+        ({"versus": {"start": 3, "as": "difference"}, "above": 1.0}, 1.0, 1.0 + 9.0, "value"),
+        ({"measure": "gain_since_start", "last": 5, "above": 2.0}, 2.0, None, "noise"),
+        ({"versus": {"before": 9, "as": "ratio"}, "below": 0.5}, 0.5, None, "ratio"),
+        ({"measure": "share_of_points", "last": 9, "where": {"above": 1}, "above": 0.5}, 0.5, None, "share"),
+        ({"divided_by": {"setting": "max_completion_length"}, "above": 0.9}, 0.9, None, "ratio"),
         ({"above": 1.0}, float("nan"), None, "value"),
     ],
 )
@@ -41,11 +46,11 @@ def test_a_limit_is_a_level_only_where_the_measure_is_one(
 
 
 def test_a_limit_follows_a_setting_or_its_default() -> None:
-    said = Limit(config="clip_range", plus=1, default=1.2)
+    said = Limit(setting="clip_range", plus=1, default=1.2)
     assert limit_of(said, {"clip_range": 0.3}) == 1.3
     assert limit_of(said, {}) == 1.2
     with pytest.raises(Unable, match="clip_range"):
-        limit_of(Limit(config="clip_range"), {"clip_range": None})
+        limit_of(Limit(setting="clip_range"), {"clip_range": None})
 
 
 def test_a_metric_that_was_not_logged_is_named_in_the_reason() -> None:
@@ -62,5 +67,7 @@ def test_a_start_that_is_not_finite_for_long_is_still_the_start() -> None:
     run.add("train/completions/mean_length", range(1, 103), values)
     run.add("train/reward_std", range(1, 103), np.ones(102))
     metric = translate(run).metrics["completions/mean_length"]
-    made = Condition.model_validate({"metric": "completions/mean_length", "ratio_to": {"first": 3}, "above": 2})
+    made = Condition.model_validate(
+        {"metric": "completions/mean_length", "versus": {"start": 3, "as": "ratio"}, "above": 2}
+    )
     assert level_of(made, 2.0, metric) == 12.0

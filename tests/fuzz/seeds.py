@@ -251,7 +251,7 @@ def rules() -> list[bytes]:
 def settings_files() -> list[bytes]:
     return [
         b'fail_on = "warning"\nmin_steps = 10\nselect = ["kl-high"]\nrequire = ["entropy"]\nrules = {}\n[aliases]\n"my/kl" = "kl"\n',
-        b'[[ignore]]\nrule = "kl-high"\nreason = "known"\nuntil = 2027-01-01\n[rules.kl-high]\nabove = 2\nseverity = "info"\nfor = 3\n[rules.kl-high.critical]\nabove = 9.5\n',
+        b'[[ignore]]\nrule = "kl-high"\nreason = "known"\nuntil = 2027-01-01\n[rules.kl-high]\nabove = 2\nseverity = "info"\nheld_for = 3\n[rules.kl-high.critical]\nabove = 9.5\n',
         b'[tool.rlhealth]\nfail_on = "info"\n[tool.rlhealth.aliases]\n"a" = "kl"\n',
     ]
 

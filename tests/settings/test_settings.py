@@ -69,7 +69,7 @@ def test_everything_that_may_be_set(tmp_path):
         ignore = [{rule = "stalled", reason = "stopped by hand"}]
         [rules.kl-high-per-token]
         above = 2.0
-        for = 5
+        held_for = 5
         critical = {above = 9}
         [gate]
         ended = true
@@ -90,7 +90,7 @@ def test_everything_that_may_be_set(tmp_path):
         {"my/kl": "kl"},
     )
     changed = rule(apply(found, RULES), "kl-high-per-token")
-    assert (changed.when.conditions[0].above, changed.when.for_, changed.critical.above) == (2.0, 5, 9)
+    assert (changed.when.conditions[0].above, changed.when.held_for, changed.critical.above) == (2.0, 5, 9)
     assert changed.cites.startswith("changed in ") and rule(RULES, "kl-high-per-token").cites in changed.cites
 
 
@@ -127,7 +127,7 @@ def test_a_severity_that_is_set_holds_for_every_aspect_and_level(tmp_path):
         ("above = 2.2", None),
         ("limit = 2.2", None),
         ("critical.above = 1.8", "critical"),
-        ("for = 30", None),
+        ("held_for = 30", None),
         ('severity = "info"', "info"),
         ("above = 0.5\ncritical.above = 0.6", "critical"),
     ],
