@@ -50,13 +50,14 @@ def test_the_commands_to_use_it_run_as_they_stand(cli: Cli, tmp_path: Path) -> N
     block = README[README.index("## Use it") :].split("```")[1]
     lines = [line.split("  #")[0].strip() for line in block.splitlines() if line.startswith("rlhealth ")]
     assert len(lines) >= 6
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    for folder in ("fixtures", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     codes = {}
     for line in lines:
         done = cli(*shlex.split(line)[1:], cwd=tmp_path)
         codes[line.split()[1]] = done.returncode
         assert done.stdout.strip() and not done.stderr, (line, done.stderr)
-    assert codes == {"check": 1, "watch": 1, "metrics": 0, "advise": 0, "explain": 0, "report": 0, "compare": 1}
+    assert codes == {"check": 1, "watch": 1, "metrics": 0, "advise": 0, "preflight": 0, "explain": 0, "report": 0, "compare": 1}
 
 
 def test_the_gate_command_runs_as_written(cli: Cli, tmp_path: Path) -> None:

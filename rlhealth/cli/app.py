@@ -17,6 +17,7 @@ from rlhealth.cli import flags, printing
 from rlhealth.cli import init as init_cli
 from rlhealth.cli import inventory as inventory_cli
 from rlhealth.cli import mcp as mcp_cli
+from rlhealth.cli import preflight as preflight_cli
 from rlhealth.cli import read as read_cli
 from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
@@ -237,6 +238,7 @@ def check(
 
 app.command()(watch_cli.watch)
 app.command()(advise_cli.advise)
+app.command()(preflight_cli.preflight)
 app.command()(rules_cli.explain)
 app.add_typer(rules_cli.rules_app, name="rules")
 app.command()(inventory_cli.metrics)

@@ -1,0 +1,213 @@
+"""The main path: options or runs -> canonical settings -> checks -> findings, skips and an exit code."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rlhealth.engine.scope import passes
+from rlhealth.errors import RlhealthError
+from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.preflight.conditions import depends, holds, measured, missing, pick
+from rlhealth.preflight.model import Asked, Check, load_checks
+from rlhealth.preflight.options import is_config, read_options
+from rlhealth.preflight.trainer import Settings, entry_of, settings_in, settings_of_run
+from rlhealth.rules.filling import fill
+from rlhealth.sources.discovery.opening import open_all
+from rlhealth.verdict.findings import Severity
+
+DEFAULTS = Path(__file__).parent / "defaults.yaml"
+
+
+@dataclass(frozen=True)
+class Hurt:
+    """A setting that will hurt.
+
+    Attributes:
+        option: the trainer's own name for it; of several, joined with a plus or times sign.
+        value: its present value; `is_default` where nobody set it.
+        place: the file and line, or the run.
+    """
+
+    check: str
+    severity: Severity
+    option: str
+    value: Any
+    is_default: bool
+    place: str
+    title: str
+    message: str
+    try_: tuple[str, ...]
+    source: tuple[str, ...]
+
+
+@dataclass
+class Examined:
+    """One training: what will hurt, which checks found nothing, and which could not run, with the reason."""
+
+    settings: Settings
+    hurts: list[Hurt] = field(default_factory=list)
+    quiet: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Preflight:
+    """The answer: every training that was found, and what could not be read."""
+
+    examined: list[Examined] = field(default_factory=list)
+    errors: list[RlhealthError] = field(default_factory=list)
+    fail_on: Severity | None = Severity.CRITICAL
+
+    @property
+    def hurts(self) -> list[Hurt]:
+        """Everything that was found, the worst first."""
+        return sorted((one for part in self.examined for one in part.hurts), key=lambda one: -one.severity)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where nothing counts, 1 where a finding is at or above the gate, 2 where something could not be read or checked."""
+        if self.fail_on is not None and any(one.severity >= self.fail_on for one in self.hurts):
+            return 1
+        return 2 if self.errors or not self.examined else 0
+
+
+def preflight(
+    where: str | Path | Sequence[str | Path],
+    *,
+    framework: str | None = None,
+    devices: int | None = None,
+    fail_on: Severity | None = Severity.CRITICAL,
+) -> Preflight:
+    """Looks for settings that will hurt.
+
+    Args:
+        where: a config file (YAML, JSON, .py, .ipynb, .sh), or a run as `check` takes it; or several of them.
+        framework: the trainer, where the options do not tell it: an id such as `trl-grpo`.
+        devices: how many processes will train; a batch must be whole groups over all of them.
+        fail_on: the least severity that fails; None never does.
+
+    Raises:
+        RlhealthError: only where `framework` names no trainer.
+    """
+    if framework is not None:
+        entry_of(framework)
+    found = Preflight(fail_on=fail_on)
+    for place in [where] if isinstance(where, str | Path) else where:
+        try:
+            for one in _settings(str(place), framework, found.errors):
+                found.examined.append(examine(one, devices))
+        except RlhealthError as error:
+            found.errors.append(error)
+    return found
+
+
+def _settings(place: str, framework: str | None, errors: list[RlhealthError]) -> list[Settings]:
+    """The settings of each training at a place. Raises RlhealthError where there are none that a check could look at."""
+    if is_config(place):
+        told = [settings_in(one, framework) for one in read_options(Path(place))]
+    else:
+        runs, unread = open_all(place)
+        errors += unread
+        told = [settings_of_run(run) for run in runs]
+    known = [one for one in told if one.values]
+    errors += [
+        RlhealthError(
+            f"{one.options_of.location}: tells no settings",
+            hint="name the trainer's config file",
+            location=one.options_of.location,
+        )
+        for one in told
+        if not one.values
+    ]
+    training = [one for one in known if one.is_rl]
+    if known and not training:
+        said = f"{place}: {known[0].title} is no reinforcement learning"
+        raise RlhealthError(said, hint="--framework names the trainer, where this is wrong", location=place)
+    return training
+
+
+def examine(settings: Settings, devices: int | None = None) -> Examined:
+    """Runs every check on the settings of one training."""
+    found = Examined(settings)
+    defaults = {
+        name: value for name, value in _defaults().get(settings.framework, {}).items() if name not in settings.values
+    }
+    values = defaults | settings.values | ({} if devices is None else {"devices": devices})
+    for check in load_checks():
+        reason = _out_of_scope(check, settings, values)
+        if reason:
+            found.skipped[check.id] = reason
+            continue
+        unset = missing(check, values)
+        if unset:
+            found.skipped[check.id] = f"{settings.options.get(unset, unset)} is not set"
+            continue
+        if any(depends(one, values) for one in check.all):
+            found.skipped[check.id] = "it depends on how many processes train: --devices N says it"
+        elif all(holds(one, values) for one in check.all):
+            found.hurts.append(_hurt(check, settings, values, frozenset(defaults)))
+        else:
+            found.quiet.append(check.id)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> dict[str, dict[str, Any]]:
+    """What a trainer takes where an option is not set, by trainer and canonical name."""
+    found: dict[str, dict[str, Any]] = read_yaml(DEFAULTS.read_text(encoding="utf-8"), str(DEFAULTS))[0]
+    return found
+
+
+def _out_of_scope(check: Check, settings: Settings, values: Mapping[str, Any]) -> str:
+    """Why a check is not meant for these settings; empty where it is."""
+    if check.applies_to and not any(fnmatch.fnmatchcase(settings.framework, one) for one in check.applies_to):
+        return f"it is about {', '.join(check.applies_to)}, and this is {settings.framework}"
+    if check.before_start and settings.started:
+        return "the run has started"
+    moot = settings.options_of.libraries & set(check.unless_library)
+    if moot:
+        return f"{', '.join(sorted(moot))} corrects it"
+    for name, test in check.unless.items():
+        if values.get(name) is not None and passes(values[name], test):
+            return f"{settings.options.get(name, name)} is {values[name]}"
+    for name, test in check.only_if.items():
+        if values.get(name) is None or not passes(values[name], test):
+            return f"{settings.options.get(name, name)} is {values.get(name, 'not set')}"
+    return ""
+
+
+def _hurt(check: Check, settings: Settings, values: Mapping[str, Any], defaults: frozenset[str]) -> Hurt:
+    asked = check.all[0]
+    used = [pick(name, values) or name for name in asked.names if name != "devices" or name in values]
+    value = measured(asked, values)
+    worse = check.critical
+    severity = Severity.of(check.severity)
+    if worse is not None and any(
+        holds(Asked.model_validate({"setting": asked.setting, sign: limit}), values)
+        for sign, limit in (("above", worse.above), ("below", worse.below))
+        if limit is not None
+    ):
+        severity = Severity.CRITICAL
+    calls = {f"option.{name}": option for name, option in settings.options.items()}
+    said = {f"config.{name}": one for name, one in values.items()} | calls | {"value": value}
+    written = [settings.options.get(name, name) for name in used]
+    return Hurt(
+        check.id,
+        severity,
+        (" + " if asked.sum else " * ").join(written),
+        value,
+        all(name in defaults for name in used),
+        next(
+            (place for one in written if (place := settings.options_of.place(one)) != settings.options_of.location),
+            settings.options_of.location,
+        ),
+        check.title,
+        fill(check.message, said),
+        tuple(fill(one, said) for one in check.try_),
+        tuple(f"{one.text} ({one.url})" if one.url else one.text for one in check.source),
+    )

@@ -1,0 +1,100 @@
+"""What a check of settings may hold, and how the checks are loaded: one YAML file a topic, in the words of rules."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, model_validator
+
+from rlhealth.parsing.checked import checked
+from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.rules.model import Limit, Number, Setting, Source, Strict, Test, Text
+
+FOLDER = Path(__file__).parent / "checks"
+
+
+class Asked(Strict):
+    """One setting, or a sum or product of some, compared with a limit; `a|b` is the first of them that is set.
+
+    `devices`, in a product, is the number of processes; where nobody says it, the condition must hold for any that is usual.
+    """
+
+    setting: str = ""
+    sum: tuple[str, ...] = ()
+    product: tuple[str, ...] = ()
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+    is_: Setting = Field(default=None, alias="is")
+    among: tuple[Setting, ...] | None = None
+    not_divisible_by: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Asked:
+        if sum(map(bool, (self.setting, self.sum, self.product))) != 1:
+            raise ValueError("needs exactly one of `setting`, `sum` and `product`")
+        tests = (self.above, self.below, self.among, self.not_divisible_by)
+        if sum(one is not None for one in tests) + ("is_" in self.model_fields_set) != 1:
+            raise ValueError("needs exactly one of `above`, `below`, `is`, `among` and `not_divisible_by`")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings that are looked at, each perhaps with alternatives; the limit's own is not among them."""
+        return self.sum or self.product or (self.setting,)
+
+
+class Worse(Strict):
+    """When the same setting is critical: another limit for the first condition."""
+
+    above: Number | Limit | None = None
+    below: Number | Limit | None = None
+
+
+class Check(Strict):
+    """One check, as its YAML says it.
+
+    Attributes:
+        applies_to: the trainers it is about, by the ids of frameworks.yaml or patterns of them.
+        only_if, unless: tests of other settings; one that is not set passes neither.
+        unless_library: libraries whose import in the script makes it moot, because they correct the setting.
+        before_start: the trainer itself refuses to start, so that a logged run cannot have it.
+        all: conditions that must all hold; the first one's setting is the one that is reported.
+    """
+
+    id: str
+    title: Annotated[str, Field(max_length=200)]
+    severity: Literal["info", "warning", "critical"]
+    applies_to: tuple[str, ...] = ()
+    only_if: dict[str, Setting | Test] = Field(default_factory=dict)
+    unless: dict[str, Setting | Test] = Field(default_factory=dict)
+    unless_library: tuple[str, ...] = ()
+    before_start: StrictBool = False
+    all: Annotated[tuple[Asked, ...], Field(min_length=1)]
+    critical: Worse | None = None
+    message: Text
+    try_: tuple[Text, ...] = Field(alias="try", min_length=1)
+    source: tuple[Source, ...] = Field(min_length=1)
+
+
+class _File(Strict):
+    checks: tuple[Check, ...]
+
+
+@lru_cache(maxsize=1)
+def load_checks() -> tuple[Check, ...]:
+    """Every shipped check, file by file in the order of their names.
+
+    Raises:
+        RlhealthError: naming the file, line and column of what is wrong.
+    """
+    found: list[Check] = []
+    for path in sorted(FOLDER.glob("*.yaml")):
+        raw, marks = read_yaml(path.read_text(encoding="utf-8"), str(path))
+        found += checked(_File, {"checks": raw}, _under(marks), str(path), "a check in rlhealth/preflight").checks
+    return tuple(found)
+
+
+def _under(marks: dict[tuple[Any, ...], tuple[int, int]]) -> dict[tuple[Any, ...], tuple[int, int]]:
+    return {("checks", *path): place for path, place in marks.items()}
