@@ -57,7 +57,16 @@ def test_the_commands_to_use_it_run_as_they_stand(cli: Cli, tmp_path: Path) -> N
         done = cli(*shlex.split(line)[1:], cwd=tmp_path)
         codes[line.split()[1]] = done.returncode
         assert done.stdout.strip() and not done.stderr, (line, done.stderr)
-    assert codes == {"check": 1, "watch": 1, "metrics": 0, "advise": 0, "preflight": 0, "explain": 0, "report": 0, "compare": 1}
+    assert codes == {
+        "check": 1,
+        "watch": 1,
+        "metrics": 0,
+        "advise": 0,
+        "preflight": 0,
+        "explain": 0,
+        "report": 0,
+        "compare": 1,
+    }
 
 
 def test_the_gate_command_runs_as_written(cli: Cli, tmp_path: Path) -> None:

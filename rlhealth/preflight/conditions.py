@@ -15,13 +15,13 @@ _DEVICES = (*range(1, 17), 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 
 def missing(check: Check, values: Mapping[str, Any]) -> str:
     """The first setting that a check needs and that is not set; empty where there is none."""
-    for asked in check.all:
+    for asked in check.conditions:
         for name in asked.names:
             if name != "devices" and pick(name, values) is None:
                 return name.split("|")[0]
         for limit in (asked.above, asked.below):
-            if isinstance(limit, Limit) and limit.default is None and values.get(limit.config) is None:
-                return limit.config
+            if isinstance(limit, Limit) and limit.default is None and values.get(limit.setting) is None:
+                return limit.setting
         if asked.not_divisible_by is not None and values.get(asked.not_divisible_by) is None:
             return asked.not_divisible_by
     return ""
@@ -48,20 +48,18 @@ def measured(asked: Asked, values: Mapping[str, Any], devices: int = 1) -> Any:
 def _limit(limit: float | Limit, values: Mapping[str, Any]) -> float | None:
     if not isinstance(limit, Limit):
         return float(limit)
-    base = values.get(limit.config)
+    base = values.get(limit.setting)
     if isinstance(base, bool) or not isinstance(base, int | float):
         return None if limit.default is None else float(limit.default)
     found = float(base * limit.times + limit.plus)
-    return found if limit.most is None else min(found, float(limit.most))
+    return found if limit.at_most is None else min(found, float(limit.at_most))
 
 
 def holds(asked: Asked, values: Mapping[str, Any]) -> bool:
-    """Whether a condition holds; one on what is no number holds only where it says `is` or `among`."""
+    """Whether a condition holds; one on what is no number holds only where it says `equals`."""
     value = measured(asked, values)
-    if "is_" in asked.model_fields_set:
-        return bool(value == asked.is_ and isinstance(value, bool) == isinstance(asked.is_, bool))
-    if asked.among is not None:
-        return value in asked.among
+    if asked.equals is not None:
+        return bool(value == asked.equals and isinstance(value, bool) == isinstance(asked.equals, bool))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return False
     if asked.not_divisible_by is not None:

@@ -147,9 +147,9 @@ def examine(settings: Settings, devices: int | None = None) -> Examined:
         if unset:
             found.skipped[check.id] = f"{settings.options.get(unset, unset)} is not set"
             continue
-        if any(depends(one, values) for one in check.all):
+        if any(depends(one, values) for one in check.conditions):
             found.skipped[check.id] = "it depends on how many processes train: --devices N says it"
-        elif all(holds(one, values) for one in check.all):
+        elif all(holds(one, values) for one in check.conditions):
             found.hurts.append(_hurt(check, settings, values, frozenset(defaults)))
         else:
             found.quiet.append(check.id)
@@ -165,24 +165,30 @@ def _defaults() -> dict[str, dict[str, Any]]:
 
 def _out_of_scope(check: Check, settings: Settings, values: Mapping[str, Any]) -> str:
     """Why a check is not meant for these settings; empty where it is."""
-    if check.applies_to and not any(fnmatch.fnmatchcase(settings.framework, one) for one in check.applies_to):
-        return f"it is about {', '.join(check.applies_to)}, and this is {settings.framework}"
-    if check.before_start and settings.started:
+    if check.scope.frameworks and not any(
+        fnmatch.fnmatchcase(settings.framework, one) for one in check.scope.frameworks
+    ):
+        return f"it is about {', '.join(check.scope.frameworks)}, and this is {settings.framework}"
+    if check.scope.until_started and settings.started:
         return "the run has started"
-    moot = settings.options_of.libraries & set(check.unless_library)
+    moot = settings.options_of.libraries & set(check.scope.unless_library)
     if moot:
         return f"{', '.join(sorted(moot))} corrects it"
-    for name, test in check.unless.items():
-        if values.get(name) is not None and passes(values[name], test):
+    for name, test in check.scope.unless.items():
+        if values.get(name) is not None and _passes(values[name], test):
             return f"{settings.options.get(name, name)} is {values[name]}"
-    for name, test in check.only_if.items():
-        if values.get(name) is None or not passes(values[name], test):
+    for name, test in check.scope.only_if.items():
+        if values.get(name) is None or not _passes(values[name], test):
             return f"{settings.options.get(name, name)} is {values.get(name, 'not set')}"
     return ""
 
 
+def _passes(value: Any, test: Any) -> bool:
+    return any(value == one for one in test) if isinstance(test, tuple) else passes(value, test)
+
+
 def _hurt(check: Check, settings: Settings, values: Mapping[str, Any], defaults: frozenset[str]) -> Hurt:
-    asked = check.all[0]
+    asked = check.conditions[0]
     used = [pick(name, values) or name for name in asked.names if name != "devices" or name in values]
     value = measured(asked, values)
     worse = check.critical

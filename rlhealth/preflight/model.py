@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from rlhealth.parsing.checked import checked
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Limit, Number, Setting, Source, Strict, Test, Text
+from rlhealth.rules.model import Bounds, Limit, Number, Setting, Source, Strict, Text
 
 FOLDER = Path(__file__).parent / "checks"
 
@@ -26,17 +26,16 @@ class Asked(Strict):
     product: tuple[str, ...] = ()
     above: Number | Limit | None = None
     below: Number | Limit | None = None
-    is_: Setting = Field(default=None, alias="is")
-    among: tuple[Setting, ...] | None = None
+    equals: Setting = None
     not_divisible_by: str | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Asked:
         if sum(map(bool, (self.setting, self.sum, self.product))) != 1:
             raise ValueError("needs exactly one of `setting`, `sum` and `product`")
-        tests = (self.above, self.below, self.among, self.not_divisible_by)
-        if sum(one is not None for one in tests) + ("is_" in self.model_fields_set) != 1:
-            raise ValueError("needs exactly one of `above`, `below`, `is`, `among` and `not_divisible_by`")
+        tests = (self.above, self.below, self.equals, self.not_divisible_by)
+        if sum(one is not None for one in tests) != 1:
+            raise ValueError("needs exactly one of `above`, `below`, `equals` and `not_divisible_by`")
         return self
 
     @property
@@ -45,37 +44,53 @@ class Asked(Strict):
         return self.sum or self.product or (self.setting,)
 
 
-class Worse(Strict):
-    """When the same setting is critical: another limit for the first condition."""
+class All(Strict):
+    """Conditions that must all hold; the first one's setting is the one that is reported."""
+
+    all: Annotated[tuple[Asked, ...], Field(min_length=1)]
+
+
+class CriticalLevel(Strict):
+    """When the finding is critical: another limit for the first condition."""
 
     above: Number | Limit | None = None
     below: Number | Limit | None = None
 
 
-class Check(Strict):
-    """One check, as its YAML says it.
+class Scope(Strict):
+    """The trainings that a check is about; elsewhere it is skipped, with the reason.
 
     Attributes:
-        applies_to: the trainers it is about, by the ids of frameworks.yaml or patterns of them.
-        only_if, unless: tests of other settings; one that is not set passes neither.
-        unless_library: libraries whose import in the script makes it moot, because they correct the setting.
-        before_start: the trainer itself refuses to start, so that a logged run cannot have it.
-        all: conditions that must all hold; the first one's setting is the one that is reported.
+        frameworks: trainers, where `*` matches anything; all of them where left out.
+        only_if, unless: other settings: a value, one of a list, or bounds; one that is not set passes none.
+        unless_library: libraries that correct the setting, where the script imports one.
+        until_started: the trainer refuses to start with it, so that a logged run cannot have it.
     """
+
+    frameworks: tuple[str, ...] = ()
+    only_if: dict[str, Setting | Bounds | tuple[Setting, ...]] = Field(default_factory=dict)
+    unless: dict[str, Setting | Bounds | tuple[Setting, ...]] = Field(default_factory=dict)
+    unless_library: tuple[str, ...] = ()
+    until_started: StrictBool = False
+
+
+class Check(Strict):
+    """One check, as its YAML says it."""
 
     id: str
     title: Annotated[str, Field(max_length=200)]
     severity: Literal["info", "warning", "critical"]
-    applies_to: tuple[str, ...] = ()
-    only_if: dict[str, Setting | Test] = Field(default_factory=dict)
-    unless: dict[str, Setting | Test] = Field(default_factory=dict)
-    unless_library: tuple[str, ...] = ()
-    before_start: StrictBool = False
-    all: Annotated[tuple[Asked, ...], Field(min_length=1)]
-    critical: Worse | None = None
+    scope: Scope = Field(default_factory=Scope)
+    when: Asked | All
+    critical: CriticalLevel | None = None
     message: Text
     try_: tuple[Text, ...] = Field(alias="try", min_length=1)
     source: tuple[Source, ...] = Field(min_length=1)
+
+    @property
+    def conditions(self) -> tuple[Asked, ...]:
+        """The conditions, all of which must hold."""
+        return self.when.all if isinstance(self.when, All) else (self.when,)
 
 
 class _File(Strict):

@@ -39,9 +39,9 @@ def test_it_fires_where_it_must_and_is_quiet_where_it_must(check: str) -> None:
 @pytest.mark.parametrize("check", CHECKS.values(), ids=lambda one: one.id)
 def test_every_setting_that_a_check_names_is_one_that_some_trainer_has(check: Check) -> None:
     known = {alias.name for entry in frameworks() for alias in names(entry["names"]).settings} | {"devices"}
-    asked = {part for one in check.all for name in one.names for part in name.split("|")}
-    limits = {one.not_divisible_by for one in check.all if one.not_divisible_by}
-    assert asked | limits | set(check.only_if) | set(check.unless) <= known
+    asked = {part for one in check.conditions for name in one.names for part in name.split("|")}
+    limits = {one.not_divisible_by for one in check.conditions if one.not_divisible_by}
+    assert asked | limits | set(check.scope.only_if) | set(check.scope.unless) <= known
 
 
 def test_what_is_worse_is_critical() -> None:
@@ -72,7 +72,7 @@ def test_a_run_that_started_is_not_told_that_it_cannot() -> None:
     [run] = open_all(FIXTURES / "trainer_state" / "grpo-old")[0]
     from rlhealth.preflight.trainer import settings_of_run
 
-    assert not [one for one in examine(settings_of_run(run)).hurts if CHECKS[one.check].before_start]
+    assert not [one for one in examine(settings_of_run(run)).hurts if CHECKS[one.check].scope.until_started]
 
 
 def test_an_unknown_trainer_is_an_error_that_says_what_may_have_been_meant() -> None:
