@@ -19,6 +19,7 @@ BAND = 50  # rows before an onset that say where the metric used to lie
 RECENT = 5  # rows that say where it lies now
 SURE = 3.0  # standard errors
 REAL = 0.25  # of what had been gained
+FALLS = ("from_best", "given_back")  # measures of a fall of the reward itself
 SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
 FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
 
@@ -47,27 +48,51 @@ class Aftermath:
         """The state of a finding with these episodes: standing, lasting or over."""
         if episodes[-1].active or to_and_fro(metric, episodes, self.until):
             return State.STANDING
-        moved = self._moved(episodes)
+        moved = self._moved(episodes, is_fall(metric, condition))
         if moved < 0:
             return State.LASTING
         if moved > 0 and (metric.name in SCALED or metric.name.startswith("loss/")):
             return State.OVER  # reward has passed its level from before, and its scale with it
         return State.LASTING if self._outside(metric, condition, limit, episodes) else State.OVER
 
-    def _moved(self, episodes: tuple[Episode, ...]) -> int:
+    def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool:
+        """Whether reward has shown that it is back where it was before the first episode, within one standard error.
+
+        More than that no loss is proven: a short or noisy rest, and a finding from the first row on, show nothing.
+        `fell`: the finding is a fall of the reward itself, see `_levels`.
+        """
+        old, new, _, luck = self._levels(episodes, fell)
+        if old is None or new is None:
+            return False
+        return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
+
+    def _levels(
+        self, episodes: tuple[Episode, ...], fell: bool
+    ) -> tuple[Level | None, Level | None, Level | None, float]:
+        """Of the reward: the level before the first episode, that of now, and that of the start; None where rows are few.
+
+        A fall is dated where it has given back half of a gain, so the rows before it are falling too. Its level before is the
+        best there was. The best of m levels is a lucky one: q errors then say as much as sqrt(q^2 + 2 ln m) would, of
+        which the last answer is 2 ln m (see `FromBest`).
+        """
+        if self.reward is None:
+            return None, None, None, 0.0
+        first, last = episodes[0].first_step, episodes[-1].last_step
+        past = before(self.reward, first, len(self.reward))
+        old = best(past) if fell else past[-WINDOW:]
+        luck = 2 * float(np.log(max(len(past) / WINDOW, 1.0))) if fell else 0.0
+        now = after(self.reward, last, self.until, WINDOW)
+        return level_of(old), level_of(now), level_of(past[:WINDOW]), luck
+
+    def _moved(self, episodes: tuple[Episode, ...], fell: bool) -> int:
         """-1 where reward has not regained its level from before the first episode, 1 where it has passed it, else
         0.
         """
-        if self.reward is None:
-            return 0
-        first, last = episodes[0].first_step, episodes[-1].last_step
-        old = level_of(before(self.reward, first, WINDOW))
-        new = level_of(after(self.reward, last, self.until, WINDOW))
-        start = level_of(before(self.reward, first, len(self.reward))[:WINDOW])
+        old, new, start, luck = self._levels(episodes, fell)
         if old is None or new is None or start is None:
             return 0
         change = new.value - old.value
-        sure = SURE * float(np.hypot(old.error, new.error))
+        sure = float(np.sqrt(SURE**2 + luck) * np.hypot(old.error, new.error))
         real = max(REAL * (old.value - start.value), old.spread, new.spread)
         return int(np.sign(change)) if abs(change) > max(sure, real) else 0
 
@@ -118,6 +143,20 @@ def after(metric: Metric, step: int, until: int, count: int) -> Floats:
     start, end = np.searchsorted(metric.steps, (step, until), side="right").tolist()
     values = metric.values[max(start, end - 3 * count) : end]
     return values[np.isfinite(values)][-count:]
+
+
+def is_fall(metric: Metric, condition: Condition) -> bool:
+    """Whether a condition speaks of a fall of the reward itself."""
+    return metric.name == "reward" and condition.measure in FALLS
+
+
+def best(values: Floats) -> Floats:
+    """The `WINDOW` values in a row with the highest mean, all of them where there are no more; shape (n,)."""
+    if len(values) <= WINDOW:
+        return values
+    sums = np.cumsum(np.append(0.0, values))
+    start = int(np.argmax(sums[WINDOW:] - sums[:-WINDOW]))
+    return values[start : start + WINDOW]
 
 
 def level_of(values: Floats) -> Level | None:

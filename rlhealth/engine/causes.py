@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rlhealth.engine.advice import changes_of
+from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.facts import Facts, named
 from rlhealth.metrics import Translation
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Cause, Rule
-from rlhealth.verdict.findings import Episode, Finding, Severity, worst_state
+from rlhealth.verdict.findings import Episode, Finding, Severity, State, worst_state
 
 ENOUGH = 2  # pieces of evidence: families of findings, and facts; one alone is a symptom
 
@@ -69,7 +70,7 @@ def explain(
             continue
         rivals = [other for other in held[place + 1 :] if other.begin.key in {member.key for member in mine}]
         rivals = [other for other in rivals if other.begin.first_step == one.begin.first_step]
-        kept.append(_finding(replace(one, members=mine), rivals, translation))
+        kept.append(_finding(replace(one, members=mine), rivals, translation, now))
         explained |= {member.key: one.rule.id for member in mine}
     told = [replace(one, explained_by=explained[one.key]) if one.key in explained else one for one in findings]
     return told, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
@@ -144,7 +145,7 @@ def points_before(translation: Translation, begin: Finding) -> int:
     return begin.first_step if metric is None else int(np.searchsorted(metric.steps, begin.first_step))
 
 
-def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Translation) -> Finding:
+def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Translation, now: int) -> Finding:
     """A cause as a finding: with its evidence, its rivals and the settings that are worth changing."""
     rule, begin = one.rule, one.begin
     assert rule.cause is not None
@@ -162,7 +163,7 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
     return Finding(
         rule=rule.id,
         family=rule.family,
-        severity=_severity(one),
+        severity=_severity(one, translation, now),
         title=rule.title,
         metric=begin.metric,
         tag=begin.tag,
@@ -186,10 +187,15 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
     )
 
 
-def _severity(one: Hypothesis) -> Severity:
-    """As severe as the worst that it explains; a cause of what is only noted now, since it is over, is a note too."""
+def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:
+    """As severe as the worst that it explains. What lasts of the consequences is what the whole story cost: as long as
+    reward has not shown that it came back, its root counts as it did while it held. A cause of notes is a note too.
+    """
     worst = max(member.severity for member in one.members)
-    return worst if worst < Severity.WARNING else max(worst, Severity.of(one.rule.severity))
+    if worst < Severity.WARNING:
+        return worst
+    lasts = worst_state(one.members) is not State.OVER and not Aftermath(translation, now).regained(one.begin.episodes)
+    return max(worst, Severity.of(one.rule.severity), one.begin.worst_severity if lasts else worst)
 
 
 def _apart(other: Hypothesis) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.advice import changes_of
-from rlhealth.engine.aftermath import Aftermath
+from rlhealth.engine.aftermath import Aftermath, is_fall
 from rlhealth.engine.causes import explain
 from rlhealth.engine.earlier import Earlier, with_earlier
 from rlhealth.engine.earned import unearned
@@ -193,12 +193,13 @@ class Watched:
             "points": self.anchor.condition.last,
             "step": ending.step,
         }
+        fell = is_fall(self.metric, self.anchor.condition)
         told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
         condition = self.anchor.condition
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
             told,
-            severity=self._after(severity) if state is State.OVER else severity,
+            severity=self._after(severity, aftermath.regained(episodes, fell)) if state is State.OVER else severity,
             peak=severity,
             state=state,
             episodes=parts,
@@ -213,9 +214,12 @@ class Watched:
         worse = self.worse is not None and severity > min(self.levels)
         return (self.worse or self.bounds[0]).limit if worse else self.bounds[0].limit
 
-    def _after(self, severity: Severity) -> Severity:
-        """How severe a level is once it is over: a warning at most, or less where its rule says so."""
-        if severity is Severity.CRITICAL:
+    def _after(self, severity: Severity, regained: bool) -> Severity:
+        """How severe a level is once it is over: a warning at most, or less where its rule says so.
+
+        What had been critical is less than a warning only where the reward shows that it cost nothing.
+        """
+        if severity is Severity.CRITICAL and not regained:
             return Severity.WARNING
         return min(severity, Severity.of(self.rule.severity_when_over))
 

@@ -30,6 +30,23 @@ def test_a_wrecked_run_whose_kl_went_quiet_is_wrecked() -> None:
     assert (one.state, one.severity) == (State.LASTING, Severity.CRITICAL)
 
 
+def test_a_fall_of_the_reward_is_a_note_only_once_reward_shows_that_it_came_back() -> None:
+    fall = "0.1..0.8~0.03x60 0.8..0.2~0.03x30 0.2~0.03x20"
+    regained = found("reward-decline", reward=f"{fall} 0.2..0.9~0.03x40 0.9~0.03x40")
+    assert (regained.state, regained.severity, regained.worst_severity) == (
+        State.OVER,
+        Severity.INFO,
+        Severity.CRITICAL,
+    )
+    part = found("reward-decline", reward=f"{fall} 0.2..0.6~0.03x40 0.6~0.03x40")
+    assert (part.state, part.severity) == (State.LASTING, Severity.CRITICAL)
+
+
+def test_truncation_from_the_first_row_on_never_was_a_note_where_it_was_critical() -> None:
+    one = found("completions-cut-off", completions__clipped_ratio="0.95x60 0.1x60", reward="0.1..0.8~0.02x120")
+    assert (one.state, one.severity) == (State.OVER, Severity.WARNING)
+
+
 def test_reward_that_comes_back_takes_its_time() -> None:
     course = {"kl": "0.1x30 5x10 0.1x160", "reward": "0.8~0.02x30 0.1~0.02x20 0.1..0.8~0.02x50 0.8~0.02x100"}
     states = [found("kl-high-per-token", until, **course).state for until in (40, 60, 80, 200)]

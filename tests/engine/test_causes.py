@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlhealth.engine.causes import explain
@@ -11,6 +13,7 @@ from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules, read_rule
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
+from rlhealth.verdict.findings import Severity, State
 from tests.verdict.test_findings import finding
 
 DIAGNOSES = [rule for rule in load_rules() if rule.cause is not None]
@@ -62,6 +65,16 @@ def test_the_diagnosis_is_as_severe_as_the_worst_it_explains() -> None:
         NEVER,
     )
     assert str(causes[0].severity) == "critical"
+
+
+def test_a_cause_counts_as_its_root_did_as_long_as_a_consequence_lasts() -> None:
+    root = replace(finding("warning", "approx-kl-high", "approx-kl", 10), state=State.OVER, peak=Severity.CRITICAL)
+    drift = finding("warning", "kl-high-per-sequence", "kl-high", 14)
+    said = [
+        explain([root, one], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)[1][0].severity
+        for one in (drift, replace(drift, state=State.OVER))
+    ]
+    assert said == [Severity.CRITICAL, Severity.WARNING]
 
 
 def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_step_size() -> None:
