@@ -19,7 +19,7 @@ BAND = 50  # rows before an onset that say where the metric used to lie
 RECENT = 5  # rows that say where it lies now
 SURE = 3.0  # standard errors
 REAL = 0.25  # of what had been gained
-FALLS = ("from_best", "given_back")  # measures of a fall of the reward itself
+FALLS = ("drop_from_best", "share_of_gain_lost")  # measures of a fall of the reward itself
 SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
 FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
 
