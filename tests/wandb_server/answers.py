@@ -25,7 +25,7 @@ def _run(server: WandbServer, given: Mapping[str, Any], inner: Callable[[HostedR
 def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     def inner(run: HostedRun) -> dict[str, Any]:
         urls = [
-            f"{server.url}/parquet/{given['entity']}/{given['project']}/{run.id}/{part}"
+            f"{server.exports_at or server.url}/parquet/{given['entity']}/{given['project']}/{run.id}/{part}"
             for part in range(len(run.parquet))
         ]
         return {

@@ -33,6 +33,8 @@ class WandbServer:
         self.key = KEY
         self.times_here = 0
         self.files_at = ""  # another host that it names for its files
+        self.exports_at = ""  # and for exported history
+        self.encodings: set[str] = set()  # that were asked for
         self._lock = threading.Lock()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if certificate is not None:
@@ -134,6 +136,7 @@ class Exchange(BaseHTTPRequestHandler):
         operation = named[1] if named else "Viewer"  # older SDKs ask for the viewer without a name
         given = asked.get("variables") or {}
         self.wandb.asked.append((operation, given, time.monotonic()))
+        self.wandb.encodings.add(self.headers.get("Accept-Encoding") or "")
         fault = self.wandb.fault_for(operation)
         if fault is not None:
             return fault(self)

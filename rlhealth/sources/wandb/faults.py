@@ -15,6 +15,12 @@ TRY_AGAIN = "try again; `rlhealth watch` keeps trying"
 #: What the SDK's texts say -> kind of fault, what is told, what to try. The first that is found holds.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
+        r"an answer of more than 64 MiB was cut off",
+        "large",
+        "an answer of more than 64 MiB was cut off",
+        "is it wandb's server, and no other one? check WANDB_BASE_URL",
+    ),
+    (
         r"service process is not running|corenotavailable|failed to start",
         "service",
         "wandb's own background process is not running",

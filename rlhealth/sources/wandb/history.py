@@ -24,6 +24,10 @@ VALUES_A_PAGE = 100_000
 MANY_KEYS = 1000
 #: More scans than these cost more than whole rows.
 MOST_GROUPS = 12
+#: Values of one run, about 24 bytes each; what a server sends beyond them is not read.
+MOST_VALUES = 50_000_000
+#: Of one scan, so that steps without rows end it too.
+MOST_PAGES = 50_000
 #: Values that wait as Python numbers to be put into arrays.
 MOST_HELD = 500_000
 #: `wandb.watch` logs a histogram for each layer; no metric is made of them.
@@ -63,6 +67,7 @@ class History:
         self._newest: Row = {}
         self._kept: dict[str, bool] = {}
         self._held = 0
+        self._values = 0
         self._ordered = 0
         self._shortage = 0
         self._summary: Mapping[str, Any] = {}
@@ -73,6 +78,8 @@ class History:
         Raises:
             Blind: if the server failed; what came before is kept, and the next call goes on after it.
         """
+        if self._values > MOST_VALUES:
+            return False
         keys, last = keys_of(hosted)
         gone_back = self._complete and 0 <= last < self.last_step
         if gone_back and self.doubtful:  # seen twice: no answer that came late
@@ -84,6 +91,12 @@ class History:
         new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
         if new is None:
             new = self._read_whole(session, hosted, size, fresh=not self._complete)
+        if self._values > MOST_VALUES:
+            self.run.problems.append(
+                f"more than {MOST_VALUES:,} values: rows after step {self.last_step} were not read"
+            )
+            self.doubtful = False
+            return True
         new = self._make_sure(session, hosted, counted, size, gone_back) or new
         self._complete = True
         return new
@@ -124,6 +137,8 @@ class History:
                 page.sort(key=step_of)
                 for row in _merged(page):
                     new = self._take(row) or new
+                if self._values > MOST_VALUES:
+                    break
         finally:
             self._flush()
         return new
@@ -152,6 +167,8 @@ class History:
         new = False
         for row in _merged(heapq.merge(*(rows(index) for index in range(len(groups))), key=step_of)):
             new = self._take(row) or new
+            if self._values > MOST_VALUES:
+                return new
         self._flush()
         if all(count >= keys[group[0]] for count, group in zip(came, groups, strict=True)):
             return new
@@ -174,6 +191,7 @@ class History:
         self._rows.take({key: value for key, value in row.items() if self._keeps(key)}, late=step < self.last_step)
         self._taken.add(step)
         self._held += len(row)
+        self._values += len(row)
         if self._held > MOST_HELD:
             self._flush()
         if step > self.last_step:
@@ -243,7 +261,8 @@ def _page_size(keys: int, last: int, counted: int) -> int:
     where rows are wide.
     """
     rows = min(ROWS_A_PAGE, max(20, VALUES_A_PAGE // max(keys, 1)))
-    return rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
+    spanned = rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
+    return max(spanned, math.ceil((last + 1) / MOST_PAGES))
 
 
 def _merged(rows: Iterable[Row]) -> Iterator[Row]:

@@ -18,6 +18,10 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 LONGEST_HEAD = 64 << 10
+LARGEST_ANSWER = 64 << 20
+#: Bytes that come from the SDK at once and are a request; HTTP/2's acknowledgements of an answer are shorter.
+SHORTEST_REQUEST = 256
+TOO_LARGE = "an answer of more than 64 MiB was cut off"
 PATIENCE = 120.0  # seconds without a byte in either direction
 _PORTS = {"http": 80, "https": 443}
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -33,7 +37,8 @@ def proxies_for(server: str) -> dict[str, str]:
 
 
 def unreached(server: str) -> str:
-    """Why the last connection to the server could not be made, in the system's words; empty where it could.
+    """Why the last connection to the server could not be made, in the system's words, or was cut off; empty where it
+    was not.
 
     The SDK sees no more of it than that this proxy ends its connection.
     """
@@ -41,13 +46,19 @@ def unreached(server: str) -> str:
     return gate.fault if gate is not None else ""
 
 
+def stopped(server: str) -> int:
+    """How many requests to other hosts were refused, and answers of the server cut off, until now."""
+    gate = _gates.get(server)
+    return gate.stopped if gate is not None else 0
+
+
 class OneHost:
     """Listens on loopback and passes on what is for one host and port.
 
     Attributes:
         url: the proxy's address.
-        refused: hosts that were asked for and got no request.
-        fault: why the last connection to the server could not be made; empty where it could.
+        stopped: requests to other hosts that were refused, and answers that were cut off.
+        fault: why the last connection to the server could not be made, or was cut off; empty where it was not.
     """
 
     def __init__(self, server: str) -> None:
@@ -55,7 +66,7 @@ class OneHost:
         self.allowed = ((parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme, 443))
         self.scheme = parts.scheme
         self.pid = os.getpid()
-        self.refused: list[str] = []
+        self.stopped = 0
         self.fault = ""
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
@@ -77,7 +88,7 @@ class OneHost:
             parts = urlsplit(f"//{target}" if tunnel else target)
             port = parts.port or _PORTS.get(parts.scheme, 443)
             if ((parts.hostname or "").lower(), port) != self.allowed or (not tunnel and parts.scheme != "http"):
-                self.refused.append(parts.netloc)
+                self.stopped += 1
                 client.sendall(_REFUSED)
                 return
             try:
@@ -100,7 +111,9 @@ class OneHost:
                     server.sendall(b"\r\n".join([first, *lines, b"Connection: close"]) + b"\r\n\r\n")
                 if body:
                     server.sendall(body)
-                _relay(client, server)
+                if not _relay(client, server):
+                    self.stopped += 1
+                    self.fault = TOO_LARGE
 
     def _connect(self, tunnel: bool) -> tuple[socket.socket, bool]:
         """A connection to the server, and whether it ends at the user's own proxy, which wants the whole address."""
@@ -136,20 +149,26 @@ def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
     return told.partition(b"\r\n\r\n")
 
 
-def _relay(one: socket.socket, other: socket.socket) -> None:
-    """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds."""
+def _relay(one: socket.socket, other: socket.socket) -> bool:
+    """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds; False where
+    an answer of the server is too large.
+    """
     open_ends = [one, other]
+    answered = 0
     while True:
         ready, _, _ = select.select(open_ends, [], [], PATIENCE)
         if not ready:
-            return
+            return True
         for end in ready:
             block = end.recv(65536)
             to = other if end is one else one
             if block:
+                answered = answered + len(block) if end is other else answered * (len(block) < SHORTEST_REQUEST)
+                if answered > LARGEST_ANSWER:
+                    return False
                 to.sendall(block)
             elif end is other:
-                return
+                return True
             else:
                 open_ends.remove(one)
                 with contextlib.suppress(OSError):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Row = dict[str, Any]
+#: The question by which the SDK reads rows that were not exported, and did read all before there were exports.
+_PAGE = """query HistoryPage($entity: String!, $project: String!, $run: String!, $minStep: Int64!, $maxStep: Int64!,
+    $pageSize: Int!) { project(name: $project, entityName: $entity) { run(name: $run) {
+    history(minStep: $minStep, maxStep: $maxStep, samples: $pageSize) } } }"""
 
 
 class Pages:
@@ -46,6 +51,48 @@ def scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh: 
     if "use_cache" in inspect.signature(hosted.scan_history).parameters:  # not in versions that read no exported files
         given["use_cache"] = not fresh
     return iter(hosted.scan_history(**given))
+
+
+def can_ask(hosted: Any) -> bool:
+    """Whether the SDK can be asked for pages directly; versions that cannot, read no exported files."""
+    return hasattr(getattr(hosted, "_service_api", None), "execute_graphql")
+
+
+def asked(
+    hosted: Any, first: int, last: int, size: int, keys: Sequence[str] | None, cut_off: Callable[[], int]
+) -> Iterator[Row]:
+    """Rows of `_step` `first` to `last`, asked for page by page, without the exported files, which may lie on another
+    host.
+
+    Args:
+        keys: only rows that have all of these, and of them only these.
+        cut_off: counts the answers that were too large until now; such a page is asked for again in smaller ones.
+    """
+    wanted = {*keys} if keys else None
+    while first <= last:
+        given = {
+            "entity": hosted.entity,
+            "project": hosted.project,
+            "run": hosted.id,
+            "minStep": first,
+            "maxStep": min(first + size, last + 1),
+            "pageSize": size,
+        }
+        before = cut_off()
+        try:
+            answer = hosted._service_api.execute_graphql(_PAGE, given)
+        except Exception:
+            if size == 1 or cut_off() == before:
+                raise
+            size = max(1, size // 8)
+            continue
+        for text in answer["project"]["run"]["history"]:
+            row = json.loads(text)
+            if wanted is None:
+                yield row
+            elif wanted <= row.keys():
+                yield {key: row[key] for key in wanted}
+        first += size
 
 
 def step_of(row: Row) -> int:

@@ -135,6 +135,10 @@ def bounded(wandb: Any, patience: float) -> Iterator[None]:
         "x_graphql_retry_wait_min_seconds": 1.0,
         "x_graphql_retry_wait_max_seconds": max(1.0, patience / 6),
         "x_graphql_timeout_seconds": max(1.0, min(20.0, patience / 2)),
+        "x_file_transfer_retry_max": 1,  # refused exports are read in another way
+        "x_file_transfer_retry_wait_max_seconds": 1.0,
+        # an answer is as large as the bytes that come, which are counted on their way
+        "x_extra_http_headers": {**(settings.x_extra_http_headers or {}), "Accept-Encoding": "identity"},
     }
     before = {name: getattr(settings, name) for name in wanted if hasattr(settings, name)}
     try:

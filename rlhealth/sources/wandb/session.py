@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from rlhealth.errors import Blind, RlhealthError
 from rlhealth.sources.wandb.address import CLOUD, Address
 from rlhealth.sources.wandb.faults import AWAY, LOG_IN, as_rlhealth_error
-from rlhealth.sources.wandb.one_host import proxies_for, unreached
-from rlhealth.sources.wandb.pages import Pages, Row, scan
+from rlhealth.sources.wandb.one_host import proxies_for, stopped, unreached
+from rlhealth.sources.wandb.pages import Pages, Row, asked, can_ask, scan
 from rlhealth.sources.wandb.quiet import (
     bounded,
     key_for,
@@ -31,6 +31,7 @@ T = TypeVar("T")
 #: Seconds for which a look is tried before it is given up.
 PATIENCE = 60.0
 LARGEST_REQUIREMENTS = 1 << 20
+MOST_RUNS = 10_000  # of a project
 _sessions: dict[str, Session] = {}
 _ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!, $title: String!, $text: String!,
     $severity: AlertSeverity = INFO) { notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
@@ -64,6 +65,7 @@ class Session:
         self.secrets: tuple[str, ...] = ()
         self._api: Any = None
         self._given_up: tuple[float, Blind] | None = None
+        self._asks_pages = False  # exported files are on another host, or too large
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
         """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
@@ -140,9 +142,16 @@ class Session:
                 order="-created_at",
                 per_page=min(last or 50, 50),
             )
-            return list(itertools.islice(found, last))
+            return list(itertools.islice(found, last or MOST_RUNS + 1))
 
-        return self.patiently(lambda: self.once(listed, str(address)))
+        there = self.patiently(lambda: self.once(listed, str(address)))
+        if last is None and len(there) > MOST_RUNS:
+            raise RlhealthError(
+                f"{address}: more than {MOST_RUNS:,} runs",
+                hint="read the newest of them: --last 50",
+                location=str(address),
+            )
+        return there
 
     def pages(
         self, hosted: Any, place: str, *, first: int, size: int, keys: Sequence[str] | None = None, fresh: bool = False
@@ -153,7 +162,20 @@ class Session:
             keys: only rows that have all of these, and of them only these.
             fresh: asks the server for its exported files again, of which it may have written newer ones.
         """
-        pages = Pages(self.once(lambda _: scan(hosted, first, size, keys, fresh), place), first, size)
+        before, came = stopped(self.server), False
+        if not self._asks_pages:
+            try:
+                pages = Pages(self.once(lambda _: scan(hosted, first, size, keys, fresh), place), first, size)
+                while rows := self.once(lambda _: pages.following(), place):
+                    came = True
+                    yield rows
+                return
+            except RlhealthError:
+                self._asks_pages = stopped(self.server) > before and can_ask(hosted)
+                if came or not self._asks_pages:
+                    raise
+        rest = asked(hosted, first, int(hosted.lastHistoryStep), size, keys, lambda: stopped(self.server))
+        pages = Pages(rest, first, size)
         while rows := self.once(lambda _: pages.following(), place):
             yield rows
 
@@ -170,7 +192,7 @@ class Session:
                 tempfile.TemporaryDirectory(dir=private_folder()) as folder,
                 file.download(root=folder, replace=True) as text,
             ):
-                return str(text.read())
+                return str(text.read(LARGEST_REQUIREMENTS))
 
         try:
             return self.once(fetch, place)
