@@ -14,6 +14,8 @@ from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
 from rlhealth.sources.rows.row_choice import RowChoice, Worth, accepts
 from rlhealth.sources.rows.row_names import tells
+from rlhealth.sources.rows.sampled import Sampled
+from rlhealth.sources.rows.sampled import remarks as of_rollouts
 from rlhealth.sources.rows.textlog import TextLog
 
 MOST_HELD = 20_000  # rows that are held until the form of the log is known
@@ -52,6 +54,7 @@ class ConsoleLog(TextLog):
     def _begin(self) -> None:
         self._printed = Printed()
         self._choice = RowChoice()
+        self._sampled = Sampled()
         self._held: list[tuple[Worth, PrintedRow]] = []
         self._passed: deque[tuple[int, bytes]] = deque(maxlen=AROUND)
         self._before: PrintedRow | None = None
@@ -146,15 +149,23 @@ class ConsoleLog(TextLog):
                 if len(self._held) >= MOST_HELD:
                     self._best = self._choice.best()
                     self._release()
-            elif accepts(self._best, one, row):
+            elif self._is_taken(self._best, one, row):
                 self.rows.take([row])
+
+    def _is_taken(self, best: Worth, one: Worth, row: PrintedRow) -> bool:
+        """Whether the row is read; what single rollouts before it told is in it then."""
+        if accepts(best, one, row):
+            self._sampled.into(row)
+            return True
+        self._sampled.add(row)
+        return False
 
     def _release(self) -> None:
         """Gives the rows that were held to the run, now that its form is known."""
         held, self._held = self._held, []
         if self._best is not None:
             best = self._best
-            self.rows.take(row for one, row in held if accepts(best, one, row))
+            self.rows.take([row for one, row in held if self._is_taken(best, one, row)])
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
@@ -168,7 +179,7 @@ class ConsoleLog(TextLog):
         left = self._choice
         return [
             *super().remarks(),
-            *([f"{left.rollouts:,} rows of single rollouts are no steps and were left out"] if left.rollouts else []),
+            *of_rollouts(self._sampled),
             *(
                 [f"{left.ranks:,} rows of other processes were left out; the first that printed was read"]
                 if left.ranks

@@ -22,6 +22,7 @@ _COUNTS = frozenset(AXES)
 class Worth(IntEnum):
     """How much a form of rows tells, the best last."""
 
+    SAMPLE = -1  # a single rollout: no form of the log
     BAR = 0
     LEARNING_BAR = 1
     LINE = 2
@@ -48,13 +49,11 @@ class RowChoice:
     """Judges rows one by one.
 
     Attributes:
-        rollouts: rows of single rollouts that were left out.
         ranks: rows of other processes that were left out.
         twice: rows that were printed twice.
     """
 
     def __init__(self) -> None:
-        self.rollouts = 0
         self.ranks = 0
         self.twice = 0
         self._counts: Counter[Worth] = Counter()
@@ -63,9 +62,6 @@ class RowChoice:
 
     def judge(self, row: PrintedRow) -> Worth | None:
         """What the row is worth; None where it is none of the run's own."""
-        if row.names_sample:
-            self.rollouts += 1
-            return None
         if row.rank:
             self._rank = row.rank if self._rank is None else self._rank
             if row.rank != self._rank:
@@ -74,6 +70,8 @@ class RowChoice:
         if row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
             self.twice += 1
             return None
+        if row.names_sample:
+            return Worth.SAMPLE
         self._recent.append(dict(row))
         found = worth(row)
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
@@ -91,6 +89,8 @@ def accepts(best: Worth, one: Worth, row: PrintedRow) -> bool:
     """Whether a row of that worth is read where `best` is the best that there is."""
     if one == best:
         return True
+    if one is Worth.SAMPLE:
+        return False
     if (
         best in _LEARNING
         and one not in _LEARNING

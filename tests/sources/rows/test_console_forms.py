@@ -189,6 +189,18 @@ def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     assert any("single rollouts" in note for note in run.notes)
 
 
+def test_the_mean_of_single_rollouts_is_the_steps_where_it_tells_no_reward(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in (1, 2)
+        for line in (*(f"task_id=t{k} reward={k + n}.0 turns={k}" for k in range(3)), f"step={n} loss=0.{n} lr=0.{n}")
+    ]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert values(run, "reward") == [(1, 2.0), (2, 3.0)]
+    assert "turns" not in run.series
+    assert "6 rows of single rollouts were read as their mean at the next step" in run.notes
+
+
 def test_two_runs_one_after_the_other_are_two_whichever_count_begins_again(tmp_path: Path) -> None:
     one = "".join(f"{{'loss': 0.{n}, 'num_tokens': {n}000.0, 'reward': {n}.0}}\n" for n in (1, 2, 3))
     first, second = runs(tmp_path, one + "Traceback\n" + one)

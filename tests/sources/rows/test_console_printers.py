@@ -70,3 +70,11 @@ def test_a_console_that_is_torn_anywhere_says_nothing_that_nobody_printed(path: 
         for tag, one in run.series.items():
             for step, value in zip(one.steps, one.values, strict=True):
                 assert value == pytest.approx(whole[tag, step], nan_ok=True), (cut, tag)
+
+
+def test_examples_that_tunix_prints_give_the_reward_of_their_step() -> None:
+    (run,) = open_runs(CONSOLES / "tunix_examples.log")
+    assert run.series["rewards/sum"].values.tolist() == [0.0, 0.5, 0.5] * 4
+    assert run.series["rewards/sum"].steps.tolist() == list(range(1, 13))
+    assert not any("score" in tag or "answer" in tag for tag in run.series)
+    assert translate(run).metrics["reward"].tag == "rewards/sum"
