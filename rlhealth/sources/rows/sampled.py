@@ -14,7 +14,7 @@ _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy
 class Sampled:
     """Gathers rows of single rollouts, as a console printed them, until the row of a step comes.
 
-    What fewer than half of them tell stood in a text that was printed with one.
+    What no more than half of them tell stood in a text that was printed with one.
 
     Attributes:
         taken: rows whose mean was given to a step.
@@ -43,7 +43,7 @@ class Sampled:
         if not has_step(row):
             return
         if not any(_is_reward(name) for name in row):
-            told = {name: total / count for name, (total, count) in self._sums.items() if 2 * count >= self._rows}
+            told = {name: total / count for name, (total, count) in self._sums.items() if 2 * count > self._rows}
             row.update({name: mean for name, mean in told.items() if name not in row})
             self.taken += self._rows
             self.left -= self._rows
