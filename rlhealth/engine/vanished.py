@@ -14,6 +14,7 @@ from rlhealth.run import Ints, Series
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
+ALIGNED = 3  # points by which it is known that two metrics count the same steps
 HISTORY = 5  # and only if it had been logged this often, so that its interval is known
 
 
@@ -64,7 +65,9 @@ class Trail:
 
 
 class Vanishing:
-    """Follows the metrics that a rule's pattern names, against the steps at which any training metric was logged."""
+    """Follows the metrics that a rule's pattern names, against the steps at which any training metric was logged that
+    counts its steps on the same axis.
+    """
 
     def __init__(self, rule: Rule, translation: Translation) -> None:
         assert rule.when is not None and rule.when.vanished is not None
@@ -76,7 +79,9 @@ class Vanishing:
 
     def _begin(self) -> None:
         self.seen = [0] * len(self.metrics)
-        self.ticks = Series("ticks")
+        self.started: list[int] = []
+        self.axes = list(range(len(self.metrics)))
+        self.ticks: dict[int, Series] = {}
         self.trails = {
             place: Trail(one)
             for place, one in enumerate(self.metrics)
@@ -85,33 +90,49 @@ class Vanishing:
 
     def advance(self, until: int) -> None:
         """Follows every point up to and including step `until`."""
-        ticks = self.ticks.steps
-        if len(ticks) and any(
-            len(one) > seen and one.steps[seen] <= ticks[-1] for one, seen in zip(self.metrics, self.seen, strict=True)
-        ):
-            self._begin()  # a point came late: what was counted without it no longer holds
-        new = []
-        for place, one in enumerate(self.metrics):
-            end = int(np.searchsorted(one.steps, until, side="right"))
-            new.append(one.steps[self.seen[place] : end])
-            self.seen[place] = max(end, self.seen[place])
-        added = _united(new)
+        ends = [int(np.searchsorted(one.steps, until, side="right")) for one in self.metrics]
+        started = [min(end, ALIGNED) for end in ends]
+        axes = (
+            self.axes
+            if started == self.started
+            else axes_of([one.steps[:end] for one, end in zip(self.metrics, ends, strict=True)])
+        )
+        if axes != self.axes or self._came_late():
+            self._begin()  # what was counted so far no longer holds
+        self.axes, self.started = axes, started
+        for axis in dict.fromkeys(axes):
+            self._advance(axis, [place for place, one in enumerate(axes) if one == axis], ends)
+
+    def _came_late(self) -> bool:
+        return any(
+            len(one) > seen and axis in self.ticks and one.steps[seen] <= self.ticks[axis].steps[-1]
+            for one, seen, axis in zip(self.metrics, self.seen, self.axes, strict=True)
+        )
+
+    def _advance(self, axis: int, places: list[int], ends: list[int]) -> None:
+        """Follows the new points of the metrics at these places, which count their steps alike."""
+        new = {place: self.metrics[place].steps[self.seen[place] : ends[place]] for place in places}
+        for place in places:
+            self.seen[place] = max(ends[place], self.seen[place])
+        added = _united(list(new.values()))
         if not len(added):
             return
-        base = len(self.ticks)
-        self.ticks.extend(added, np.zeros(len(added)))
-        for place, trail in self.trails.items():
-            if len(new[place]):
+        ticks = self.ticks.setdefault(axis, Series("ticks"))
+        base = len(ticks)
+        ticks.extend(added, np.zeros(len(added)))
+        for place in places:
+            if place in self.trails and len(new[place]):
                 whole = len(new[place]) == len(added)
-                trail.follow(
-                    base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place])), self.ticks.steps
+                self.trails[place].follow(
+                    base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place])), ticks.steps
                 )
 
     def findings(self) -> list[Finding]:
         """One finding for each metric that went missing."""
         found = []
-        for trail in self.trails.values():
-            episodes = trail.episodes(self.ticks.steps)
+        for place, trail in self.trails.items():
+            ticks = self.ticks.get(self.axes[place])
+            episodes = trail.episodes(ticks.steps) if ticks is not None else ()
             if episodes:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
@@ -129,6 +150,27 @@ class Vanishing:
                     )
                 )
         return found
+
+
+def axes_of(steps: list[Ints]) -> list[int]:
+    """For each metric, the number of the axis on which it counts its steps: gradient steps, steps of the environment, …
+
+    Two count alike where the first points of one stand at steps of the other. A metric with fewer points stands alone.
+
+    Args:
+        steps: of each metric, shape (n,) each.
+    """
+    axes = list(range(len(steps)))
+    for place, mine in enumerate(steps):
+        for other in range(place):
+            if axes[other] != axes[place] and (_starts_on(mine, steps[other]) or _starts_on(steps[other], mine)):
+                joined = axes[place]
+                axes = [axes[other] if axis == joined else axis for axis in axes]
+    return axes
+
+
+def _starts_on(mine: Ints, others: Ints) -> bool:
+    return len(mine) >= ALIGNED and bool(np.isin(mine[:ALIGNED], others).all())
 
 
 def _united(parts: list[Ints]) -> Ints:

@@ -1,0 +1,47 @@
+"""A metric has vanished where others on its own axis of steps go on; one on another axis proves nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlhealth.check import judge
+from rlhealth.engine.vanished import axes_of
+from rlhealth.rules.loading import load_rules
+from rlhealth.run import Ints, Place, Run
+
+
+def steps(*values: int) -> Ints:
+    return np.array(values, np.int64)
+
+
+def test_metrics_that_begin_at_the_same_steps_count_alike() -> None:
+    often, seldom = steps(1, 2, 3, 4, 5, 6), steps(2, 4, 6)
+    assert axes_of([often, seldom]) == [0, 0]
+
+
+def test_gradient_steps_and_steps_of_the_environment_are_two_axes() -> None:
+    assert axes_of([steps(1000, 2000, 3000, 4000), steps(10, 20, 30, 40), steps(2000, 3000, 4000)]) == [0, 1, 0]
+
+
+def test_too_few_points_say_nothing_of_an_axis() -> None:
+    assert axes_of([steps(1, 2, 3, 4), steps(1, 2)]) == [0, 1]
+
+
+def vanished(run: Run) -> set[str]:
+    return {one.rule for one in judge(run, load_rules(), now=2e9).findings if "vanished" in one.rule}
+
+
+def test_a_reward_counted_in_episodes_has_not_vanished_among_timesteps() -> None:
+    run = Run("exp", Place("tensorboard", "exp"))
+    noise = np.random.default_rng(0).normal(size=60)
+    run.add("Episode Reward", np.arange(5, 305, 5), noise + 10, np.arange(60.0))
+    run.add("Entropy", np.arange(1, 61) * 2048, 1 + 0.01 * noise, np.arange(60.0))
+    assert not vanished(run)
+
+
+def test_a_reward_that_stops_on_the_axis_of_the_others_has_vanished() -> None:
+    run = Run("exp", Place("tensorboard", "exp"))
+    noise = np.random.default_rng(0).normal(size=60)
+    run.add("Episode Reward", np.arange(1, 21) * 2048, noise[:20] + 10, np.arange(20.0))
+    run.add("Entropy", np.arange(1, 61) * 2048, 1 + 0.01 * noise, np.arange(60.0))
+    assert vanished(run) == {"reward-vanished"}
