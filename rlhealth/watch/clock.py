@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 import time
 
+BEHIND = 300.0  # seconds by which what arrives may be old before the clock that dated it must be behind this one
+ZONES = 15 * 3600.0  # seconds: no time zone is further off; what is older was copied or replayed, not dated wrongly
 ASLEEP = 5.0  # seconds by which the wall clock may run ahead of the monotonic one before the machine must have slept
 #: The clock that goes on while the machine sleeps, and that nobody sets, where the system names one.
 _ALWAYS = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
@@ -36,9 +38,9 @@ class Vigil:
     """Tells how much of the time since the run was last seen alive the machine was awake and could see.
 
     A laptop that was shut for a night makes every run look silent for a night; so does a network that was away, and a
-    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one,
-    the
-    times in the log are no measure: how long a run that grows has been quiet is counted from its last news.
+    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one or
+    far behind it, the times in the log are no measure: how long a run that grows has been quiet is counted from its last
+    news.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -47,7 +49,7 @@ class Vigil:
         self.quiet = 0.0
         self._wall = clock.wall()
         self._monotonic = clock.monotonic()
-        self._saw = self._grew = self._jumped = False
+        self._saw = self._grew = self._jumped = self._behind = False
 
     def look(self, *, new: bool, sees: bool, newest: float = math.nan) -> float:
         """Notes a look at the run, and returns what to take for now, seconds since 1970: the clock's time without the
@@ -71,8 +73,9 @@ class Vigil:
         if new:
             self.unseen = self.quiet = 0.0
             self._grew = self._grew or self._saw
+            self._behind = BEHIND < wall - newest < ZONES
         self._saw = self._saw or sees
-        if self._grew and math.isfinite(newest) and (self._jumped or newest > wall):
+        if self._grew and math.isfinite(newest) and (self._jumped or self._behind or newest > wall):
             return newest + self.quiet
         return wall - self.unseen
 

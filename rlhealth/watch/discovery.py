@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -93,11 +94,22 @@ class Discovery:
 
 def may_appear(place: str, error: RlhealthError) -> bool:
     """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays
-    wrong.
+    wrong, and so does a link that leads to itself.
     """
     if isinstance(error, Blind):
         return True
-    return place.startswith("trackio://") or not ("://" in place or place == "-")
+    return place.startswith("trackio://") or not ("://" in place or place == "-" or _is_loop(place))
+
+
+def _is_loop(place: str) -> bool:
+    """Whether the links of a path lead in a circle."""
+    try:
+        os.stat(os.path.expanduser(place))  # noqa: PTH111, PTH116 (pathlib hides which error it was)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    except ValueError:  # a NUL in the name
+        return False
+    return False
 
 
 def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:

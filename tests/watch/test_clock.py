@@ -24,7 +24,7 @@ from tests.growing import GrowingFile
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb_online import RUN, rows_of
 from tests.wandb_server import HostedRun, WandbServer
-from tests.watching import HandClock, Told, shifted, written_now
+from tests.watching import HandClock, Told, first_time, shifted, written_now
 
 RULES = load_rules()
 SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
@@ -111,6 +111,23 @@ def test_a_run_that_falls_silent_after_the_clock_was_set_is_told_as_soon_as_ever
     assert not run.stalled(), "ten minutes have not passed"
     run.go_on(5)
     assert run.stalled() == ["raised"]
+
+
+@pytest.mark.parametrize("minutes", [20, 600])
+def test_a_machine_whose_clock_is_behind_does_not_make_its_run_silent(minutes: int, tmp_path: Path) -> None:
+    run = Elsewhere(tmp_path)
+    run.clock.now = first_time(SICK) + 60.0 * minutes  # from the start, so that nothing jumps while it is watched
+    run.watch = Watch([str(tmp_path)], RULES, clock=run.clock)
+    run.go_on(1, 0.02)
+    run.told.events.clear()  # what the first look says is what a check would: it has not seen the run grow
+    for _ in range(20):
+        run.go_on(1, 0.02)
+        [follower] = run.watch.followers
+        assert follower.ending is not None and follower.ending.state == "running" and 0 <= follower.ending.idle < 60
+        run.go_on(2)
+    assert [kind for kind in run.stalled() if kind != "cleared"] == []
+    run.go_on(45)
+    assert run.stalled()[-1] == "raised", "eleven minutes without news are eleven minutes"
 
 
 def test_how_long_a_watch_was_blind_does_not_count_what_the_clock_was_set_by(tmp_path: Path) -> None:

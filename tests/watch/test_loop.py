@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from rlhealth.check import check, judge
+from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
@@ -357,3 +358,12 @@ def test_what_the_gate_asks_for_beyond_findings_holds_for_a_watch_too(tmp_path: 
     told.finish(watch)
     assert watch.verdict().exit_code == check(tmp_path / "run", gate=gate).exit_code
     assert (watch.verdict().exit_code == 0) == (gate == Gate()), "grpo-sort is healthy, and GRPO has no value loss"
+
+
+def test_a_link_that_leads_to_itself_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "loop.jsonl").symlink_to(tmp_path / "back.jsonl")
+    (tmp_path / "back.jsonl").symlink_to(tmp_path / "loop.jsonl")
+    (tmp_path / "later.jsonl").symlink_to(tmp_path / "not-yet.jsonl")
+    with pytest.raises(RlhealthError, match="symbolic links"):
+        Watch([str(tmp_path / "loop.jsonl")], RULES, clock=HandClock()).look()
+    assert [one.kind for one in Watch([str(tmp_path / "later.jsonl")], RULES, clock=HandClock()).look()] == ["waiting"]
