@@ -91,6 +91,12 @@ class Told:
         return [one for one in self.events if one.kind in kinds]
 
     @property
+    def rules(self) -> set[str]:
+        """The rules of all that was told, the incidents' other findings too."""
+        told = [one.change.incident for one in self.events if one.change is not None]
+        return {rule for one in told if one is not None for rule in one.rules}
+
+    @property
     def changes(self) -> list[tuple[str, str, str]]:
         """Kind, rule and metric of every change, in the order in which they were told."""
         return [

@@ -108,16 +108,11 @@ class Health:
             self.monitor = self._begun(args, state)
         for change in self.monitor.log(state.global_step, logs or {}):
             self._tell(change)
-            found = change.finding
-            if (
-                self.stop_on is not None
-                and change.kind != "cleared"
-                and found.severity >= self.stop_on
-                and not found.ended
-                and self.stopped_by is None
-            ):
-                self.stopped_by = found
-                log.error("rlhealth: stops training at step %d: %s", state.global_step, found.rule)
+        if self.stop_on is not None and self.stopped_by is None:
+            # not by what is told: a finding that becomes critical within an incident need not be told again
+            self.stopped_by = self.monitor.worst(self.stop_on)
+            if self.stopped_by is not None:
+                log.error("rlhealth: stops training at step %d: %s", state.global_step, self.stopped_by.rule)
                 self._write(args)
         if self.stopped_by is not None and not _is_spread(args):
             control.should_training_stop = True

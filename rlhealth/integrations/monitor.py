@@ -21,7 +21,7 @@ from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.base.spelling import number
 from rlhealth.system.files import write_whole
-from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
+from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
 from rlhealth.watch.changes import Change, Ledger
 
 PER_LOG = 0.4e-3  # seconds of judging that each call of `log` may cost, on average …
@@ -79,8 +79,8 @@ class Monitor:
         """Takes the metrics of one step, by the names that the trainer logs them under; what is no number is left out.
 
         Returns:
-            what is new: findings raised, worsened or cleared. A finding may come a few calls after the step at which it
-                was due.
+            what is new: incidents raised, explained, worsened or cleared. One may come a few calls after the step at
+                which it was due.
         """
         now = time.time()
         for tag, value in metrics.items():
@@ -97,6 +97,15 @@ class Monitor:
         told, self._untold = self._untold, []
         return told
 
+    def worst(self, severity: Severity) -> Finding | None:
+        """The finding of at least that severity that has not ended and is the worst; of equals the one raised first.
+
+        As of the newest look, which may be a few calls back.
+        """
+        found = [] if self._verdict is None else self._verdict.findings
+        standing = [one for one in found if one.severity >= severity and not one.ended and one.replaced_at is None]
+        return min(standing, key=lambda one: (-one.severity, one.raised_step), default=None)
+
     def verdict(self) -> RunVerdict:
         """What is known of the run now, everything logged so far judged. What is new is told by the next `log` too."""
         self._look()
@@ -106,7 +115,9 @@ class Monitor:
     def finish(self, exit_code: int = 0) -> RunVerdict:
         """Notes that training has ended, in good order or not, and returns the verdict."""
         self.run.exit_code = exit_code
-        return self.verdict()
+        self._look(last=True)
+        assert self._verdict is not None
+        return self._verdict
 
     def report(self, folder: str | Path, formats: Mapping[str, str] | None = None) -> list[Path]:
         """Writes the report into a folder: rlhealth.json and rlhealth.md, or the formats given, by file name.
@@ -130,14 +141,14 @@ class Monitor:
             written.append(path)
         return written
 
-    def _look(self) -> None:
+    def _look(self, *, last: bool = False) -> None:
         begun = self._clock()
         for tag, (steps, values, times) in self._waiting.items():
             self.run.add(tag, steps, values, times)
         self._waiting.clear()
         self._judge.advance()
         found = self._judge.verdict(ignore=self.ignore)
-        self._untold += self._ledger.changes(found)
+        self._untold += self._ledger.changes(found, last=last)
         self._verdict = found
         self._spared -= self._clock() - begun
 

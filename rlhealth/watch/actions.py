@@ -43,6 +43,7 @@ def change_document(change: Change, run: RunVerdict, wall: float) -> dict[str, A
         "state": run.state,
         "verdict": run.verdict,
         "step": run.run.last_step,
+        "incident": change.incident.as_json() if change.incident is not None else None,
         "finding": one_finding(change.finding),
     }
 
@@ -80,10 +81,11 @@ def run_command(
         RlhealthError: where it cannot be started, takes too long or fails.
     """
     text = json.dumps(strict(document), ensure_ascii=False, allow_nan=False, default=str)
-    finding = document.get("finding") or {}
+    finding, incident = document.get("finding") or {}, document.get("incident") or {}
     said = {
         "RLHEALTH_CHANGE": document.get("change"),
         "RLHEALTH_RUN": document.get("run"),
+        "RLHEALTH_INCIDENT": incident.get("number"),
         "RLHEALTH_RULE": finding.get("rule"),
         "RLHEALTH_SEVERITY": finding.get("severity"),
         "RLHEALTH_STEP": finding.get("raised_step"),
@@ -170,18 +172,21 @@ def apprise_to(addresses: Sequence[str]) -> Action:
 
 def letter(change: Change, run: RunVerdict) -> tuple[str, str]:
     """A change as a title and a text, for people."""
-    one = change.finding
-    title = words.clean(f"{run.name}: {one.title} {change.kind} ({one.severity})")
+    one, part = change.finding, change.incident
+    what = f"cause found: {one.title}" if change.kind == "explained" else f"{one.title} {change.kind}"
+    title = words.clean(f"{run.name}: {what} ({one.severity})")
+    others = [rule for rule in part.rules if rule != one.rule] if part is not None else []
     if change.kind == "cleared":
-        return title, words.clean(
-            f"{one.rule} held from step {one.first_step} to {one.last_step}. {change.note}"
-        ).strip()
+        begun, ended = (one.first_step, one.last_step) if part is None else (part.first_step, part.last_step)
+        held = ", ".join([one.rule, *others])
+        return title, words.clean(f"{held}: from step {begun} to {ended}. {change.note}").strip()
     advice = "\n".join(f"- {words.clean(line)}" for line in one.advice)
+    also = f"\nPart of it: {words.clean(', '.join(others))}." if others else ""
     return (
         title,
         (
             f"{words.clean(one.message)}\nSince step {one.first_step}. Why it matters: "
-            f"{words.clean(' '.join(one.why.split()))}\n{advice}"
+            f"{words.clean(' '.join(one.why.split()))}{also}\n{advice}"
         ).strip(),
     )
 

@@ -1,17 +1,11 @@
-"""Changes: what is new since a run was last looked at, so that each thing is told once and nothing chatters."""
+"""Changes: what is new since a run was last looked at, an incident at a time, so that each thing is told once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from rlhealth.verdict.findings import Finding, RunVerdict
-
-# points for which a finding that has come back before must rest until it is called cleared; twice as many each time
-REST = 5
-LONGEST_REST = 10  # doublings
-Key = tuple[str, str]
+from rlhealth.verdict.findings import Finding, RunVerdict, Severity
+from rlhealth.watch.incidents import Group, Incident, Incidents
 
 
 @dataclass(frozen=True)
@@ -19,90 +13,105 @@ class Change:
     """One thing to tell.
 
     Attributes:
-        kind: raised, worsened (a finding told before is more severe now) or cleared.
-        finding: as it stands now; for one that was withdrawn, as it stood before.
+        kind: raised (an incident opened), explained (its cause became known, or another one), worsened (it is more
+            severe than was told) or cleared (it is over); "stop" where the run is to be stopped.
+        finding: the one that stands for it: its cause, or else the worst; of one that was withdrawn, as it stood before.
         note: why, where that is not plain: "again", or what took the finding back.
+        incident: what the finding is part of.
     """
 
     kind: str
     finding: Finding
     note: str = ""
+    incident: Incident | None = None
 
     def __str__(self) -> str:
         note = f" ({self.note})" if self.note else ""
         return (
-            f"{self.kind}{note} {self.finding.severity}[{self.finding.rule}] at step "
+            f"{self.kind}{note} {self.finding.worst_severity}[{self.finding.rule}] at step "
             f"{self.finding.raised_step}: {self.finding.message}"
         )
-
-
-@dataclass
-class Entry:
-    """What was told of one finding.
-
-    Attributes:
-        finding: as it was when it was last looked at.
-        open: whether it was told and not yet called cleared.
-        times: how often it was told.
-    """
-
-    finding: Finding
-    open: bool = True
-    times: int = 1
 
 
 class Ledger:
     """What was told about one run so far."""
 
     def __init__(self) -> None:
-        self.entries: dict[Key, Entry] = {}
+        self.incidents = Incidents()
 
-    def changes(self, verdict: RunVerdict) -> list[Change]:
-        """What is to be told of a newer verdict, in the order of the steps; it counts as told from then on.
+    def changes(self, verdict: RunVerdict, *, first: bool = False, last: bool = False) -> list[Change]:
+        """What is to be told of a newer verdict, in the order of the incidents; it counts as told from then on.
 
-        A finding is raised when its rule's damping has passed, and cleared when it has passed again; one that comes
-        back has to rest longer each time before it is called cleared, so that a metric at its limit is soon told no
-        more. A finding that rose and ended between two looks is told as both.
+        An incident is told when it opens, when its cause becomes known, when it grows more severe than was told, and
+        once when it is over: when nothing of it holds, what it cost has come back, and it has rested. If it comes back
+        it is told again only where it is critical, and rests for longer, so that a metric at its limit is soon told no
+        more. One that opened and ended between two looks is told as both.
+
+        Args:
+            first: what is there was there before anybody watched: all of it is one change.
+            last: no other verdict follows: what is over is told without waiting for its rest.
         """
+        self.incidents.take(verdict)
+        if first:
+            return self._before(verdict)
         found: list[Change] = []
-        for finding in sorted(verdict.findings, key=lambda one: (one.raised_step, one.first_step, one.rule)):
-            found += self._of_one(finding, verdict)
-        present = {(one.rule, one.metric) for one in verdict.findings}
-        for key in [key for key in self.entries if key not in present]:
-            entry = self.entries.pop(key)
-            if entry.open:
-                found.append(Change("cleared", entry.finding, _why_gone(entry.finding, verdict)))
+        known = self.incidents
+        over = all(group.over for group in known.groups if group.open)
+        for group in [group for group in known.groups if group.open]:
+            found += self._opened(group)
+            if group.over and ((last and over) or known.is_rested(group, verdict)):
+                found += self._closed(group, verdict)
         return found
 
-    def _of_one(self, finding: Finding, verdict: RunVerdict) -> list[Change]:
-        key = finding.rule, finding.metric
-        entry = self.entries.get(key)
-        found: list[Change] = []
-        if entry is None:
-            entry = self.entries[key] = Entry(finding)
-            found.append(Change("raised", finding))
-        elif not entry.open and (not finding.ended or len(finding.episodes) > len(entry.finding.episodes)):
-            entry.open = True
-            entry.times += 1
-            found.append(Change("raised", finding, "again"))
-        elif finding.worst_severity > entry.finding.worst_severity:
-            found.append(Change("worsened", finding))
-        entry.finding = finding
-        if entry.open and finding.ended and rested(finding, verdict) >= needed(entry.times):
-            entry.open = False
-            found.append(Change("cleared", finding))
-        return found
+    def change(self, kind: str, finding: Finding) -> Change:
+        """A change of that kind about a finding, with the incident that it is part of."""
+        return Change(kind, finding, incident=self.incidents.of(finding))
 
+    def _opened(self, group: Group) -> list[Change]:
+        """What is new of an open incident."""
+        cause = group.known_cause()
+        is_new = cause is not None and cause not in group.causes
+        severity = group.worst if group.severity is None else max(group.worst_now, group.severity)
+        told, before = group.told, group.severity
+        if (before is not None and severity <= before and not is_new) or (
+            not told and not self.incidents.is_news(group, severity)
+        ):
+            return []
+        group.told, group.severity = True, severity
+        if cause is not None and is_new:
+            group.causes.append(cause)
+        if before is None:
+            return [Change("raised", group.root(), incident=group.seen())]
+        if not told:
+            return [Change("raised", group.root(), "again", group.seen())]
+        if severity > before:
+            return [Change("worsened", group.root(), incident=group.seen())]
+        known = next(one for one in group.found if one.rule == cause)
+        note = f"not {group.causes[-2]}" if len(group.causes) > 1 else ""
+        return [Change("explained", known, note, group.seen())]
 
-def needed(times: int) -> int:
-    """For how many points a finding that was told so often must rest, beyond its rule's own damping."""
-    return 0 if times == 1 else int(REST * 2 ** min(times - 1, LONGEST_REST))
+    def _closed(self, group: Group, verdict: RunVerdict) -> list[Change]:
+        """Closes an incident: that is told if its beginning was. A warning that comes back is known; more is told."""
+        told, group.told, group.open, group.severity = group.told, False, False, Severity.WARNING
+        self.incidents.closed += 1
+        note = "" if group.members or group.gone is None else _why_gone(group.gone, verdict)
+        return [Change("cleared", group.root(), note, group.seen())] if told else []
 
-
-def rested(finding: Finding, verdict: RunVerdict) -> int:
-    """How many points of its metric have come since the finding last held."""
-    metric = verdict.translation.metrics.get(finding.metric)
-    return 0 if metric is None else len(metric) - int(np.searchsorted(metric.steps, finding.last_step, side="right"))
+    def _before(self, verdict: RunVerdict) -> list[Change]:
+        """All that happened before the watch began, in one change: the worst that is not over stands for it."""
+        groups = self.incidents.groups
+        if not groups:
+            return []
+        for group in groups:
+            group.severity, group.told = group.worst, True
+            group.causes = [cause] if (cause := group.known_cause()) else []
+            if group.over:
+                self._closed(group, verdict)
+        told = min(groups, key=lambda group: (group.over, -group.worst, group.number))
+        more = len(groups) - 1
+        note = "before it was watched" + (", over since" if told.over else "")
+        note += f"; {more} more incident{'s' if more > 1 else ''}" if more else ""
+        return [Change("raised", told.root(), note, told.seen())]
 
 
 def _why_gone(finding: Finding, verdict: RunVerdict) -> str:

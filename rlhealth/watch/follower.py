@@ -29,10 +29,10 @@ class Event:
     """One thing to tell about a run.
 
     Attributes:
-        kind: found, raised, worsened, cleared, resumed, blind, sees, silent, awake, over, waiting, stopping, trouble.
+        kind: found, raised, explained, worsened, cleared, resumed, blind, sees, silent, awake, over, waiting, stopping, trouble.
         run: its name.
         said: the event in a sentence, for the kinds that carry no change.
-        change: for raised, worsened and cleared.
+        change: for raised, explained, worsened and cleared.
     """
 
     kind: str
@@ -162,7 +162,7 @@ class Follower:
         told += self._went_back()
         if self.over and not new and not first:
             return told  # nothing can have changed, and a folder may hold hundreds of runs that are over
-        told += self._judge(now, whole=not new or self._settled(now))
+        told += self._judge(now, whole=not new or self._settled(now), first=first)
         return told + self._stands(new=new)
 
     def finish(self) -> list[Event]:
@@ -170,10 +170,12 @@ class Follower:
         if not self.looks:
             return []
         return self._judge(
-            self._vigil.look(new=False, sees=not self._failures, newest=last_sign(self.reader.run)), whole=True
+            self._vigil.look(new=False, sees=not self._failures, newest=last_sign(self.reader.run)),
+            whole=True,
+            last=True,
         )
 
-    def _judge(self, now: float, *, whole: bool) -> list[Event]:
+    def _judge(self, now: float, *, whole: bool, first: bool = False, last: bool = False) -> list[Event]:
         run = self.reader.run
         if self.judge is None:
             self.judge = Judge(run, self.rules, self.aliases)
@@ -182,7 +184,8 @@ class Follower:
         self.verdict = self.judge.verdict(now, self.ignore)
         self.baseline.apply(self.verdict)
         self.ending = ending_of(run, self.judge.translation, now)
-        return [Event(one.kind, self.name, change=one) for one in self.ledger.changes(self.verdict)]
+        told = self.ledger.changes(self.verdict, first=first, last=last)
+        return [Event(one.kind, self.name, change=one) for one in told]
 
     def _settled(self, now: float) -> bool:
         """Whether the newest step is old enough to be complete."""

@@ -52,17 +52,23 @@ _NAMES = {"sees": "back", "over": "ended", "trouble": "error", "found": "watchin
 
 
 def described(change: Change) -> str:
-    """A change with its numbers: `raised critical[kl-high] step=41 value=4.3 limit=1: …`."""
+    """A change with its numbers: `raised critical[kl-high] step=41 value=4.3 limit=1 incident=1: …`."""
     one = change.finding
     note = f" ({change.note})" if change.note else ""
+    head = f"{change.kind}{note} {one.worst_severity}[{one.rule}] step={one.first_step}"
+    part = f" incident={change.incident.number}" if change.incident is not None else ""
+    if change.kind == "cleared":
+        until = change.incident.last_step if change.incident is not None else one.last_step
+        return f"{head} until={until}{part}{_others(change)}"
     limit = "" if one.limit is None else f" limit={one.limit:.6g}"
     cause = f" cause={one.explained_by}" if one.explained_by else ""
-    if change.kind == "cleared":
-        return f"cleared{note} {one.severity}[{one.rule}] step={one.first_step} until={one.last_step}{cause}"
-    return (
-        f"{change.kind}{note} {one.severity}[{one.rule}] step={one.first_step} "
-        f"value={one.worst_value:.6g}{limit}{cause}: {one.message}"
-    )
+    return f"{head} value={one.worst_value:.6g}{limit}{part}{cause}{_others(change)}: {one.message}"
+
+
+def _others(change: Change) -> str:
+    """The other rules of the incident."""
+    rules = [rule for rule in change.incident.rules if rule != change.finding.rule] if change.incident else []
+    return f" with={','.join(rules)}" if rules else ""
 
 
 def counted(watch: Watch) -> dict[str, int]:

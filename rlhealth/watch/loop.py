@@ -13,7 +13,6 @@ from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, Verdict
 from rlhealth.watch.actions import Actions, change_document
-from rlhealth.watch.changes import Change
 from rlhealth.watch.clock import Clock, clock_time
 from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere, is_online
 from rlhealth.watch.follower import Event, Follower, why_of
@@ -263,7 +262,7 @@ def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
     )
     yield Event("stopping", due.name, f"{worst.rule} is {worst.severity}: will {stopping.how}")
     try:
-        done = stopping.stop(change_document(Change("stop", worst), due.verdict, subject.clock.wall()))
+        done = stopping.stop(change_document(due.ledger.change("stop", worst), due.verdict, subject.clock.wall()))
         yield Event("stopped", due.name, done)
     except RlhealthError as error:
         yield Event("trouble", due.name, error.message)

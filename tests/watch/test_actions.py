@@ -47,7 +47,7 @@ def verdict() -> RunVerdict:
 
 @pytest.fixture(scope="module")
 def change(verdict: RunVerdict) -> Change:
-    return next(one for one in Ledger().changes(verdict) if one.finding.rule == "reward-flat-while-token-kl-grows")
+    return next(one for one in Ledger().changes(verdict) if one.kind == "raised")
 
 
 def script(folder: Path, body: str) -> str:
@@ -62,19 +62,22 @@ def test_a_command_gets_the_finding_on_its_stdin_and_words_of_it_in_its_environm
     command = argv(
         script(
             tmp_path,
-            "json.dump([json.load(sys.stdin), os.environ['RLHEALTH_RULE'], os.environ['RLHEALTH_SEVERITY']], "
+            "json.dump([json.load(sys.stdin), *(os.environ[f'RLHEALTH_{one}'] for one in ('RULE', 'SEVERITY', "
+            "'INCIDENT'))], "
             f"open({str(tmp_path / 'got')!r}, 'w'))",
         ),
         "--on-change",
     )
     run_command(command, change_document(change, verdict, 0.0))
-    document, rule, severity = json.loads((tmp_path / "got").read_text())
+    document, rule, severity, incident = json.loads((tmp_path / "got").read_text())
     assert (
         document["schema"] == "rlhealth.change/1"
         and document["change"] == "raised"
         and document["time"] == "1970-01-01T00:00:00+00:00"
     )
-    assert document["finding"]["rule"] == rule == "reward-flat-while-token-kl-grows" and severity == "critical"
+    assert document["finding"]["rule"] == rule == "step-size-too-large" and severity == "critical"
+    assert document["incident"]["number"] == int(incident) == 1
+    assert "reward-flat-while-token-kl-grows" in document["incident"]["rules"]
 
 
 def test_text_from_a_log_reaches_no_shell(tmp_path: Path, verdict: RunVerdict, change: Change) -> None:
@@ -170,8 +173,9 @@ def test_a_message_goes_out_through_apprise(
     pytest.importorskip("apprise")
     port, got = receiver
     apprise_to([f"json://127.0.0.1:{port}/"])(change, verdict)
-    assert "The policy moved far and gained nothing raised" in got[0]["title"] and "critical" in got[0]["title"]
-    assert "Since step 1." in got[0]["message"] and got[0]["type"] == "failure"
+    assert "Each update moves the policy too far raised" in got[0]["title"] and "critical" in got[0]["title"]
+    assert "Since step 2." in got[0]["message"] and "kl-high-per-token" in got[0]["message"]
+    assert "reward-flat-while-token-kl-grows" in got[0]["message"] and got[0]["type"] == "failure"
 
 
 def test_an_address_that_nobody_takes_is_told_without_its_secret(verdict: RunVerdict, change: Change) -> None:
@@ -331,7 +335,7 @@ def test_a_stop_command_gets_the_finding_and_its_failure_is_told(
     got = tmp_path / "got"
     how = Command(script(tmp_path, f"json.dump(json.load(sys.stdin), open({str(got)!r}, 'w'))"))
     assert "was run" in how(change_document(change, verdict, 0.0))
-    assert json.loads(got.read_text())["finding"]["rule"] == "reward-flat-while-token-kl-grows"
+    assert json.loads(got.read_text())["finding"]["rule"] == "step-size-too-large"
     with pytest.raises(RlhealthError, match="left with 1"):
         Command(script(tmp_path, "sys.exit(1)"))(change_document(change, verdict, 0.0))
 
@@ -344,4 +348,4 @@ def test_what_was_over_before_the_watch_began_wakes_nobody(tmp_path: Path) -> No
     actions = Actions([lambda change, run: woken.append(change)])
     watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(timeout=60), Lines(io.StringIO()), actions)
     assert woken and not any(one.finding.ended for one in woken)
-    assert "reward-flat-while-token-kl-grows" in {one.finding.rule for one in woken}
+    assert "reward-flat-while-token-kl-grows" in {rule for one in woken if one.incident for rule in one.incident.rules}

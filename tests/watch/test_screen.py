@@ -78,7 +78,7 @@ def test_a_healthy_run_shows_its_metrics_and_how_near_they_are_to_their_limits(t
 def test_a_sick_run_shows_what_is_wrong_since_when_and_what_to_try(tmp_path: Path) -> None:
     shown = text(*followed(tmp_path, SICK), height=40)
     assert "✗ critical[step-size-too-large]  since step 2" in shown and "try " in shown and "exit 1" in shown
-    assert "grad-norm-spike raised" in shown and "grad-norm-spike cleared" in shown
+    assert "step-size-too-large raised" in shown and shown.count(" raised  ") == 1, "one incident, one line"
 
 
 def test_a_run_that_cannot_be_seen_is_blind_and_says_for_how_long(tmp_path: Path) -> None:
@@ -124,7 +124,8 @@ def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
     lines = out.getvalue().splitlines()
     assert verdict.exit_code == 1
     assert all(re.match(r"\d\d:\d\d:\d\d \S+: ", line) for line in lines)
-    assert any("raised critical[reward-flat-while-token-kl-grows] step=1 " in line for line in lines)
+    [told] = [line for line in lines if "raised (before it was watched) critical[step-size-too-large] step=2 " in line]
+    assert " incident=1 with=reward-flat-while-token-kl-grows,kl-high-per-token," in told
 
 
 class Terminal:
@@ -278,7 +279,7 @@ def test_a_pipe_gets_lines_and_a_report_for_programs_has_stdout_to_itself(half: 
     done = run(str(half.target.parent), "--timeout", "0.5", "--interval", "0.2", "-f", "json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["verdict"] == "critical"
-    assert "raised critical[reward-flat-while-token-kl-grows]" in done.stderr
+    assert "raised (before it was watched) critical[step-size-too-large]" in done.stderr
 
 
 def test_a_watch_in_which_nothing_appeared_is_no_answer(tmp_path: Path) -> None:
@@ -332,6 +333,5 @@ def test_a_change_reaches_a_command_through_the_command_line(half: GrowingFile, 
     script.write_text(f"import sys\nopen({str(tmp_path / 'got')!r}, 'a').write(sys.stdin.read() + chr(10))\n")
     run(str(half.target.parent), "--timeout", "0.5", "--interval", "0.2", "--on-change", f"{sys.executable} {script}")
     documents = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
-    assert "reward-flat-while-token-kl-grows" in [
-        one["finding"]["rule"] for one in documents if one["change"] == "raised"
-    ]
+    [told] = [one for one in documents if one["change"] == "raised"]
+    assert told["incident"]["number"] == 1 and "reward-flat-while-token-kl-grows" in told["incident"]["rules"]
