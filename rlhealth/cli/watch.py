@@ -143,7 +143,7 @@ def watch(
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
 ) -> None:
-    """Follow runs while they are logged: report each finding once, and stop a failing run on request.
+    """Follow runs while they are logged: report incidents as they open and end, and stop a failing run on request.
 
     Ends when the run ends, or with q or Ctrl-C, with the report and exit code of `check`.
     """

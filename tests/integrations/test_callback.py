@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rlhealth.errors import RlhealthError
+from tests.integrations.test_monitor import climbing
 from tests.logged_rows import read, rows_of
 
 transformers = pytest.importorskip("transformers")
@@ -135,3 +136,13 @@ def test_the_module_can_be_imported_without_transformers_and_says_what_to_instal
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
     )
     assert "needs transformers" in done.stdout and 'pip install "rlhealth[callback]"' in done.stdout
+
+
+def test_training_is_stopped_when_what_was_a_warning_becomes_critical(tmp_path: Path) -> None:
+    callback = HealthCallback(stop_on="critical")
+    rows = climbing(200)
+    last = Trainer(callback, tmp_path, {"beta": 0.04}).train(rows)
+    warned = HealthCallback(stop_on="warning")
+    assert 40 < Trainer(warned, tmp_path, {"beta": 0.04}).train(rows) < last < 80
+    assert callback.stopped_by is not None and callback.stopped_by.severity.name == "CRITICAL"
+    assert warned.stopped_by is not None and warned.stopped_by.severity.name == "WARNING"

@@ -137,3 +137,40 @@ def test_the_report_is_left_in_a_folder(tmp_path: Path) -> None:
 
 def test_monitor_is_a_public_name() -> None:
     assert rlhealth.Monitor is Monitor
+
+
+def test_what_stands_at_a_severity_is_known_whatever_was_told_of_it() -> None:
+    monitor = Monitor(config={"beta": 0.04}, rules=RULES, clock=Loop())
+    kinds, critical = [], None
+    for step, row in climbing(120):
+        kinds += [(one.kind, str(one.finding.severity)) for one in monitor.log(step, row)]
+        if critical is None and monitor.worst(Severity.CRITICAL) is not None:
+            critical = step
+    assert kinds[0] == ("raised", "warning") and critical is not None
+    assert ("worsened", "critical") in kinds
+    first = min(one.raised_step for one in monitor.verdict().findings if one.severity is Severity.CRITICAL)
+    assert first <= critical <= first + 1
+
+
+def climbing(steps: int) -> list[tuple[int, dict[str, float]]]:
+    """Rows of a GRPO run whose KL climbs past the limit of a warning, and ten steps later past that of critical."""
+    random = np.random.default_rng(0)
+    rows = []
+    for step in range(1, steps + 1):
+        noise = 0.01 * random.normal()
+        rows.append(
+            (
+                step,
+                {
+                    "loss": 0.1 + noise,
+                    "reward": 0.5 + noise,
+                    "reward_std": 0.3 + noise,
+                    "kl": 0.02 if step < 40 else 0.02 + 0.13 * (step - 40),
+                    "entropy": 1.5 + noise,
+                    "completions/mean_length": 100 + 100 * noise,
+                    "completions/clipped_ratio": 0.01,
+                    "frac_reward_zero_std": 0.1,
+                },
+            )
+        )
+    return rows
