@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rlhealth.errors import RlhealthError
-from tests.integrations.test_monitor import climbing
+from tests.integrations.test_monitor import Loop, climbing
 from tests.logged_rows import read, rows_of
 
 transformers = pytest.importorskip("transformers")
@@ -28,15 +28,19 @@ class Trainer:
     """What a trainer's loop does with its callbacks; the arguments stand in for TrainingArguments, which need torch."""
 
     def __init__(self, callback: HealthCallback, output: Path, config: dict[str, Any], main: bool = True) -> None:
+        self.callback, self.clock = callback, Loop()
         self.handler = CallbackHandler([callback], None, None, None, None)
         self.args = SimpleNamespace(output_dir=str(output), world_size=1, to_dict=lambda: config)
         self.state = TrainerState(max_steps=100, is_world_process_zero=main, is_local_process_zero=main)
         self.control = TrainerControl()
 
     def train(self, rows: list[tuple[int, dict[str, float]]]) -> int:
-        """Goes through the rows until told to stop; returns the last step."""
+        """Goes through the rows until told to stop, a minute for each; returns the last step."""
         self.control = self.handler.on_train_begin(self.args, self.state, self.control)
+        if self.callback.monitor is not None:
+            self.callback.monitor._clock = self.clock
         for step, row in rows:
+            self.clock.seconds += 60.0
             self.state.global_step = step
             self.control = self.handler.on_step_end(self.args, self.state, self.control)
             self.control = self.handler.on_log(self.args, self.state, self.control, dict(row))
@@ -117,7 +121,7 @@ def test_findings_are_logged_with_their_severity(sick: Any, tmp_path: Path, capl
     with caplog.at_level(logging.INFO, logger="rlhealth"):
         Trainer(HealthCallback(), tmp_path, sick.config).train(rows_of(sick))
     told = [(one.levelname, one.getMessage()) for one in caplog.records]
-    assert any(level == "ERROR" and "policy-ran-away" in message for level, message in told)
+    assert any(level == "ERROR" and "worsened critical" in message for level, message in told)
 
 
 def test_a_severity_that_there_is_not_is_told_at_once() -> None:
