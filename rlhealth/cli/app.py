@@ -194,6 +194,7 @@ def check(
         ),
     ] = None,
     completions: flags.Completions = None,
+    write_back: flags.WriteBack = False,
     quiet: flags.Quiet = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
 ) -> None:
@@ -233,7 +234,8 @@ def check(
         known.accept_into(verdict, write_baseline, accepted)
     look = flags.with_completions(flags.look_of(color, width, quiet, show_all), verdict, completions)
     printing.report(verdict, format, output, look)
-    raise SystemExit(verdict.exit_code)
+    written = not write_back or printing.write_back(verdict)
+    raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))
 
 
 app.command()(watch_cli.watch)

@@ -190,6 +190,15 @@ Completions = Annotated[
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")]
 
 
+WriteBack = Annotated[
+    bool,
+    typer.Option(
+        "--write-back",
+        help="Write the verdict into the tracker of each run: wandb (summary, tag, page), Trackio (alert, page), TensorBoard (a folder beside it).",
+    ),
+]
+
+
 class WithCompletions(TyperCommand):
     """A command whose `--completions` may stand alone: before another option, or at the end."""
 

@@ -96,3 +96,19 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
     if formats and "terminal" not in formats:
         for unread in verdict.errors:
             print_error(unread)
+
+
+def write_back(verdict: Verdict) -> bool:
+    """Writes each verdict into the tracker of its run, and says on stderr where; False where one could not be."""
+    from rlhealth.publishing.publish import publish
+
+    good = True
+    for run in verdict.runs:
+        try:
+            from rlhealth.reports.words import clean
+
+            sys.stderr.write(f"note: written to {clean(publish(run))}\n")
+        except RlhealthError as error:
+            print_error(error)
+            good = False
+    return good

@@ -142,6 +142,7 @@ def watch(
     baseline: flags.BaselineFlag = None,
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
+    write_back: flags.WriteBack = False,
 ) -> None:
     """Follow runs while they are logged: report incidents as they open and end, and stop a failing run on request.
 
@@ -179,7 +180,10 @@ def watch(
         quiet_stdout=_writes_to_stdout(format, output),
     )
     printing.report(verdict, format, output, flags.look_of(color, None, False, False))
-    raise SystemExit(1 if stopping is not None and stopping.done else verdict.exit_code)
+    written = not write_back or printing.write_back(verdict)
+    raise SystemExit(
+        1 if stopping is not None and stopping.done else verdict.exit_code or (0 if written or exit_zero else 2)
+    )
 
 
 def _subject(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -57,6 +58,7 @@ class Health:
         report: whether rlhealth.json and rlhealth.md are left in the trainer's output folder at the end.
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out.
+        write_back: whether the verdict is written into the trackers that the trainer reports to, when training ends.
 
     Raises:
         RlhealthError: for a severity that there is not, or a rule that cannot be used.
@@ -70,6 +72,7 @@ class Health:
         *,
         aliases: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
+        write_back: bool = False,
     ) -> None:
         if stop_on not in (None, "warning", "critical"):
             raise RlhealthError(
@@ -80,6 +83,7 @@ class Health:
         self.report = report
         self.aliases = aliases
         self.ignore = dict.fromkeys(ignore, "HealthCallback")
+        self.write_back = write_back
         self.monitor: Monitor | None = None
         self.stopped_by: Finding | None = None
         self.broken = False
@@ -142,6 +146,22 @@ class Health:
             for change in self.monitor.log(state.global_step, {}):
                 self._tell(change)
             self._write(args)
+            if self.write_back and args.output_dir:
+                self._publish(self.monitor, args)
+
+    def _publish(self, monitor: Monitor, args: TrainingArguments) -> None:
+        """Writes the verdict into the trackers; where that fails, the log says why."""
+        from rlhealth.publishing.training import publish_here  # late: only by the flag
+
+        reporting = [args.report_to] if isinstance(args.report_to, str) else list(args.report_to or ())
+        project = str(getattr(args, "project", None) or os.environ.get("TRACKIO_PROJECT") or "huggingface")
+        try:
+            for place in publish_here(
+                monitor.verdict(), Path(args.output_dir or "."), reporting, project, str(args.run_name or "")
+            ):
+                log.info("rlhealth: the verdict was written to %s", place)
+        except RlhealthError as error:
+            log.warning("rlhealth: %s", error.message)
 
     def _begun(self, args: TrainingArguments, state: TrainerState) -> Monitor:
         versions = {

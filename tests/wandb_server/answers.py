@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -39,25 +40,59 @@ def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of a run: those of the names or the pattern that are asked for."""
+
     def inner(run: HostedRun) -> dict[str, Any]:
-        url = f"{server.files_at or server.url}/requirements/{given['entity']}/{given['project']}/{run.id}/0"
-        node = {
-            "id": "RmlsZQ==",
-            "name": "requirements.txt",
-            "url": url,
-            "directUrl": url,
-            "sizeBytes": len(run.requirements),
-            "mimetype": "text/plain",
-            "updatedAt": run.created,
-            "md5": "",
-        }
-        edges = [{"node": node, "cursor": "1"}] if run.requirements else []
+        held = {"requirements.txt": run.requirements.encode()} if run.requirements else {}
+        held |= run.files
+        if given.get("fileNames"):
+            held = {name: held[name] for name in given["fileNames"] if name in held}
+        if given.get("pattern"):
+            held = {
+                name: one for name, one in held.items() if fnmatch.fnmatchcase(name, given["pattern"].replace("%", "*"))
+            }
+        edges = []
+        for number, (name, content) in enumerate(held.items()):
+            kind = "requirements" if name == "requirements.txt" else "files"
+            last = "0" if kind == "requirements" else name
+            url = f"{server.files_at or server.url}/{kind}/{given['entity']}/{given['project']}/{run.id}/{last}"
+            node = {
+                "id": f"RmlsZQ{number}==",
+                "name": name,
+                "url": url,
+                "directUrl": url,
+                "sizeBytes": len(content),
+                "mimetype": "text/plain",
+                "updatedAt": run.created,
+                "md5": "",
+            }
+            edges.append({"node": node, "cursor": str(number + 1)})
         return {
             "fileCount": len(edges),
-            "files": {"edges": edges, "pageInfo": {"endCursor": "1", "hasNextPage": False}},
+            "files": {"edges": edges, "pageInfo": {"endCursor": str(len(edges)), "hasNextPage": False}},
         }
 
     return _run(server, given, inner)
+
+
+def _upsert(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given is changed, what is not stays, as on the real server."""
+    for project in server.projects.values():
+        for run in project.values():
+            if given["id"] == f"UnVuOnYxOn{run.id}":
+                run.summary = json.loads(given["summaryMetrics"]) if "summaryMetrics" in given else run.summary
+                run.tags = given.get("tags", run.tags)
+                return {"upsertBucket": {"bucket": {"id": given["id"]}}}
+    return {"upsertBucket": None}
+
+
+def _create_files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    run = server.run_of(given)
+    files = [
+        {"name": name, "uploadUrl": f"{server.url}/upload/{given['entity']}/{given['project']}/{given['run']}/{name}"}
+        for name in given["files"]
+    ]
+    return {"createRunFiles": {"runID": run and run.id, "uploadHeaders": [], "files": files}}
 
 
 def _page(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,6 +171,8 @@ ANSWERS: dict[str, Callable[[WandbServer, Mapping[str, Any]], dict[str, Any]]] =
     "RunFiles": _files,
     "HistoryPage": _page,
     "SampledHistoryPage": _sampled,
+    "UpsertBucket": _upsert,
+    "CreateRunFiles": _create_files,
     "Runs": _runs,
     "StopRun": _stop,
     "NotifyScriptableRunAlert": _alert,

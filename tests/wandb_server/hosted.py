@@ -29,6 +29,8 @@ class HostedRun:
     stopped: bool = False
     alerts: list[dict[str, Any]] = field(default_factory=list)
     requirements: str = ""
+    tags: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
     #: whether pages of live history leave out the rows that were exported
     live_only: bool = False
     #: rows that the server counts beside those that it has
@@ -62,7 +64,7 @@ class HostedRun:
         return {
             "id": f"UnVuOnYxOn{self.id}",
             "projectId": "77",
-            "tags": [],
+            "tags": self.tags,
             "name": self.id,
             "displayName": self.name,
             "sweepName": None,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from tests.wandb_server.answers import ANSWERS
 from tests.wandb_server.faults import Answer, Fault, nothing_at_all
@@ -144,6 +145,17 @@ class Exchange(BaseHTTPRequestHandler):
             return self.reply(401, json.dumps({"errors": [{"message": "user is not logged in"}]}))
         self.reply(200, json.dumps({"data": self.wandb.answer(operation, given)}))
 
+    def do_PUT(self) -> None:
+        """A file of a run, `/upload/<entity>/<project>/<run>/<name>`."""
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        _, verb, entity, project, run, name = unquote(self.path).split("/", 5)
+        self.wandb.asked.append((f"PUT {verb}", {"path": self.path}, time.monotonic()))
+        fault = self.wandb.fault_for(f"PUT {verb}")
+        if fault is not None:
+            return fault(self)
+        self.wandb.projects[entity, project][run].files[name] = content
+        self.reply(200, "")
+
     def do_GET(self) -> None:
         self.send_file(with_body=True)
 
@@ -154,12 +166,18 @@ class Exchange(BaseHTTPRequestHandler):
         """Exported history, `/parquet/<entity>/<project>/<run>/<part>`, and
         `/requirements/<entity>/<project>/<run>/0`.
         """
-        parts = self.path.split("/")
-        if len(parts) != 6 or parts[1] not in ("parquet", "requirements"):
+        parts = unquote(self.path).split("/", 5)
+        if len(parts) != 6 or parts[1] not in ("parquet", "requirements", "files"):
             return self.reply(404, "not here")
         self.wandb.asked.append((f"GET {parts[1]}", {"path": self.path}, time.monotonic()))
         run = self.wandb.projects[parts[2], parts[3]][parts[4]]
-        content = run.parquet[int(parts[5])] if parts[1] == "parquet" else run.requirements.encode()
+        if parts[1] == "files" and parts[5] not in run.files:
+            return self.reply(404, "not here")
+        content = {
+            "parquet": lambda: run.parquet[int(parts[5])],
+            "requirements": run.requirements.encode,
+            "files": lambda: run.files[parts[5]],
+        }[parts[1]]()
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
         start, end = (int(wanted[1]), int(wanted[2] or len(content) - 1)) if wanted else (0, len(content) - 1)
         part = content[start : end + 1]

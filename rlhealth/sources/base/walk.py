@@ -34,6 +34,9 @@ PASSED_BY = frozenset(
     }
 )
 
+#: How a folder ends that --write-back left beside a run: it holds a verdict and no run.
+OURS = ".rlhealth"
+
 #: Kind of file -> its name. The first that fits wins; what only may be a log is looked into by its own reader.
 NAMES: dict[str, re.Pattern[str]] = {
     "tensorboard": re.compile(r"tfevents", re.IGNORECASE),
@@ -211,7 +214,7 @@ def _sort(
 ) -> None:
     try:
         if entry.is_dir():
-            if entry.name in PASSED_BY:
+            if entry.name in PASSED_BY or entry.name.endswith(OURS):
                 return
             if depth >= DEEPEST:
                 found.deeper.append(Path(entry.path))

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import Blind, RlhealthError
@@ -242,6 +243,16 @@ def alert(address: str, title: str, text: str, level: str = "WARN", *, patience:
     """
     named = _one(address)
     session_for(named, patience).alert(named, title, text, level if level in ("INFO", "WARN", "ERROR") else "WARN")
+
+
+def write_back(address: str, facts: Mapping[str, object], tag: str, page: Path, *, patience: float = PATIENCE) -> None:
+    """Writes facts into a run's summary, a tag and a file, as its owner could on its page; nothing else is changed.
+
+    Raises:
+        RlhealthError: if the address does not name one run, or the server does not take it.
+    """
+    named = _one(address)
+    session_for(named, patience).write_back(named, facts, tag, page)
 
 
 def _one(address: str) -> Address:

@@ -9,7 +9,8 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rlhealth.errors import Blind, RlhealthError
@@ -36,6 +37,10 @@ _sessions: dict[str, Session] = {}
 _ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!, $title: String!, $text: String!,
     $severity: AlertSeverity = INFO) { notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
     title: $title, text: $text, severity: $severity}) { success } }"""
+
+
+#: The SDK's own `update` sends the whole configuration back, which a run that goes on may have changed.
+_TAGS = """mutation UpsertBucket($id: String, $tags: [String!]) { upsertBucket(input: {id: $id, tags: $tags}) { bucket { id } } }"""
 
 
 def session_for(address: Address, patience: float = PATIENCE) -> Session:
@@ -234,6 +239,20 @@ class Session:
                 hint="check that alerts are switched on for the project",
                 location=str(address),
             )
+
+    def write_back(self, address: Address, facts: Mapping[str, object], tag: str, page: Path) -> None:
+        """Adds facts to the run's summary, puts `tag` in the place of others of its kind (`kind:…`), uploads a file."""
+        hosted = self.run(address)
+        others = [one for one in hosted.tags or [] if one.partition(":")[0] != tag.partition(":")[0]]
+
+        def send(_: Any) -> None:
+            for name in [name for name in hosted.summary.keys() if name.startswith(f"{tag.partition(':')[0]}/")]:  # noqa: SIM118 (no mapping)
+                del hosted.summary[name]
+            hosted.summary.update(dict(facts))
+            hosted._service_api.execute_graphql(_TAGS, {"id": hosted.storage_id, "tags": [*others, tag]})
+            hosted.upload_file(str(page), root=str(page.parent))
+
+        self.once(send, str(address))
 
     def _ask(self, ask: Callable[[Any], T]) -> T:
         if self._api is None:

@@ -1,0 +1,68 @@
+"""A verdict for TensorBoard: an event file in a folder of its own beside the run, which shows as a run of its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.walk import OURS
+
+if TYPE_CHECKING:
+    from rlhealth.publishing.published import Published
+
+
+def folder_beside(location: str) -> Path:
+    """The folder for what is written of the run at `location`: `runs/exp1.rlhealth` for `runs/exp1`."""
+    base = Path(location.partition("#")[0])
+    base = (base if base.is_dir() else base.parent).resolve()
+    return base.with_name(f"{base.name}{OURS}")
+
+
+def write_back(location: str, told: Published) -> str:
+    """Writes the report as text, the verdict as a hyperparameter, and the page; what was written before is replaced.
+
+    Raises:
+        RlhealthError: where the folder cannot be written.
+    """
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.plugins.hparams import summary_v2 as hparams
+    from tensorboard.plugins.text import metadata
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    from tensorboard.util.tensor_util import make_tensor_proto
+
+    folder = folder_beside(location)
+    step = told.first_step or 0
+    text = Summary()
+    text.value.add(
+        tag="rlhealth",
+        metadata=metadata.create_summary_metadata(display_name="rlhealth", description=told.headline),
+        tensor=make_tensor_proto([told.markdown.encode()]),
+    )
+    try:
+        if folder.is_dir():
+            for old in folder.glob("events.out.tfevents.*"):
+                old.unlink()
+        folder.mkdir(exist_ok=True)
+        writer = EventFileWriter(str(folder))
+        writer.add_event(
+            Event(step=0, summary=_again(hparams.hparams_pb(dict(told.facts), trial_id=told.name), Summary))
+        )
+        writer.add_event(Event(step=step, summary=text))
+        writer.close()
+        shutil.copyfile(told.page, folder / told.page.name)
+    except OSError as error:
+        said = (error.strerror or type(error).__name__).lower()
+        raise RlhealthError(
+            f"{folder}: {said}", hint="--write-back needs a folder beside the run", location=str(folder)
+        ) from None
+    return f"{folder}: text, hyperparameters and {told.page.name}"
+
+
+def _again(summary: object, kind: type) -> object:
+    """The summary as TensorBoard's own class, whichever copy of the protocol it was made with."""
+    made = kind()
+    made.ParseFromString(summary.SerializeToString())  # type: ignore[attr-defined]
+    return made

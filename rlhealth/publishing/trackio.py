@@ -1,0 +1,85 @@
+"""Trackio's own storage, which the alert of a watch and the verdict of a check are written through."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlhealth.errors import RlhealthError
+
+if TYPE_CHECKING:
+    from rlhealth.publishing.published import Published
+
+LEVELS = {"critical": "error", "warning": "warn"}
+
+
+def needed(flag: str) -> None:
+    """Raises RlhealthError where Trackio is not installed."""
+    if importlib.util.find_spec("trackio") is None:
+        raise RlhealthError(f"{flag} needs Trackio, which is not installed", hint="pip install trackio")
+
+
+def storage_of(database: str, flag: str) -> Any:
+    """Trackio's storage of the folder that a database lies in.
+
+    Raises:
+        RlhealthError: where Trackio has been set to another folder.
+    """
+    folder = Path(database).resolve().parent
+    os.environ.setdefault("TRACKIO_DIR", str(folder))  # Trackio reads it once, when it is imported
+    from trackio.sqlite_storage import SQLiteStorage  # late: heavy
+    from trackio.utils import TRACKIO_DIR
+
+    if Path(TRACKIO_DIR).resolve() != folder:
+        raise RlhealthError(f"{flag}: {database} is not in {TRACKIO_DIR}", hint=f"set TRACKIO_DIR={folder}")
+    return SQLiteStorage
+
+
+def alert(
+    location: str, run: str, title: str, text: str, level: str, step: int | None, flag: str, key: str | None = None
+) -> str:
+    """Writes an alert into the run of a project; one with the same `key` is written once. Returns the run's own name."""
+    database, _, name = location.partition("#")
+    storage = storage_of(database, flag)
+    project = Path(database).stem
+    known = {str(one["name"]): one.get("id") for one in storage.get_run_records(project)}
+    own = _run_in(list(known), name or run)
+    keys = None if key is None else [key]
+    storage.bulk_alert(project, own, [title], [text], [level], [step], alert_ids=keys, run_id=known.get(own))
+    return own
+
+
+def write_back(location: str, told: Published) -> str:
+    """Writes the verdict as an alert, and the page into the project's files.
+
+    Raises:
+        RlhealthError: where Trackio is not installed, or keeps its projects elsewhere.
+    """
+    needed("--write-back")
+    key = hashlib.sha256(f"{location}\n{told.headline}".encode()).hexdigest()[:32]
+    level = LEVELS.get(told.verdict, "info")
+    own = alert(
+        location, told.name, f"rlhealth: {told.headline}", told.markdown, level, told.first_step, "--write-back", key
+    )
+    import trackio  # after `alert` has named the folder
+
+    project = Path(location.partition("#")[0]).stem
+    name = f"rlhealth-{''.join(one if one.isalnum() or one in '-_.' else '-' for one in own)[:100]}.html"
+    page = told.page.with_name(name)
+    shutil.copyfile(told.page, page)
+    with contextlib.redirect_stdout(sys.stderr):
+        trackio.save(page, project=project)
+    return f"{location}: an alert, and {name} among the project's files"
+
+
+def _run_in(known: list[str], name: str) -> str:
+    """The run's own name in the database; reports may call it after its folder."""
+    return next(
+        (one for one in known if name == one or name.endswith(f"/{one}")), known[0] if len(known) == 1 else name
+    )
