@@ -44,7 +44,7 @@ TWENTIETHS = st.integers(0, 20).map(lambda part: part / 20)
 
 
 @settings(max_examples=150, deadline=None)
-@given(start=EIGHTHS | TWENTIETHS, level=EIGHTHS | TWENTIETHS, slope=STEPS, length=st.integers(12, 120))
+@given(start=EIGHTHS | TWENTIETHS, level=EIGHTHS | TWENTIETHS, slope=STEPS, length=st.integers(24, 120))
 def test_completions_that_are_cut_off_raise_one_finding_wherever_they_started(start, level, slope, length):
     found = raised("truncation", "completions/clipped_ratio", course(start, level, slope, length))
     if level > 0.5:
@@ -96,7 +96,7 @@ WORSE = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: sorte
 
 
 @settings(max_examples=80, deadline=None)
-@given(start=TWENTIETHS, levels=WORSE, slope=STEPS, length=st.integers(12, 60))
+@given(start=TWENTIETHS, levels=WORSE, slope=STEPS, length=st.integers(24, 60))
 def test_severity_never_falls_as_more_is_cut_off(start, levels, slope, length):
     mild, bad = (
         max((one.severity for one in raised("truncation", "completions/clipped_ratio", made)), default=-1)
