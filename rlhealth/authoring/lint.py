@@ -121,6 +121,8 @@ def conditions_of(rule: Rule) -> Iterator[tuple[tuple[Any, ...], Condition]]:
 
 def _in_condition(condition: Condition) -> Iterator[tuple[str, str]]:
     yield from (("metric", said) for said in _no_metrics(condition.metric))
+    if condition.with_:
+        yield from (("with", said) for said in _no_metrics(condition.with_))
     settings = [
         (sign, one.setting)
         for sign, one in (("above", condition.above), ("below", condition.below))

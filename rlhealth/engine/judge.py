@@ -43,6 +43,7 @@ from rlhealth.run import Ints, Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State, worst_state
 
 NEVER = int(np.iinfo(np.int64).max)
+LONG = 24  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
 Shape = tuple[Any, ...]
 quietly = np.errstate(
     all="ignore"
@@ -106,10 +107,11 @@ class Watched:
         clock = (
             self.metric.tag if metric.name == "step" else ""
         )  # the step is read at the points of the rule's own metric
+        other = pick(condition.with_, translation) if condition.with_ else None
         key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
         shared = self.measured.get(key)
         if shared is None:
-            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale, self.noises))
+            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale, self.noises, other))
         return Taker(shared)
 
     @property
@@ -373,9 +375,11 @@ class Judge:
             self.families,
         )
         answer.unearned = unearned(self.translation)
-        if len(waiting) > len(looked - fired) and not everything:
+        early = {one.rule.id for one in self.watched if one.rule.points <= LONG}
+        too_few = [one for one in waiting if one.rule in early]
+        if len(too_few) > len(looked - fired) and not everything:
             answer.too_short = (
-                f"its few points are too few for {len(waiting)} of the {len(waiting) + len(looked)} rules that apply"
+                f"its few points are too few for {len(too_few)} of the {len(too_few) + len(looked)} rules that apply"
             )
         return answer
 

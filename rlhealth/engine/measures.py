@@ -16,7 +16,8 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import APART, Noise
 from rlhealth.engine.shares import Proportion
-from rlhealth.engine.windows import ROLLING, Rolling, mean, median, plain_median
+from rlhealth.engine.trends import Arrival, Climb, Count
+from rlhealth.engine.windows import ROLLING, Reduce, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
 
 LEAST_THIRD = 10  # points that a third of a run must have
@@ -113,14 +114,16 @@ class SinceStart:
 
 
 class AgainstPast:
-    """Another measure set against the median of the `count` points before its own window: a ratio, or a difference.
+    """Another measure set against the `count` points before its own window, by their median: a ratio, or a difference.
 
     A spike is a value far above the points just before it; the window itself is left out, so that it cannot hide there.
     """
 
-    def __init__(self, inner: Plain, window: int, count: int, difference: bool) -> None:
+    def __init__(
+        self, inner: Plain, window: int, count: int, difference: bool, reduce: Reduce = median, least: int | None = None
+    ) -> None:
         self.inner = inner
-        self.before = Rolling(median, count, max(3, count // 2))
+        self.before = Rolling(reduce, count, least or max(3, count // 2))
         self.difference = difference
         self.delay: Floats = np.full(window, np.nan)
 
@@ -134,6 +137,14 @@ class AgainstPast:
             return np.asarray(measured - past, np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
+
+
+def against(inner: Plain, window: int, versus: Past) -> Plain:
+    """A measure compared with the run's start or with its own past, as a rule says it."""
+    if versus.start is not None:
+        return SinceStart(inner, versus.start, not versus.is_ratio)
+    reduce = median if versus.before is not None else ROLLING["max" if versus.largest is not None else "min"]
+    return AgainstPast(inner, window, versus.past, not versus.is_ratio, reduce, versus.needed)
 
 
 def highest(values: Floats, before: float) -> Floats:
@@ -380,6 +391,34 @@ class SinceFirst:
         return str(getattr(self.inner, "lacking", ""))
 
 
+class Past(Protocol):
+    """What a measure is compared with: the points of the `start`, or the median, the largest or the smallest before."""
+
+    @property
+    def start(self) -> int | None:
+        """How many points of the start; None where it is the past."""
+
+    @property
+    def before(self) -> int | None:
+        """Of how many points the median; None where it is an extreme."""
+
+    @property
+    def largest(self) -> int | None:
+        """Of how many points the largest."""
+
+    @property
+    def past(self) -> int:
+        """How many points before the window it looks at."""
+
+    @property
+    def needed(self) -> int:
+        """How many of them must be there."""
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the measure is divided by it, rather than diminished."""
+
+
 class Window(Protocol):
     """What a condition says of the points that it looks at."""
 
@@ -394,6 +433,10 @@ class Window(Protocol):
     @property
     def items(self) -> int:
         """How many items (groups, completions) a share is to be counted over."""
+
+    @property
+    def versus(self) -> Past | None:
+        """What it is compared with."""
 
     @property
     def where(self) -> Level | None:
@@ -421,6 +464,15 @@ def _share(one: Window, smoothed: int) -> Measure:
     return Exact(Share(one.last, one.at_least or one.last, level.above, level.below))
 
 
+def _count(one: Window, smoothed: int) -> Measure:
+    """Each point is compared with its past before it is counted."""
+    level = one.where
+    assert level is not None
+    point: Plain = Rolling(mean, 1, 1)
+    inner = point if one.versus is None else against(point, 1, one.versus)
+    return Exact(Count(inner, one.last, level.above, level.below))
+
+
 #: How each measure of `rules/measures.py` is made for a window.
 MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
@@ -430,6 +482,9 @@ MAKE: dict[str, Make] = {
     "drop_from_best": lambda one, smoothed: FromBest(one.last, one.at_least or one.last, smoothed),
     "share_of_gain_lost": lambda one, smoothed: Exact(GivenBack(one.last, one.at_least or one.last, smoothed)),
     "gain_since_start": lambda one, smoothed: Gain(one.last, smoothed),
+    "count": _count,
+    "climb": lambda one, smoothed: Climb(one.last, smoothed),
+    "arrival": lambda one, smoothed: Exact(Arrival(one.last)),
     "gain_by_thirds": lambda one, smoothed: Thirds(smoothed),
     "max_so_far": lambda one, smoothed: Exact(Peak()),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.estimate import Bound, Flags
+from rlhealth.engine.measures import MAKE
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
@@ -13,6 +14,7 @@ from rlhealth.run import Floats
 
 FIRST = 64  # rows that are looked at before all
 FALLS = ("drop_from_best", "share_of_gain_lost")
+PROJECTED = ("arrival", "climb")
 
 
 def dated_back(
@@ -30,8 +32,9 @@ def dated_back(
     start = max(0, end - condition.last)
     place = end - 1
     if start < place:
-        values = points_of(condition, metric, per, scale, start, end)
-        agrees = np.flatnonzero(_agree(condition, bound, metric, values, start))
+        begin = max(0, start - _past(condition)) if condition.measure == "count" else start
+        values = points_of(condition, metric, per, scale, begin, end)
+        agrees = np.flatnonzero(_agree(condition, bound, metric, values, start)[start - begin :])
         place = start + int(agrees[0]) if len(agrees) else place
     before = metric.values[:place]
     seen = np.isfinite(before[:FIRST]).any() or np.isfinite(before[FIRST:]).any()  # most often in the first rows
@@ -61,6 +64,9 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, s
     known = np.isfinite(values)
     if condition.measure == "share_nonfinite":
         return ~known
+    if condition.measure == "count" and condition.where is not None:
+        counted = MAKE["count"](condition.model_copy(update={"last": 1}), 1)
+        return np.asarray(counted.extend(values).value > 0)
     if condition.measure == "share_of_points" and condition.where is not None:
         where = condition.where
         sides = (("above", where.above), ("below", where.below))
@@ -70,7 +76,14 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, s
         return bound.holds(_compared(condition, metric, values, start))
     if condition.measure in FALLS and known.any():
         return np.asarray(known & (values <= plain_median(values[known])))  # the lower half of what has fallen
+    if condition.measure in PROJECTED:
+        return np.zeros(len(values), np.bool_)  # what is foretold begins where it can be told
     return known  # a spread, a gain: it is said of the window as a whole
+
+
+def _past(condition: Condition) -> int:
+    """How many points before the window the condition looks at."""
+    return 0 if condition.versus is None else condition.versus.past
 
 
 def _compared(condition: Condition, metric: Metric, values: Floats, start: int) -> Floats:
@@ -82,10 +95,12 @@ def _compared(condition: Condition, metric: Metric, values: Floats, start: int) 
         before = metric.values[: versus.start + 100]
         before = before[np.isfinite(before)][: versus.start]
     else:
-        before = metric.values[max(0, start - (versus.before or 1)) : start]
+        before = metric.values[max(0, start - (versus.past or 1)) : start]
         before = before[np.isfinite(before)]
     if not len(before):
         return np.full(len(values), np.nan)
-    level = plain_median(np.abs(before) if condition.absolute else before)
+    before = np.abs(before) if condition.absolute else before
+    extreme = before.max() if versus.largest is not None else before.min() if versus.smallest is not None else None
+    level = plain_median(before) if extreme is None else float(extreme)
     with np.errstate(all="ignore"):
         return np.asarray(values / level if versus.is_ratio else values - level, np.float64)

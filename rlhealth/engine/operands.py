@@ -15,6 +15,7 @@ import numpy as np
 from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
 from rlhealth.engine.noise import Memory
+from rlhealth.engine.trends import Correlation
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import Derived
@@ -34,11 +35,18 @@ class Operand:
     """One side of a rule: a metric, measured as its condition says, as far as the run has been read."""
 
     def __init__(
-        self, condition: Condition, metric: Metric, per: Metric | None, scale: float, noises: Noises | None = None
+        self,
+        condition: Condition,
+        metric: Metric,
+        per: Metric | None,
+        scale: float,
+        noises: Noises | None = None,
+        other: Metric | None = None,
     ) -> None:
         self.condition = condition
         self.metric = metric
         self.per = Held(per) if per is not None else None
+        self.other = Held(other) if other is not None else None
         self.scale = scale
         self.measure = build(condition, metric.smoothed)
         noise = getattr(self.measure, "noise", None)
@@ -49,8 +57,8 @@ class Operand:
 
     @property
     def late(self) -> bool:
-        """Whether what it is divided by was answered too early."""
-        return self.per is not None and self.per.late
+        """Whether what it is divided by, or goes with, was answered too early."""
+        return any(one is not None and one.late for one in (self.per, self.other))
 
     def advance(self, until: int) -> tuple[Ints, Estimate]:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
@@ -75,6 +83,9 @@ class Operand:
         with np.errstate(
             all="ignore"
         ):  # what overflows is infinite, and what has no value is NaN: both are judged as such
+            if isinstance(self.measure, Correlation):
+                assert self.other is not None
+                return new_steps, self.measure.extend_with(values, self.other.at(new_steps).value)
             return new_steps, self.measure.extend(values)
 
 
@@ -188,22 +199,21 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
     return len(metric) > seen and int(metric.steps[seen]) <= step
 
 
-def build(condition: Condition, smoothed: int = 1) -> measures.Measure:
+def build(condition: Condition, smoothed: int = 1) -> measures.Measure | Correlation:
     """The measure that a condition names, over its window, set against the start or the past where it says so.
 
     `smoothed`: over how many points each point of the metric is known to be averaged.
     """
+    if condition.measure == "correlation":
+        return Correlation(condition.last, condition.at_least or condition.last)
     inner = measures.MAKE[condition.measure](condition, smoothed)
     versus = condition.versus
-    if versus is None:
+    if versus is None or condition.measure == "count":
         return inner
-    difference = not versus.is_ratio
     if not isinstance(inner, measures.Exact):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})
         return measures.SinceFirst(inner, measures.MAKE[condition.measure](start, smoothed))
-    if versus.start is not None:
-        return measures.Exact(measures.SinceStart(inner.inner, versus.start, difference))
-    return measures.Exact(measures.AgainstPast(inner.inner, condition.last, versus.before or 1, difference))
+    return measures.Exact(measures.against(inner.inner, condition.last, versus))
 
 
 def unit_of(condition: Condition) -> str:

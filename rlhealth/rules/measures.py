@@ -10,9 +10,10 @@ class Kind:
     """One measure.
 
     Attributes:
-        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {last}, {items}
-            and {where}.
-        unit: of its values: "value" (the metric's own), "noise" (the noise of one point), "share" or "ratio".
+        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {other}, {last},
+            {items} and {where}.
+        unit: of its values: "value" (the metric's own), "noise" (the noise of one point), "share", "ratio",
+            "count" or "correlation".
         level: whether a limit on it is a level of the metric's own values, which a chart can draw.
         has_error: whether it is an estimate, so that a rule can ask for `standard_errors`.
         at_once: whether it can say something from the first point on, whatever its window.
@@ -35,6 +36,7 @@ KINDS: dict[str, Kind] = {
     "range": Kind("the span of {window} of {metric}"),
     "share_nonfinite": Kind("the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True),
     "share_of_points": Kind("the share of {window} of {metric} {where}", unit="share"),
+    "count": Kind("the number of {window} of {metric} {where}", unit="count", at_once=True),
     "mean_fraction": Kind(
         "the mean of {metric} over {window}, or as many as it takes to have seen {items} groups or completions",
         level=True,
@@ -46,6 +48,21 @@ KINDS: dict[str, Kind] = {
     "share_of_gain_lost": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
     "gain_since_start": Kind(
         "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True
+    ),
+    "climb": Kind(
+        "how far the median of {window} of {metric} lies above that of the {last} points before",
+        unit="noise",
+        has_error=True,
+    ),
+    "arrival": Kind(
+        "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
+        "faster,",
+        unit="count",
+    ),
+    "correlation": Kind(
+        "the correlation of the changes of {metric} with those of {other} over {window}",
+        unit="correlation",
+        has_error=True,
     ),
     "gain_by_thirds": Kind(
         "how far the mean of the newest third of {metric} lies above that of its first third",

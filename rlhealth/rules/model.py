@@ -15,7 +15,16 @@ Number = StrictInt | StrictFloat
 Text = Annotated[str, Field(max_length=4000)]
 Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
-WHOLE = ("share_nonfinite", "max_so_far", "gain_since_start")  # measures that `at_least` means nothing to
+COUNTED = ("share_of_points", "count")  # measures that count the points at a level
+TRENDS = ("climb", "arrival", "correlation")  # measures that look at how a series changes
+WHOLE = (
+    "share_nonfinite",
+    "max_so_far",
+    "gain_since_start",
+    "count",
+    "climb",
+    "arrival",
+)  # measures that `at_least` means nothing to
 FAMILIES = (
     "ratio",
     "approx-kl",
@@ -85,18 +94,31 @@ class Divisor(Strict):
 class Versus(Strict):
     """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
+    Both by their median; `largest: N` and `smallest: N` are the extremes of the N points before the window.
     `as` says how: the `ratio` of the two, or their `difference`.
     """
 
     start: Annotated[StrictInt, Field(ge=1)] | None = None
     before: Annotated[StrictInt, Field(ge=1)] | None = None
+    largest: Annotated[StrictInt, Field(ge=1)] | None = None
+    smallest: Annotated[StrictInt, Field(ge=1)] | None = None
     as_: Literal["ratio", "difference"] = Field(alias="as")
 
     @model_validator(mode="after")
     def _one(self) -> Versus:
-        if (self.start is None) == (self.before is None):
-            raise ValueError("needs either `start: N` or `before: N`")
+        if sum(one is not None for one in (self.start, self.before, self.largest, self.smallest)) != 1:
+            raise ValueError("needs either `start: N` or `before: N` (or `largest: N`, `smallest: N`)")
         return self
+
+    @property
+    def past(self) -> int:
+        """How many points before the window it looks at; 0 where it looks at the start."""
+        return self.before or self.largest or self.smallest or 0
+
+    @property
+    def needed(self) -> int:
+        """How many of them must be there: half for a median, most of them for an extreme."""
+        return max(3, self.past // 2) if self.before is not None else self.past - self.past // 4
 
     @property
     def is_ratio(self) -> bool:
@@ -105,7 +127,7 @@ class Versus(Strict):
 
 
 class Where(Strict):
-    """The points that `measure: share_of_points` counts."""
+    """The points that `measure: share_of_points` and `measure: count` count."""
 
     above: Number | None = None
     below: Number | None = None
@@ -138,6 +160,7 @@ class Condition(Strict):
     at_least: Annotated[StrictInt, Field(ge=1)] | None = None
     items: Annotated[StrictInt, Field(ge=1)] = 20
     measure: str = "value"
+    with_: StrictStr = Field(default="", alias="with")
     where: Where | None = None
     absolute: StrictBool = False
     divided_by: Divisor | None = None
@@ -159,8 +182,12 @@ class Condition(Strict):
             raise ValueError("needs exactly one of `above`, `below` and `equals`")
         if self.measure == "value" and self.last > 1:
             raise ValueError("`measure: value` is that of one point: say `mean`, `median`, … of the `last` points")
-        if (self.measure == "share_of_points") != (self.where is not None):
-            raise ValueError("`where` goes with `measure: share_of_points`, and only with it")
+        if (self.measure in COUNTED) != (self.where is not None):
+            raise ValueError("`where` goes with `measure: share_of_points` or `count`, and only with them")
+        if (self.measure == "correlation") != bool(self.with_):
+            raise ValueError("`with` names the other metric of `measure: correlation`, and goes only with it")
+        if self.measure in TRENDS and self.versus is not None:
+            raise ValueError(f"`{self.measure}` looks at the past by itself: leave out `versus`")
         if self.at_least is not None and self.measure in WHOLE:
             raise ValueError(f"`at_least` means nothing to `measure: {self.measure}`: leave it out")
         versus_start = self.versus is None or (self.versus.start is not None and not self.versus.is_ratio)
@@ -178,7 +205,7 @@ class Condition(Strict):
             return own
         if self.versus.start is not None:
             return max(own, self.versus.start + 1)
-        return own + max(3, (self.versus.before or 0) // 2)
+        return own + self.versus.needed
 
 
 class Bounds(Strict):
@@ -275,8 +302,8 @@ class Fact(Strict):
             raise ValueError("needs exactly one of `finding`, `when` and `settings`")
         if (self.order or self.from_start is not None) and not self.finding:
             raise ValueError("`order` and `from_start` are said of a `finding`")
-        if any(one.divided_by is not None for one in self.when):
-            raise ValueError("a fact measures one metric, without `divided_by`")
+        if any(one.divided_by is not None or one.with_ for one in self.when):
+            raise ValueError("a fact measures one metric, without `divided_by` or `with`")
         return self
 
 

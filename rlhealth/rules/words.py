@@ -62,10 +62,16 @@ def condition_in_words(one: Condition) -> str:
             else f"the last {one.at_least} to {one.last} points"
         )
         said = KINDS[one.measure].words.format(
-            window=window, metric=metric, last=one.last, where=_where(one), items=one.items
+            window=window,
+            metric=metric,
+            last=one.last,
+            where=_where(one),
+            items=one.items,
+            other=_metrics(one.with_, "else"),
         )
     if one.versus is not None:
-        said += f", {'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)},"
+        compared = f"{'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)}"
+        said += f" {compared}" if one.measure == "count" else f", {compared},"
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
     sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors else ""
     asked = " (where it is logged)" if one.if_logged else ""
@@ -140,7 +146,9 @@ def _where(one: Condition) -> str:
 def _compared_with(one: Versus) -> str:
     if one.start is not None:
         return "the run's first point" if one.start == 1 else f"the median of the run's first {one.start} points"
-    return f"the median of the {one.before} points before"
+    if one.before is not None:
+        return f"the median of the {one.before} points before"
+    return f"the {'largest' if one.largest is not None else 'smallest'} of the {one.past} points before"
 
 
 def _limit(limit: float | Limit) -> str:

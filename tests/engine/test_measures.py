@@ -24,6 +24,7 @@ from rlhealth.engine.measures import (
 )
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import Proportion
+from rlhealth.engine.trends import Arrival, Climb, Correlation, Count
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
 from rlhealth.rules.measures import MEASURES
@@ -61,7 +62,23 @@ MADE = {
     "less the start, noisy": lambda: SinceStart(NonFinite(3), 2, difference=True),
     "ratio to the past": lambda: AgainstPast(rolling("value", 1), 1, 6, difference=False),
     "less the past": lambda: AgainstPast(rolling("max", 3), 3, 4, difference=True),
+    "ratio to the largest of the past": lambda: AgainstPast(rolling("mean", 1), 1, 5, False, REDUCTIONS["max"], 4),
+    "ratio to the smallest of the past": lambda: AgainstPast(rolling("median", 3), 3, 5, False, REDUCTIONS["min"], 4),
+    "count/above": lambda: Count(rolling("mean", 1), 4, 0.5, None),
+    "count/leaps": lambda: Count(AgainstPast(rolling("mean", 1), 1, 4, False, REDUCTIONS["max"]), 6, 2.0, None),
+    "climb": lambda: Climb(4),
+    "climb, smoothed": lambda: Climb(3, 5),
+    "arrival": lambda: Arrival(6),
+    "correlation": lambda: WithItself(5, 4),
 }
+
+
+class WithItself(Correlation):
+    """The correlation of a series with its own values put in another order: one series is enough to hold it to the laws."""
+
+    def extend(self, values):
+        return self.extend_with(values, np.where(np.isfinite(values), np.sin(values), NAN))
+
 
 AWKWARD = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, NAN, INF, -INF, 1e308, -1e308, 1.7e308, 5e-324, -5e-324, 1e-300, 1e16]
 SERIES = st.one_of(
@@ -85,7 +102,7 @@ def extend(measure, values):
 
 def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
     assert {name.partition("/")[0] for name in MADE} >= set(MEASURES)
-    assert set(MAKE) == set(MEASURES)
+    assert {*MAKE, "correlation"} == set(MEASURES)  # a correlation takes two series, and is made where both are known
 
 
 @pytest.mark.parametrize("made", MADE)

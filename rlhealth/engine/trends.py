@@ -1,0 +1,163 @@
+"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, and what it moves with."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags
+from rlhealth.engine.noise import Noise
+from rlhealth.engine.windows import Rolling, Trailing, counted, median, plain_median
+from rlhealth.run import Floats
+
+ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
+START = 5  # points that say where a series began
+GONE = 0.05  # of the start: so much is left where a series counts as gone
+FASTER = 1.3  # times the rate before: a decay that slows down never arrives
+SURE = 3.0  # errors by which the rate must be greater
+ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
+LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
+
+
+class Plain(Protocol):
+    """A measure without an error, as those of measures.py."""
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        ...
+
+
+class Climb:
+    """How far the median of the last `window` points lies above that of the `window` points before, in units of noise."""
+
+    def __init__(self, window: int, smoothed: int = 1) -> None:
+        self.level = Rolling(median, window, window)
+        self.noise = Noise((window,), smoothed)
+        self.before: Floats = np.full(window, np.nan)
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        if not len(values):
+            return NOTHING
+        finite = np.where(np.isfinite(values), values, np.nan)
+        level = self.level.extend(finite)
+        joined = np.concatenate([self.before, level])
+        self.before = joined[len(level) :].copy()
+        spread, _, _, error = self.noise.extend(finite)
+        climbed = level - joined[: len(level)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Estimate(np.where(climbed == 0, 0.0, climbed / spread), ROOT_2 * error / spread)
+
+
+class Arrival:
+    """In how many points a falling series is down to a twentieth of its start, at the rate of the last `window` points.
+
+    Said only where that rate is a third greater than the one before the window, by more than three errors of the fitted
+    line: most series fall fast at first and ever slower, and their lines never keep what they promise. NaN elsewhere, and
+    where the series did not begin above 0.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.first: Floats = np.empty(0)
+        self.count = 0
+        self.tail: Floats = np.empty(0)
+        self.last = np.full(1, np.nan)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        known = np.isfinite(values)
+        points = values[known]
+        if len(points):
+            joined = np.concatenate([self.tail, points])
+            number = self.count + 1 + np.arange(len(points))
+            self.count += len(points)
+            self.first = np.concatenate([self.first, points[: START - len(self.first)]])[:START]
+            found = np.full(len(points), np.nan)
+            ready = np.flatnonzero(number >= self.window + 2 * START)
+            if len(ready):
+                found[ready] = self._arrivals(joined[-(len(ready) + self.window + START - 1) :], number[ready])
+            self.tail = joined[-(self.window + START - 1) :].copy()
+        else:
+            found = points
+        joined = np.concatenate([self.last, found])
+        self.last = joined[-1:].copy()
+        return np.asarray(joined[np.cumsum(known)], np.float64)
+
+    def _arrivals(self, points: Floats, number: Floats) -> Floats:
+        """At each of the windows that end the points: what is left over the rate; NaN where the fall does not quicken."""
+        start = plain_median(self.first)
+        if start <= 0:
+            return np.full(len(number), np.nan)
+        place = np.arange(self.window) - (self.window - 1) / 2
+        width = float(np.sum(place**2))
+        rows = [points[START + one : START + one + len(number)] for one in range(self.window)]
+        level, slope, square = (np.zeros(len(number)) for _ in range(3))
+        for row, one in zip(rows, place, strict=True):  # point after point, so that no sum depends on the pieces
+            level += row / self.window
+            slope += row * (one / width)
+        for row, one in zip(rows, place, strict=True):
+            square += (row - level - slope * one) ** 2
+        before = Rolling(median, START, START).extend(points[: START - 1 + len(number)])[START - 1 :]
+        earlier = np.fmax((start - before) / (number - self.window), 0.0)
+        error = np.sqrt(square / (self.window - 2) / width)
+        quickens = -slope > FASTER * earlier + SURE * error
+        left = level + slope * place[-1] - GONE * start
+        return np.where(quickens, np.fmax(left, 0.0) / -slope, np.nan)
+
+
+class Correlation:
+    """How the changes of a series from point to point go with those of another, over the last `window` changes.
+
+    Changes, because two curves that both rise correlate whatever they are. Its error is that of Pearson's correlation.
+    """
+
+    def __init__(self, window: int, least: int) -> None:
+        self.least = max(least, 2 * LEAST_PAIRS)
+        self.windows = Trailing(window), Trailing(window)
+        self.before = np.nan, np.nan
+
+    def extend_with(self, values: Floats, others: Floats) -> Estimate:
+        """Measures the next points of both, shape (n,) each."""
+        if not len(values):
+            return NOTHING
+        missing = ~(np.isfinite(values) & np.isfinite(others))
+        changes = [np.diff(one, prepend=last) for one, last in zip((values, others), self.before, strict=True)]
+        self.before = float(values[-1]), float(others[-1])
+        gone = missing | ~np.isfinite(changes[0] + changes[1])
+        (one, count), (other, _) = (
+            trailing.take(np.where(gone, np.nan, change))
+            for trailing, change in zip(self.windows, changes, strict=True)
+        )
+        sums = np.zeros((5, len(values)))
+        for left, right in zip(one, other, strict=True):
+            there = ~np.isnan(left)
+            left, right = np.where(there, left, 0.0), np.where(there, right, 0.0)
+            sums += (left, right, left * left, right * right, left * right)
+        mean_one, mean_other, square_one, square_other, product = sums / count
+        spread = (square_one - mean_one**2) * (square_other - mean_other**2)
+        found = np.clip((product - mean_one * mean_other) / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0)
+        found[(count < self.least) | ~np.isfinite(found)] = np.nan
+        return Estimate(found, (1 - found**2) / np.sqrt(np.fmax(count / ALIKE - LEAST_PAIRS, 1.0)))
+
+
+class Count:
+    """How many of the last `window` logged points lie above or below a level; missing ones are none.
+
+    What is counted is what `inner` says of each point: the point itself, or the point against its own past.
+    """
+
+    def __init__(self, inner: Plain, window: int, above: float | None, below: float | None) -> None:
+        self.inner = inner
+        self.bounds = [Bound(sign, level) for sign, level in (("above", above), ("below", below)) if level is not None]
+        self.window = window
+        self.hits: Flags = np.zeros(window - 1, np.bool_)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        found = self.inner.extend(values)
+        hits = np.logical_and.reduce([bound.holds(found) for bound in self.bounds])
+        joined = np.concatenate([self.hits, hits])
+        self.hits = joined[len(hits) :].copy()
+        return counted(joined, self.window).astype(np.float64)
