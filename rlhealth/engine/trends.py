@@ -9,7 +9,7 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.windows import Rolling, Trailing, counted, median, plain_median
-from rlhealth.run import Floats
+from rlhealth.run import Floats, Ints
 
 ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 START = 5  # points that say where a series began
@@ -85,7 +85,7 @@ class Arrival:
         self.last = joined[-1:].copy()
         return np.asarray(joined[np.cumsum(known)], np.float64)
 
-    def _arrivals(self, points: Floats, number: Floats) -> Floats:
+    def _arrivals(self, points: Floats, number: Ints) -> Floats:
         """At each of the windows that end the points: what is left over the rate; NaN where the fall does not quicken."""
         start = plain_median(self.first)
         if start <= 0:
