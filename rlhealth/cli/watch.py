@@ -107,6 +107,10 @@ StopCommand = Annotated[
         show_default=False,
     ),
 ]
+Bell = Annotated[
+    bool,
+    typer.Option("--bell", help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse."),
+]
 Grace = Annotated[
     float, typer.Option("--grace", min=0, help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.")
 ]
@@ -126,6 +130,7 @@ def watch(
     stop_run: StopRun = None,
     stop_command: StopCommand = None,
     grace: Grace = 30.0,
+    bell: Bell = False,
     fail_on: flags.FailOnFlag = None,
     exit_zero: flags.ExitZero = False,
     format: flags.Formats = None,
@@ -178,6 +183,7 @@ def watch(
         actions,
         stopping,
         quiet_stdout=_writes_to_stdout(format, output),
+        bell=bell,
     )
     printing.report(verdict, format, output, flags.look_of(color, None, False, False))
     written = not write_back or printing.write_back(verdict)
@@ -227,6 +233,7 @@ def _run(
     stopping: Stopping | None,
     *,
     quiet_stdout: bool,
+    bell: bool = False,
 ) -> Verdict:
     from rlhealth.watch import loop as main
     from rlhealth.watch.lines import Lines, sentence
@@ -238,7 +245,7 @@ def _run(
     if live:
         from rlhealth.watch.screen import Screen
 
-        screen = Screen(look)
+        screen = Screen(look, bell=bell)
         with screen.shown():
             verdict = main.watch(subject, limits, screen, actions, stopping)
         for moment, event in screen.told:

@@ -95,6 +95,10 @@ class Page:
             one.rstrip()
             self._add(text.append_text(one))
 
+    def extend(self, other: Page, start: int, end: int) -> None:
+        """Adds some of another page's lines."""
+        self._lines += other._lines[start:end]
+
     def gap(self) -> None:
         """An empty line, never two in a row."""
         if self._lines and self._lines[-1].plain:

@@ -28,16 +28,20 @@ def write(page: Page, run: RunVerdict, *, skips: bool = True) -> None:
         page.prose("!", problem, indent=3, hang=2, style="yellow")
     for note in notes(run) if page.look.show_all else notes(run)[:3]:
         page.prose(page.glyphs.dot, note, indent=3, hang=2, style="dim")
-    told = stories(run)
-    for cause, following in told:
-        page.gap()
-        _story(page, run, cause, following)
+    findings(page, run)
     page.gap()
     terminal_vitals.write(page, run)
     page.gap()
     _rules(page, run)
     if skips and page.look.show_all:
         skipped(page, [run])
+
+
+def findings(page: Page, run: RunVerdict) -> None:
+    """Each story of the run: a cause with its consequences, or a finding alone."""
+    for cause, following in stories(run):
+        page.gap()
+        _story(page, run, cause, following)
 
 
 def _header(page: Page, run: RunVerdict) -> None:

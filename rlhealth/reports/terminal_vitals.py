@@ -37,6 +37,14 @@ def write(page: Page, run: RunVerdict) -> None:
         _line(page, one, span, (titles, named, curve, values, left))
 
 
+def marks(page: Page, run: RunVerdict) -> list[tuple[str, str]]:
+    """The eight vital signs of a run as eight marks in a row, each in the style of its state."""
+    return [
+        (page.glyphs.sign(one.state)[:1], STYLES[VITALS[one.state]] if one.state in VITALS else "dim")
+        for one in vitals(run)
+    ]
+
+
 def _line(page: Page, one: Vital, span: tuple[int, int], columns: tuple[int, int, int, int, int]) -> None:
     titles, named, curve, values, left = columns
     style = STYLES[VITALS[one.state]] if one.state in VITALS else "dim"

@@ -96,7 +96,7 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)
     values = metric.values[np.isfinite(metric.values)]
     start, end = _ends(values)
-    trend, moving = _trend(values)
+    trend, moving = course(values)
     return Vital(name, str(entry["title"]), state, metric, worst, start, end, trend, moving, said)
 
 
@@ -165,7 +165,7 @@ def _ends(values: Floats) -> tuple[float | None, float | None]:
     return 2 * float(np.median(halves[:few])), 2 * float(np.median(halves[-few:]))
 
 
-def _trend(values: Floats) -> tuple[str, bool]:
+def course(values: Floats) -> tuple[str, bool]:
     """Whether the last third lies beyond the first by more than chance, and whether it lies beyond the middle one too.
 
     The errors come from batch means, which know that neighbouring points are alike. Shape of `values`: (n,), finite.

@@ -12,19 +12,17 @@ from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, telling, worst
+from rlhealth.reports.terminal_vitals import marks
 from rlhealth.watch.clock import clock_time
 from rlhealth.watch.lines import counted
+from rlhealth.watch.view import View
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
     from rlhealth.watch.follower import Event, Follower
     from rlhealth.watch.loop import Watch
 
-_ORDER = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
 _SIGNS = {
-    "raised": "",
-    "worsened": "",
-    "cleared": "healthy",
     "sees": "healthy",
     "over": "healthy",
     "blind": "unknown",
@@ -79,7 +77,7 @@ def head(page: Page, watch: Watch, left: str, right: list[tuple[str, str]]) -> N
     up = words.duration(round(watch.clock.monotonic() - watch.begun)) or "0 s"
     said = [f"looked {_ago(watch.clock.monotonic() - watch.looked_at)}", f"every {watch.interval:g} s", f"up {up}"]
     text = f" {dot.join(said)}"
-    key = "q quit"
+    key = "? keys  q quit"
     gap = page.width - cell_len(page.safe(text)) - len(key) - 1
     page.line((text, "dim"), (f"{' ' * gap}{key}" if gap >= 2 else "", "dim"))
 
@@ -88,45 +86,54 @@ def _ago(seconds: float) -> str:
     return f"{words.duration(max(0.0, round(seconds))) or '0 s'} ago"
 
 
-def write(page: Page, watch: Watch, followers: list[Follower], room: int) -> None:
-    """One line a run, the sick first."""
+def write(page: Page, watch: Watch, followers: list[Follower], room: int, view: View | None = None) -> None:
+    """One line a run, those in trouble first unless the view says otherwise; the chosen one is marked and in sight."""
+    view = view or View()
     waiting = list(watch.discovery.waiting.items())
     places = ", ".join(watch.discovery.places)
     count = words.plural(len(followers), "run") if followers else "waiting"
+    ordered = view.listed(followers)
+    if len(ordered) < len(followers) or view.wanted or view.typing:
+        count = f"{len(ordered)} of {count}"
     head(page, watch, f"rlhealth watch {places}", [(count, STYLES["healthy"] if followers else "dim")])
+    if view.typing or view.wanted or view.sort != "trouble":
+        filtered = f" / {view.wanted}{'_' if view.typing else ''}" if view.typing or view.wanted else ""
+        page.line((f"{filtered:<20}  sorted by {view.sort}", "cyan"))
     rule(page)
     for place, error in waiting:
         page.line(f" {page.glyphs.unknown} {place}: ", (error.message.removeprefix(f"{place}: "), STYLES["unknown"]))
         if error.hint:
             page.prose("try", error.hint, indent=3, hang=6, most=2)
-    ordered = sorted(followers, key=lambda one: (_ORDER[one.verdict.verdict if one.verdict else "unknown"], one.name))
     named = min(max((cell_len(page.safe(one.name)) for one in ordered), default=0), max(10, page.width // 3))
-    for one in ordered[: max(1, room)]:
-        _row(page, one, named)
-    if len(ordered) > max(1, room):
-        page.line(
-            (
-                f"   {page.glyphs.ellipsis} and {words.plural(len(ordered) - max(1, room), 'more run', 'more runs')}",
-                "dim",
-            )
-        )
+    chosen = view.run(followers) if len(ordered) > 1 else None
+    room = max(1, room)
+    at = ordered.index(chosen) if chosen in ordered else 0
+    top = max(0, at - room + 1)
+    for one in ordered[top : top + room]:
+        _row(page, one, named, chosen=one is chosen and bool(view.chosen))
+    if len(ordered) > room:
+        hidden = words.plural(len(ordered) - room, "more run", "more runs")
+        page.line((f"   {page.glyphs.ellipsis} and {hidden}", "dim"))
     rule(page)
 
 
-def _row(page: Page, one: Follower, named: int) -> None:
+def _row(page: Page, one: Follower, named: int, *, chosen: bool = False) -> None:
     word = one.verdict.verdict if one.verdict is not None else "unknown"
     state, style = state_of(one)
     step = one.reader.run.last_step
     parts: list[str | tuple[str, str]] = [
-        (f" {page.glyphs.of(word):<2}", STYLES.get(word, "")),
-        (page.fit(one.name, named), "bold"),
+        (">" if chosen else " ", "bold cyan"),
+        (f"{page.glyphs.of(word):<2}", STYLES.get(word, "")),
+        (page.fit(one.name, named), "bold reverse" if chosen else "bold"),
         "  ",
         (f"{state:<8}", style),
     ]
     parts.append(f" {words.grouped(step) if step is not None else '–':>8}")
     if page.width >= 70:
         parts += ["  ", (_spark(page, one, 8 if page.width < 100 else 20), "blue")]
-    used = 3 + named + 2 + 8 + 9 + ((10 if page.width < 100 else 22) if page.width >= 70 else 0)
+    if page.width >= 70 and one.verdict is not None:
+        parts += ["  ", *marks(page, one.verdict)]
+    used = sum(cell_len(page.safe(part if isinstance(part, str) else part[0])) for part in parts)
     found = worst(one.verdict) if one.verdict is not None else None
     said = f"since {words.grouped(found.first_step)} {found.rule}" if found else ("" if word == "healthy" else word)
     parts += ["  ", (cut(page, said, max(4, page.width - used - 3)).rstrip(), STYLES.get(word, ""))]
@@ -152,9 +159,9 @@ def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
             body, step = event.said, ""
         else:
             word = "healthy" if change.kind == "cleared" else str(change.finding.severity)
-            said = f"{who}{change.finding.rule} {change.kind}"
+            said = f"{who}{change.finding.rule} {change.kind}{f' ({change.note})' if change.note else ''}"
             body, step = (
-                change.finding.message if change.kind != "cleared" else change.note,
+                change.finding.message if change.kind != "cleared" else "",
                 f"step {words.grouped(change.finding.raised_step)}",
             )
             if change.kind == "cleared":

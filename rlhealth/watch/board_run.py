@@ -14,6 +14,7 @@ from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, stories, telling
+from rlhealth.watch.ahead import Ahead, projections, seconds_left
 from rlhealth.watch.board import head, rate_of, rule, state_of
 from rlhealth.watch.follower import why_of
 from rlhealth.watch.near import CLOSE, Near, nearest, pending
@@ -47,7 +48,9 @@ def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
             (f" {page.glyphs.unknown} blind for {away}: ", STYLES["unknown"]), why_of(one.error) if one.error else ""
         )
     elif one.ending is not None:
-        page.line((f" {one.ending.said}", "dim"))
+        left = seconds_left(one.judge) if one.judge is not None and not one.over else None
+        eta = f"; the end of the plan in about {words.duration(left)}" if left is not None else ""
+        page.line((f" {one.ending.said}{eta}", "dim"))
     rule(page)
     if one.verdict is None or one.judge is None:
         return
@@ -58,9 +61,10 @@ def write(page: Page, watch: Watch, one: Follower, room: int) -> None:
     ]
     shown = _shown(one.verdict, max(2, min(8, room - 6 - 3 * len(open_now))))
     near = nearest(one.judge)
+    coming = projections(one.judge) if not one.over else {}
     named = min(max((cell_len(page.safe(metric.name)) for metric in shown), default=0), max(8, page.width // 3))
     for metric in shown:
-        _metric(page, one, metric, near.get(metric.name), named)
+        write_metric(page, one, metric, near.get(metric.name), named, coming.get(metric.name))
     rule(page)
     wrong = _wrong(page, one, open_now)
     for line in wrong[: max(2, room - len(shown) - 6)]:
@@ -85,7 +89,10 @@ def _shown(verdict: RunVerdict, most: int) -> list[Metric]:
     return kept + [known[name] for name in more[: most - len(kept)]]
 
 
-def _metric(page: Page, one: Follower, metric: Metric, near: Near | None, named: int) -> None:
+def write_metric(
+    page: Page, one: Follower, metric: Metric, near: Near | None, named: int, coming: Ahead | None = None
+) -> None:
+    """A metric on a line: its curve, its value, where it goes, and how near a limit is or when it will be reached."""
     width, trended = (12, 1) if page.width < 70 else (15, 8) if page.width < 110 else (40, 8)
     steps, values = one.traces.of(metric)
     drawn = sparkline(steps, values, width, ascii=page.look.ascii, log=logarithmic(metric))
@@ -101,9 +108,18 @@ def _metric(page: Page, one: Follower, metric: Metric, near: Near | None, named:
         page.fit(trend(metric, page.look.ascii)[:trended], trended),
     ]
     room = page.width - (1 + named + 2 + width + 2 + 8 + 2 + trended + 2)
-    if near is not None:
+    if coming is not None and (said := reached(coming, room)):
+        parts += ["  ", (said, "yellow")]
+    elif near is not None:
         parts += ["  ", distance(near, room)]
     page.line(*parts)
+
+
+def reached(coming: Ahead, room: int) -> str:
+    """When a metric will be at a limit, in that many columns: `reaches 2.5 at about step 640`."""
+    level, step = words.number(coming.level, coming.unit), words.grouped(coming.step)
+    said = f"reaches {level} at about step {step}", f"{level} at about step {step}", f"{level} at ~{step}"
+    return next((one for one in (f"{said[0]} ({coming.rule})", *said) if len(one) <= room), "")
 
 
 def distance(near: Near, room: int) -> tuple[str, str]:

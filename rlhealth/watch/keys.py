@@ -20,6 +20,10 @@ _LONGEST = 4096  # bytes of input that are looked at together
 # ECMA-48: CSI (with the X10 mouse report's three bytes), SS3, Alt with a key, Esc alone
 _SEQUENCE = re.compile(r"\x1b(?:\[M.{3}|\[[0-?]*[ -/]*[@-~]|O.|[^\[O\x1b]|\[[0-?]*|O)?", re.DOTALL)
 _CUT = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|\[M.{0,2}|O)?$", re.DOTALL)
+_WHEEL = re.compile(r"\x1b\[<(64|65);")
+_ENDS = {"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end"}
+_NUMBERED = {"1": "home", "4": "end", "5": "pageup", "6": "pagedown", "7": "home", "8": "end"}
+_CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 
 
 class Keys:
@@ -27,7 +31,7 @@ class Keys:
 
     def __init__(self) -> None:
         self._file: int | None = None
-        self._typed = ""  # keys that were read and not yet asked for
+        self._typed: list[str] = []  # keys that were read and not yet asked for
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Keys]:
@@ -51,16 +55,12 @@ class Keys:
         return self._file is not None
 
     def pressed(self, seconds: float) -> str:
-        """The key pressed within that time, or nothing.
-
-        Arrows, paging, function keys and the mouse wheel send an escape sequence; that, and Esc alone, is no key here.
-        """
+        """The key pressed within that time, or nothing: a letter or sign, or the name of another key (`up`, `esc`)."""
         if self._file is None:
             return ""
         if not self._typed:
-            self._typed = plain_keys(self._read(max(0.0, seconds)))
-        key, self._typed = self._typed[:1], self._typed[1:]
-        return key
+            self._typed = keys_in(self._read(max(0.0, seconds)))
+        return self._typed.pop(0) if self._typed else ""
 
     def _read(self, seconds: float) -> str:
         """What the terminal sent within that time; the rest of an escape sequence that was cut is waited for a moment."""
@@ -75,6 +75,30 @@ class Keys:
         return read.decode("utf-8", "ignore")
 
 
-def plain_keys(sent: str) -> str:
-    """What is left of a terminal's input without escape sequences and control characters: the keys with a letter or sign."""
-    return "".join(one for one in _SEQUENCE.sub("", sent) if one.isprintable())
+def keys_in(sent: str) -> list[str]:
+    """The keys in a terminal's input, in order. An escape sequence that is no key of ours is none at all: none of its
+    letters is ever taken for a key.
+    """
+    found: list[str] = []
+    place = 0
+    while place < len(sent):
+        match = _SEQUENCE.match(sent, place)
+        if match is None:
+            found.append(_CONTROLS.get(sent[place], sent[place] if sent[place].isprintable() else ""))
+            place += 1
+        else:
+            found.append(_named(match.group()))
+            place = match.end()
+    return [one for one in found if one]
+
+
+def _named(sequence: str) -> str:
+    """The key that sends an escape sequence; empty for one that is not used."""
+    if sequence == "\x1b":
+        return "esc"
+    if wheel := _WHEEL.match(sequence):
+        return "up" if wheel[1] == "64" else "down"
+    if sequence[1] == "O" or re.fullmatch(r"\x1b\[[A-H]", sequence):
+        return _ENDS.get(sequence[-1], "")
+    numbered = re.fullmatch(r"\x1b\[(\d)~", sequence)
+    return _NUMBERED.get(numbered[1], "") if numbered else ""

@@ -8,15 +8,17 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rlhealth.reports import Look
+from rlhealth.reports import Look, words
 from rlhealth.reports.page import Page
-from rlhealth.watch import board, board_run
+from rlhealth.watch import board, board_detail, board_run
 from rlhealth.watch.keys import Keys
+from rlhealth.watch.lines import sentence
+from rlhealth.watch.view import View
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from rlhealth.watch.follower import Event
+    from rlhealth.watch.follower import Event, Follower
     from rlhealth.watch.loop import Watch
 
 REDRAWN = 1.0  # seconds between two drawings
@@ -24,10 +26,16 @@ KEPT = 200  # events
 
 
 class Screen:
-    """Draws what is followed, and keeps the last events to show them."""
+    """Draws what is followed as the view asks for it, and keeps the last events to show them.
 
-    def __init__(self, look: Look) -> None:
+    Args:
+        bell: whether the terminal rings, and notifies (OSC 9), when an incident opens or worsens.
+    """
+
+    def __init__(self, look: Look, *, bell: bool = False) -> None:
         self.look = look
+        self.bell = bell
+        self.view = View()
         self.told: deque[tuple[float, Event]] = deque(maxlen=KEPT)
         self.keys = Keys()
         self._live: Live | None = None
@@ -54,6 +62,8 @@ class Screen:
     def show(self, watch: Watch, event: Event) -> None:
         """Keeps an event to be shown."""
         self.told.append((watch.clock.wall(), event))
+        if self.bell and self._live is not None and event.kind in ("raised", "worsened"):
+            self._ring(event)
         if event.kind == "stopping":
             self.draw(watch)  # what follows may take as long as the run is given to end
 
@@ -67,7 +77,7 @@ class Screen:
                 return True
             part = min(REDRAWN, left)
             if self.keys.can_hear:
-                if self.keys.pressed(part) in ("q", "Q"):
+                if (key := self.keys.pressed(part)) and not self.view.press(key, _shown(watch)):
                     return False
             else:
                 watch.clock.wait(part)
@@ -79,22 +89,39 @@ class Screen:
         from rich.text import Text
 
         size = self._live.console.size
-        lines = drawn(watch, list(self.told), self.look, size.width, size.height)
+        lines = drawn(watch, list(self.told), self.look, size.width, size.height, self.view)
         self._live.update(Text.from_ansi("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
 
+    def _ring(self, event: Event) -> None:
+        """The bell, and a notification by the terminal (OSC 9; others ignore it)."""
+        assert self._live is not None
+        said = words.clean(f"{event.run}: {sentence(event)}", ascii=True)[:200].replace(";", ",")
+        self._live.console.file.write(f"\x07\x1b]9;rlhealth: {said}\x1b\\")
+        self._live.console.file.flush()
 
-def drawn(watch: Watch, told: list[tuple[float, Event]], look: Look, width: int, height: int) -> list[str]:
-    """The screen as lines of at most `width` columns, at most `height` of them: one run in detail, or one line a
-    run.
-    """
+
+def _shown(watch: Watch) -> list[Follower]:
+    return [one for one in watch.followers if one.verdict is not None or one.blind_for is not None]
+
+
+def drawn(
+    watch: Watch, told: list[tuple[float, Event]], look: Look, width: int, height: int, view: View | None = None
+) -> list[str]:
+    """The screen as lines of at most `width` columns, at most `height` of them: what the view asks for."""
     page = Page(Look(max(20, width), look.color, look.ascii))
-    followers = [one for one in watch.followers if one.verdict is not None or one.blind_for is not None]
+    followers, view = _shown(watch), view or View()
+    asked, run = view.page(followers), view.run(followers)
+    if asked == "help" or (asked in ("story", "metric") and run is not None and run.judge is not None):
+        {"help": board_detail.help_, "story": board_detail.story, "metric": board_detail.metric}[asked](
+            page, watch, run, view, height
+        )
+        return _lines(page)[:height]
     below = Page(Look(max(20, width), look.color, look.ascii))
     board.foot(below, watch)
-    if len(followers) == 1:
+    if asked == "overview" and len(followers) == 1:
         board_run.write(page, watch, followers[0], room=height - 4)
     else:
-        board.write(page, watch, followers, room=height - 8)
+        board.write(page, watch, followers, room=height - 8, view=view)
     top, bottom = _lines(page), _lines(below)
     log = Page(Look(max(20, width), look.color, look.ascii))
     room = height - min(len(top), height - len(bottom)) - len(bottom)

@@ -14,20 +14,25 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from rlhealth.engine.judge import Judge
 from rlhealth.reports import Look
 from rlhealth.rules.loading import load_rules
+from rlhealth.run import Place, Run
+from rlhealth.watch.ahead import projections
 from rlhealth.watch.board_run import distance
 from rlhealth.watch.follower import Event
-from rlhealth.watch.keys import plain_keys
+from rlhealth.watch.keys import keys_in
 from rlhealth.watch.lines import Lines
 from rlhealth.watch.loop import Limits, Watch, watch
 from rlhealth.watch.near import Near
 from rlhealth.watch.screen import drawn
+from rlhealth.watch.view import BINDINGS, View
 from tests.growing import GrowingFile
 from tests.logged_rows import FIXTURES
 from tests.watching import HandClock, Told, written_now
@@ -128,6 +133,90 @@ def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
     assert " incident=1 with=reward-flat-while-token-kl-grows,kl-high-per-token," in told
 
 
+def pressed(
+    keys: list[str], subject: Watch, told: list[tuple[float, Event]], width: int = 100, height: int = 30
+) -> str:
+    """What is shown after these keys."""
+    view = View()
+    for one in keys:
+        assert view.press(one, subject.followers)
+    return "\n".join(drawn(subject, told, Look(width, False), width, height, view))
+
+
+@pytest.mark.parametrize("height", [5, 12, 40])
+@pytest.mark.parametrize("width", [20, 80, 140])
+def test_what_a_key_asks_for_fills_every_terminal_too(width: int, height: int, tmp_path: Path) -> None:
+    subject, told = followed(tmp_path, SICK, HEALTHY)
+    for keys in (["enter"], ["enter", "end"], ["m"], ["m", "down", "down"], ["?"], ["/", "x"]):
+        lines = pressed(keys, subject, told, width, height).split("\n")
+        assert len(lines) <= height and max(map(cell_len, lines)) <= width
+
+
+def test_enter_shows_the_vital_signs_and_the_story_of_the_chosen_run_and_esc_goes_back(tmp_path: Path) -> None:
+    subject, told = followed(tmp_path, SICK, HEALTHY)
+    assert "pace and ending" in pressed(["enter"], subject, told) and "✗ run0" in pressed(["enter"], subject, told)
+    assert "✓ run1" in pressed(["down", "enter"], subject, told).split("\n")[0]
+    assert "critical[step-size-too-large]" in pressed(["enter", "pagedown"], subject, told)
+    assert pressed(["down", "enter", "esc"], subject, told) == pressed(["down"], subject, told)
+
+
+def test_the_list_is_filtered_and_sorted(tmp_path: Path) -> None:
+    subject, told = followed(tmp_path, SICK, HEALTHY)
+    shown = pressed(["/", "h", "e", "a", "l", "enter"], subject, told)
+    assert "run1" in shown.split("─\n")[1] and "run0" not in shown.split("─\n")[1] and "1 of 2 runs" in shown
+    assert "2 runs" in pressed(["/", "h", "e", "a", "l", "esc"], subject, told).split("\n")[0], "Esc drops the filter"
+    assert "/ q_" in pressed(["/", "q"], subject, told), "a q that is typed does not leave"
+    by_step = pressed(["s", "s"], subject, told)
+    assert by_step.index("✓ run1") < by_step.index("✗ run0") and "sorted by step" in by_step
+
+
+def test_a_metric_s_curve_has_its_limits(tmp_path: Path) -> None:
+    subject, told = followed(tmp_path, SICK)
+    shown = pressed(["m", "down"], subject, told)
+    assert " kl  " in shown and re.search(r" +3 ┤.*┄", shown) and "above 3: kl-high-per-token" in shown
+
+
+def test_the_help_has_every_key(tmp_path: Path) -> None:
+    shown = pressed(["?"], *followed(tmp_path, SICK))
+    assert all(one.shown in shown for one in BINDINGS)
+    keys = [key for one in BINDINGS for key in one.keys]
+    assert len(keys) == len(set(keys)), "a key does one thing"
+
+
+def test_a_metric_that_moves_to_a_limit_says_about_when_it_gets_there(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    begun = time.time() - 1200
+    with log.open("w") as out:
+        for step in range(1, 101):
+            noise = 0.02 * ((step * 7919) % 13 - 6) / 6
+            row = {
+                "step": step,
+                "_timestamp": begun + 12 * step,
+                "reward": 0.3 + noise,
+                "kl": 0.02 + 0.011 * step + noise / 9,
+            }
+            out.write(json.dumps(row | {"entropy": 2 + noise, "loss": noise, "max_steps": 400}) + "\n")
+    subject, told = Watch([str(log)], RULES, clock=HandClock()), Told()
+    told.look(subject)
+    told.look(subject)
+    [follower] = subject.followers
+    assert follower.judge is not None
+    coming = projections(follower.judge)["kl"]
+    assert coming.level == pytest.approx(1.5, abs=0.05) and 130 <= coming.step <= 140, "1.5 is reached at step 135"
+    assert "1.5 at about step 13" in text(subject, [], width=140)
+
+
+def test_a_metric_that_only_wanders_has_no_projection(tmp_path: Path) -> None:
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        run = Run("calm", Place("jsonl", "calm.jsonl"))
+        for tag in ("reward", "kl", "entropy", "loss"):
+            run.add(tag, np.arange(1, 201), 1 + 0.2 * random.normal(size=200))
+        judge = Judge(run, RULES)
+        judge.advance()
+        assert projections(judge) == {}
+
+
 class Terminal:
     """`rlhealth watch` in a terminal of its own."""
 
@@ -194,18 +283,46 @@ NOT_KEYS = [
 ]
 
 
+def letters(sent: str) -> str:
+    """The keys with a letter or sign among those that were sent."""
+    return "".join(one for one in keys_in(sent) if len(one) == 1)
+
+
 @pytest.mark.parametrize("sent", NOT_KEYS)
-def test_arrows_paging_the_wheel_and_esc_are_no_keys(sent: str) -> None:
-    assert plain_keys(sent) == ""
-    assert plain_keys(f"{sent}{sent}") == ""
+def test_arrows_paging_the_wheel_and_esc_are_no_letters(sent: str) -> None:
+    assert letters(sent) == ""
+    assert letters(f"{sent}{sent}") == ""
     if sent != "\x1b":  # Esc and q at once are what a terminal sends for Alt-q
-        assert plain_keys(f"{sent}q") == "q"
+        assert letters(f"{sent}q") == "q"
 
 
 @given(st.lists(st.sampled_from(NOT_KEYS[:-1]), max_size=8), st.text("abcxyz?/", max_size=4))
 def test_what_is_typed_between_them_comes_through_in_its_order(sent: list[str], typed: str) -> None:
     between = [one for one in sent if one != "\x1b"]
-    assert plain_keys("".join(between) + typed) == typed
+    assert letters("".join(between) + typed) == typed
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1b[A", "up"),
+        ("\x1bOB", "down"),
+        ("\x1b[5~", "pageup"),
+        ("\x1b[6~", "pagedown"),
+        ("\x1b[<65;9;9M", "down"),
+        ("\r", "enter"),
+        ("\x7f", "backspace"),
+        ("\x1b", "esc"),
+        ("\x1b[15~", ""),
+    ],
+)
+def test_keys_without_a_letter_have_names(sent: str, key: str) -> None:
+    assert keys_in(sent) == ([key] if key else [])
+
+
+@given(st.text(max_size=40))
+def test_no_input_is_too_odd(sent: str) -> None:
+    assert all(len(one) == 1 or one.isalpha() for one in keys_in(sent))
 
 
 def test_no_arrow_nor_esc_ends_the_watch_and_q_does_afterwards(half: GrowingFile) -> None:
@@ -222,6 +339,40 @@ def test_no_arrow_nor_esc_ends_the_watch_and_q_does_afterwards(half: GrowingFile
     terminal.press("\x1b[")  # a sequence that a slow line cut in two
     terminal.press("A")
     time.sleep(0.3)
+    terminal.press("q")
+    assert terminal.leave() == 1
+
+
+def test_keys_go_through_the_screens_of_a_real_terminal(half: GrowingFile) -> None:
+    shutil.copytree(half.target.parent, half.target.parent.parent / "runs" / "a")
+    (half.target.parent.parent / "runs" / "b").mkdir()
+    shutil.copy(HEALTHY, half.target.parent.parent / "runs" / "b")
+    terminal = Terminal(str(half.target.parent.parent / "runs"), "--interval", "0.5", "--bell")
+    terminal.until("2 runs")
+    for key, shown in (
+        ("\r", "pace and ending"),
+        ("\x1b[6~", "more lines below"),
+        ("m", "for the others"),
+        ("\x1b", "more lines below"),
+        ("?", "this help"),
+        ("\x1b", "more lines below"),
+        ("\x1b[D", "2 runs"),
+        ("/", "/ _"),
+        ("b", "1 of 2 runs"),
+        ("\x1b", "2 runs"),
+        ("s", "sorted by name"),
+    ):
+        terminal.seen = ""
+        terminal.press(key)
+        terminal.until(shown)
+    terminal.press("q")
+    assert terminal.leave() == 1
+
+
+def test_the_bell_rings_when_an_incident_opens(half: GrowingFile) -> None:
+    terminal = Terminal(str(half.target.parent), "--interval", "0.5", "--bell")
+    terminal.until("\x1b]9;rlhealth: run: raised (before it was watched) critical[step-size-too-large]")
+    assert "\x07" in terminal.seen
     terminal.press("q")
     assert terminal.leave() == 1
 

@@ -1,0 +1,88 @@
+"""Ahead: when a run will reach the end of its plan, and where a metric that moves will reach a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlhealth.engine.ending import usual_seconds, usual_steps
+from rlhealth.engine.judge import Judge, Watched
+from rlhealth.engine.operands import level_of
+from rlhealth.verdict.vitals import course
+
+WINDOW = (
+    60  # points of a metric that say where it goes; nothing is said of what lies further ahead than they reach back
+)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Where a metric will reach a limit if it goes on as it went.
+
+    Attributes:
+        level: the limit, in the metric's own unit.
+        step: about when.
+    """
+
+    metric: str
+    unit: str
+    rule: str
+    level: float
+    step: int
+
+
+def limits_of(judge: Judge) -> dict[str, list[tuple[float, str, str]]]:
+    """By metric, the limits that are levels of its own values: level, rule, and on which side it is sick."""
+    found: dict[str, list[tuple[float, str, str]]] = {}
+    for one in judge.watched:
+        level = _level(one)
+        if level is not None:
+            found.setdefault(one.metric.name, []).append((level, one.rule.id, one.bounds[0].sign))
+    return found
+
+
+def projections(judge: Judge) -> dict[str, Ahead]:
+    """By metric, the limit that it will reach first, where its last points move towards one by more than chance.
+
+    The slope is the change between the first and the last third of the last points, which must go on in the last third.
+    """
+    found: dict[str, Ahead] = {}
+    planned = judge.translation.planned_steps
+    for name, limits in limits_of(judge).items():
+        metric = judge.translation.metrics[name]
+        steps, values = metric.steps[-WINDOW:], metric.values[-WINDOW:]
+        finite = np.isfinite(values)
+        steps, values = steps[finite], values[finite]
+        trend, moving = course(values)
+        if not moving or trend not in ("rose", "fell"):
+            continue
+        third = len(values) // 3
+        now, then = float(np.mean(values[-third:])), float(np.mean(values[:third]))
+        slope = (now - then) / float(np.mean(steps[-third:]) - np.mean(steps[:third]))
+        centre, last = float(np.mean(steps[-third:])), int(steps[-1])
+        for level, rule, side in limits:
+            reached = centre + (level - now) / slope if slope else np.inf
+            beyond = (side == "above") == (slope > 0) and side != "equals"
+            if not beyond or not last < reached <= last + (last - int(steps[0])) or (planned and reached > planned):
+                continue
+            if name not in found or reached < found[name].step:
+                found[name] = Ahead(name, metric.unit, rule, level, round(reached))
+    return found
+
+
+def seconds_left(judge: Judge) -> float | None:
+    """Seconds to the end of the plan at the usual pace; None where the plan or the pace is not known."""
+    planned, last = judge.translation.planned_steps, judge.run.last_step
+    pace = usual_seconds(judge.run)
+    apart = max(usual_steps(judge.run), 1.0)
+    if planned is None or last is None or not np.isfinite(pace) or planned <= last:
+        return None
+    return (planned - last) / apart * pace
+
+
+def _level(one: Watched) -> float | None:
+    """The limit of a rule with one condition as a level of its metric; of several, no one of them is the limit."""
+    if one.base != 1 or one.rule.when is None:
+        return None
+    return level_of(one.anchor.condition, one.bounds[0].limit, one.metric)
