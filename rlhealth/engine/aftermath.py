@@ -66,6 +66,19 @@ class Aftermath:
             return False
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
 
+    def learned_since(self, episodes: tuple[Episode, ...]) -> bool:
+        """Whether reward rose, by 3 standard errors, above its level while the episodes held: of rewards that did not
+        differ, that is all there is to regain.
+        """
+        if self.reward is None:
+            return False
+        first, last = episodes[0].first_step, episodes[-1].last_step
+        held = level_of(after(self.reward, first - 1, last, WINDOW))
+        new = level_of(after(self.reward, last, self.until, WINDOW))
+        if held is None or new is None:
+            return False
+        return new.value - held.value > SURE * float(np.hypot(held.error, new.error))
+
     def _levels(
         self, episodes: tuple[Episode, ...], fell: bool
     ) -> tuple[Level | None, Level | None, Level | None, float]:

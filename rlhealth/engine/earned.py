@@ -23,19 +23,19 @@ def unearned(translation: Translation) -> str:
     if translation.is_rl is False:
         return f"this is {translation.title}; rlhealth judges reinforcement learning"
     said = _said()
-    least = int(said["points"])
+    least = {kind: int(count) for kind, count in said["points"].items()}
     rewards = _matching(translation, said["reward"])
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
         return _with_names("no reward was recognised", translation)
-    if longest < least:
-        return _with_names(f"the reward has {longest} of the {least} points it takes", translation)
+    if longest < least["reward"] and not any(_rose(one, said["early_rise"]) for one in rewards):
+        return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     if any(_rose(one, said["rise"]) for one in rewards):
         return ""
     found: list[str] = []
     for kind, entry in _witnesses(translation.framework):
         for one in _matching(translation, entry["metrics"]):
-            if _count(one) >= least and (entry.get("constant") == "yes" or _moves(one)):
+            if _count(one) >= least["witness"] and (entry.get("constant") == "yes" or _moves(one)):
                 return ""
             found.append(kind)
     if found:
@@ -108,19 +108,26 @@ def _moves(metric: Metric) -> bool:
 
 
 def _rose(metric: Metric, rise: dict[str, str]) -> bool:
-    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, from batch
-    means.
-    """
+    """Whether the mean of the last third lies above that of the first tenth by so many standard errors."""
     values = _finite(metric)
     if len(values) < int(rise["points"]):
         return False
-    parts = values[: len(values) // 10], values[-(len(values) // 3) :]
-    start, end = (_level(part, int(rise["batches"])) for part in parts)
-    gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
-    return bool(gained > float(rise["errors"]) * error)
+    batches = int(rise["batches"])
+    start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
+    gained = float(np.mean(end) - np.mean(start))
+    return bool(gained > float(rise["errors"]) * _error(start, end, batches))
 
 
-def _level(values: Floats, batches: int) -> tuple[float, float]:
-    """Mean of values of shape (n,) and its standard error from the means of so many batches in a row."""
-    means = np.array([part.mean() for part in np.array_split(values, batches)])
-    return float(means.mean()), float(means.std(ddof=1) / np.sqrt(batches))
+def _error(start: Floats, end: Floats, batches: int) -> float:
+    """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
+
+    The noise of a batch mean comes from the end, where a run that has learned is level; the start may be noisier, but a steep
+    rise within it is no noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941).
+    """
+    level = np.array([part.mean() for part in np.array_split(end, batches)])
+    early = np.array([part.mean() for part in np.array_split(start, batches)])
+    noise = float(level.std(ddof=1))
+    of_start = max(
+        noise * np.sqrt(len(end) / len(start) / batches), np.sqrt(np.mean(np.diff(early) ** 2) / 2 / batches)
+    )
+    return float(np.hypot(of_start, noise / np.sqrt(batches)))

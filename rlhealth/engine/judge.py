@@ -195,13 +195,15 @@ class Watched:
             "points": self.anchor.condition.last,
             "step": ending.step,
         }
-        fell = is_fall(self.metric, self.anchor.condition)
+        harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition)) or (
+            self.rule.family == "reward-signal" and aftermath.learned_since(episodes)
+        )
         told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
         condition = self.anchor.condition
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
             told,
-            severity=self._after(severity, aftermath.regained(episodes, fell)) if state is State.OVER else severity,
+            severity=self._after(severity, harmless) if state is State.OVER else severity,
             peak=severity,
             state=state,
             episodes=parts,
@@ -216,12 +218,12 @@ class Watched:
         worse = self.worse is not None and severity > min(self.levels)
         return (self.worse or self.bounds[0]).limit if worse else self.bounds[0].limit
 
-    def _after(self, severity: Severity, regained: bool) -> Severity:
+    def _after(self, severity: Severity, harmless: bool) -> Severity:
         """How severe a level is once it is over: a warning at most, or less where its rule says so.
 
         What had been critical is less than a warning only where the reward shows that it cost nothing.
         """
-        if severity is Severity.CRITICAL and not regained:
+        if severity is Severity.CRITICAL and not harmless:
             return Severity.WARNING
         return min(severity, Severity.of(self.rule.severity_when_over))
 

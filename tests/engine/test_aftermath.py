@@ -47,6 +47,13 @@ def test_truncation_from_the_first_row_on_never_was_a_note_where_it_was_critical
     assert (one.state, one.severity) == (State.OVER, Severity.WARNING)
 
 
+def test_rewards_without_differences_before_the_first_gain_are_a_note_once_reward_has_risen() -> None:
+    learned = found("reward-constant", framework="trl-grpo", reward="0x20 0..0.8~0.05x60 0.8~0.05x20")
+    assert (learned.state, learned.severity, learned.worst_severity) == (State.OVER, Severity.INFO, Severity.CRITICAL)
+    stuck = found("reward-constant", framework="trl-grpo", reward="0x20 0~0.003x80")
+    assert stuck.severity > Severity.INFO
+
+
 def test_reward_that_comes_back_takes_its_time() -> None:
     course = {"kl": "0.1x30 5x10 0.1x160", "reward": "0.8~0.02x30 0.1~0.02x20 0.1..0.8~0.02x50 0.8~0.02x100"}
     states = [found("kl-high-per-token", until, **course).state for until in (40, 60, 80, 200)]

@@ -50,15 +50,26 @@ def test_a_witness_that_never_moves_is_none() -> None:
 
 
 def test_few_points_earn_nothing() -> None:
-    few = logged(9, reward=wiggling(0.5, 9), reward_std=wiggling(0.5, 9), kl=wiggling(0.2, 9))
-    assert "9 of the 10 points" in unearned(translate(few))
-    assert unearned(translate(logged(10, reward=wiggling(0.5, 10), kl=wiggling(0.2, 10)))) == ""
+    few = logged(14, reward=wiggling(0.5, 14), reward_std=wiggling(0.5, 14), kl=wiggling(0.2, 14))
+    assert "14 of the 15 points" in unearned(translate(few))
+    assert unearned(translate(logged(15, reward=wiggling(0.5, 15), kl=wiggling(0.2, 15)))) == ""
 
 
 def test_a_reward_that_rose_is_a_witness_itself() -> None:
     rising = 100 * np.tanh(np.arange(300) / 80) + rng.normal(size=300)
     assert unearned(translate(logged(300, episode_reward=rising))) == ""
     assert unearned(translate(logged(300, episode_reward=-rising)))
+
+
+def test_few_points_are_enough_where_reward_has_clearly_risen() -> None:
+    rising = np.array([0.0, 0.01, 0.07, 0.25, 0.29, 0.31, 0.26, 0.31, 0.29, 0.26, 0.26, 0.34])
+    assert unearned(translate(logged(12, reward=rising, kl=wiggling(0.2, 12)))) == ""
+    assert "12 of the 15 points" in unearned(translate(logged(12, reward=rising[::-1].copy(), kl=wiggling(0.2, 12))))
+
+
+def test_a_steep_rise_at_the_start_is_no_noise() -> None:
+    steep = -7 - 130 * np.exp(-np.arange(900) / 30) + rng.normal(size=900)
+    assert unearned(translate(logged(900, episode_reward=steep))) == ""
 
 
 def test_noise_alone_seldom_looks_like_a_rise() -> None:
