@@ -270,15 +270,25 @@ def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
     """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none.
 
+    `*` stands for any part of a name, as the names of reward functions are the user's own.
+
     `step` is the step itself, at the points of `anchor`, or else of the metric logged most often; `same` is the anchor.
     """
     if name == "same" and anchor is not None:
         return anchor
     for one in name.split("|"):
-        metric = clock_of(anchor, translation) if one == "step" else translation.metrics.get(one)
+        metric = clock_of(anchor, translation) if one == "step" else _named(one, translation)
         if metric is not None and len(metric):
             return metric
     raise Unable(f"{name.replace('|', ' or ')} was not logged")
+
+
+def _named(name: str, translation: Translation) -> Metric | None:
+    """The metric of that name, or the first logged that it is a pattern of."""
+    if "*" not in name:
+        return translation.metrics.get(name)
+    pattern = _pattern(name)
+    return next((one for key, one in translation.metrics.items() if pattern.match(key) and len(one)), None)
 
 
 def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
