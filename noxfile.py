@@ -1,4 +1,5 @@
-"""The suite on every Python that is promised, and with the lowest versions of the dependencies that are promised: `make test-all`."""
+"""The suite on every Python that is promised, and with the lowest versions of the dependencies that are promised: `make
+test-all`."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ def lowest(session: nox.Session) -> None:
 
 
 def lowest_versions() -> list[str]:
-    """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run; the tools of its developers may be as new as they like."""
+    """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run; the tools of its developers may be as new as they
+    like."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in project["dependencies"]]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from rlhealth.authoring.shorthand import correlated
 from rlhealth.check import judge
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
@@ -24,23 +25,13 @@ Random = np.random.Generator
 Series = Callable[[Random], dict[str, Floats]]
 
 
-def correlated(random: Random, length: int, correlation: float, spread: float = 1.0) -> Floats:
-    """A first-order autoregression of that spread; shape (length,)."""
-    shocks = random.normal(0, spread * np.sqrt(1 - correlation**2), length)
-    values = np.empty(length)
-    values[0] = random.normal(0, spread)
-    for place in range(1, length):
-        values[place] = correlation * values[place - 1] + shocks[place]
-    return values
-
-
 def rise(length: int) -> Floats:
     """From 0 to 10 in the first half, then a plateau; shape (length,)."""
     return np.asarray(10 * np.minimum(np.arange(length) / (length / 2), 1.0))
 
 
 def _rising(length: int, correlation: float, spread: float = 1.0) -> Series:
-    return lambda random: {"train/reward": rise(length) + correlated(random, length, correlation, spread)}
+    return lambda random: {"train/reward": rise(length) + correlated(random.normal(0, spread, length), correlation)}
 
 
 def _heavy(freedom: float) -> Series:
@@ -73,7 +64,7 @@ QUIET: dict[str, Series] = {
 #: What is not.
 BEYOND: dict[str, Series] = {
     "correlation 0.9, twice as loud": _rising(500, 0.9, 2.0),
-    "correlation 0.9, and no rise at all": lambda random: {"train/reward": correlated(random, 300, 0.9)},
+    "correlation 0.9, and no rise at all": lambda random: {"train/reward": correlated(random.normal(0, 1, 300), 0.9)},
     "a mean over the last 100 points": _averaged,
 }
 

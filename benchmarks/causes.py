@@ -1,4 +1,5 @@
-"""How often the first cause named is the right one, on labelled runs: `python -m benchmarks.causes CORPUS [FOLDER ...]`."""
+"""How often the first cause named is the right one, on labelled runs: `python -m benchmarks.causes CORPUS [FOLDER
+...]`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def first_cause(run: RunVerdict) -> Finding | None:
 
 
 def labelled(folder: Path) -> list[tuple[str, str, Path, list[str]]]:
-    """The labelled runs of a corpus (labels.json) or of single logs (index.json): id, fault, path and acceptable causes."""
+    """The labelled runs of a corpus (labels.json) or of single logs (index.json): id, fault, path and acceptable
+    causes."""
     if (folder / "labels.json").exists():
         table = yaml.safe_load(TABLE.read_text())
         rows = [row for row in json.loads((folder / "labels.json").read_text()) if row["verdict"] != "healthy"]
@@ -43,7 +45,8 @@ def labelled(folder: Path) -> list[tuple[str, str, Path, list[str]]]:
 
 
 def main() -> None:
-    """Prints a line for each run whose first cause is another, and the figures of each folder; "no cause" counts half."""
+    """Prints a line for each run whose first cause is another, and the figures of each folder; "no cause" counts
+    half."""
     for folder in map(Path, sys.argv[1:]):
         rows = [row for row in labelled(folder) if row[2].exists()]
         points, confused = 0.0, Counter[tuple[str, str]]()

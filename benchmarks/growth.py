@@ -160,7 +160,7 @@ def seconds(name: str, size: int, folder: Path) -> float:
 
 
 def growth(name: str, folder: Path, scale: float = 1.0) -> tuple[list[float], float]:
-    """Seconds at n, 2n and 4n, and the exponent by which they grow; 0 where all of it is overhead."""
+    """Seconds at n, 2n and 4n, and the exponent by which they grow; 0 if all of it is overhead."""
     size = int(SHAPES[name][1] * scale)
     took = [seconds(name, size * times, folder) for times in (1, 2, 4)]
     if took[-1] < FLOOR:
@@ -169,7 +169,7 @@ def growth(name: str, folder: Path, scale: float = 1.0) -> tuple[list[float], fl
 
 
 def main() -> int:
-    """Prints a line a shape; 1 where one grows faster than it may."""
+    """Prints a line per shape; 1 if one grows faster than it may."""
     worst = 0.0
     for name in SHAPES:
         with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from rlhealth.check import judge
-from rlhealth.engine.operands import Operand, Unable, bound_of, pick
+from rlhealth.engine.operands import CannotRun, Operand, bound_of, pick
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Condition, Rule
@@ -110,7 +110,7 @@ def corpus(folder: Path) -> list[Labelled]:
 
 
 def extreme(rule: Rule, condition: Condition, labelled: Iterable[Labelled]) -> float | None:
-    """The value furthest to the sick side that a condition's measure takes on those runs; None where none of them
+    """The value furthest to the unhealthy side that a condition's measure takes on those runs; None if none of them
     logs it.
     """
     values = []
@@ -120,7 +120,7 @@ def extreme(rule: Rule, condition: Condition, labelled: Iterable[Labelled]) -> f
             try:
                 metric = pick(condition.metric, translation)
                 bound = bound_of(condition, translation.config)
-            except Unable:
+            except CannotRun:
                 continue
             measured = Operand(condition, metric, None, 1.0).advance(int(metric.steps[-1]))[1].value
             if np.isfinite(measured).any():
@@ -129,7 +129,7 @@ def extreme(rule: Rule, condition: Condition, labelled: Iterable[Labelled]) -> f
 
 
 def reset(rules: Sequence[Rule], labelled: Sequence[Labelled]) -> tuple[list[Rule], int, int]:
-    """The rules with their corpus limits set by those runs; how many were set, and how many kept for want of data."""
+    """The rules with their corpus limits set by those runs; how many were set, and how many kept without data."""
     made, changed, kept = [], 0, 0
     for rule in rules:
         from_corpus = any("labelled corpus" in source.text for source in rule.source)
@@ -142,7 +142,7 @@ def reset(rules: Sequence[Rule], labelled: Sequence[Labelled]) -> tuple[list[Rul
             and condition is not None
             and rule.when is not None
             and len(rule.when.conditions) == 1
-            and condition.per is None
+            and condition.divided_by is None
         )
         if (
             not (from_corpus and simple)

@@ -2,10 +2,11 @@
 
     python -m benchmarks.messages FOLDER… [--longest 25000] [--verbose]
 
-A FOLDER holds index.json (a list of rows with `id` and `want`: sick, healthy or another word) and logs/<id>/, or labels.json
-(`run`, `verdict`, `sources`) and runs/; any other folder is one of logs without labels. Each run is followed as `rlhealth
-watch` follows it, with one more row at every look. The goal: a median of 2 and at most 4 messages for a sick run, none
-for a healthy one; `check` itself calls some runs sick that are labelled healthy, and they are counted apart.
+A FOLDER holds index.json (a list of rows with `id` and `want`: sick, healthy or another word) and logs/<id>/, or
+labels.json (`run`, `verdict`, `sources`) and runs/; any other folder is one of logs without labels. Each run is
+followed as `rlhealth watch` follows it, with one more row at every look. The goal: a median of 2 and at most 4 messages
+for an unhealthy run, none for a healthy one; `check` itself calls some runs unhealthy that are labelled healthy, and
+they are counted apart.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Replayed:
     Attributes:
         want: the label of its log.
         verdict: what a check says of the whole.
-        told: each change, with the row at which it was told.
+        told: each change, with the row at which it was reported.
     """
 
     name: str

@@ -79,7 +79,7 @@ def trainproof(done: subprocess.CompletedProcess[str]) -> Findings:
 
 
 def runmedic(done: subprocess.CompletedProcess[str]) -> Findings:
-    """What runmedic says: warnings and worse, told apart by their words."""
+    """What runmedic says: warnings and worse, distinguished by their words."""
     families = set()
     for run in json.loads(done.stdout):
         for one in run.get("findings", run.get("diagnoses", [])):
@@ -197,17 +197,18 @@ def main() -> int:
 
 PREFACE = """# Beside other tools
 
-Written by `python -m benchmarks.peers CORPUS --write docs/peers.md`, all tools in one run on one machine, by turns, on labelled TensorBoard runs of
-TRL (legacy PPO, current PPO, GRPO old and new) and Stable-Baselines3 PPO.
+Written by `python -m benchmarks.peers CORPUS --write docs/peers.md`, all tools in one run on one machine, by turns, on
+labelled TensorBoard runs of TRL (legacy PPO, current PPO, GRPO old and new) and Stable-Baselines3 PPO.
 
-*Sick runs seen*: any warning in a family that the label expects or accepts. *Right family*: expected families that were named. *Alarms*: healthy runs
-with a warning that the label does not accept. The tools other than rldoctor judge the loss of supervised training, and say so; they are here because
-people point them at these runs. rlprobe and rlwatch record a run from inside and read no log that was written; they are not in the table.
+*Sick runs seen*: any warning in a family that the label expects or accepts. *Right family*: expected families that were
+named. *Alarms*: healthy runs with a warning that the label does not accept. The tools other than rldoctor judge the
+loss of supervised training, and say so; they are here because people point them at these runs. rlprobe and rlwatch
+record a run from inside and read no log afterwards; they are not in the table.
 """
 
 
 def installed(peer: Peer, folder: Path) -> Peer | None:
-    """The peer with its command in its own environment; None where it cannot be installed."""
+    """The peer with its command in its own environment; None if it cannot be installed."""
     home = folder / peer.name
     program, *rest = shlex.split(peer.command)
     if not (home / "bin" / program).exists():

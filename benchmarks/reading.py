@@ -171,7 +171,7 @@ def measured(name: str, path: Path, steps: int) -> dict[str, float]:
 
 
 def _resident(field: str) -> float:
-    """Memory of this process and its children, in MB; NaN where /proc does not tell."""
+    """Memory of this process and its children, in MB; NaN if /proc does not say."""
     try:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         texts = [Path(f"/proc/{process}/status").read_text() for process in ["self", *children]]

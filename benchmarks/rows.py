@@ -170,7 +170,7 @@ def orjson_whole(name: str) -> Row:
 
 
 def each_line(loads: str) -> Row:
-    """The rows of the wandb file as lines of JSON, one after the other."""
+    """The rows of the wandb file as lines of JSON, one after another."""
 
     def row(path: Path) -> Timed:
         parse = __import__(loads).loads

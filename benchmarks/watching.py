@@ -4,7 +4,7 @@ the memory.
     python benchmarks/watching.py [--looks 2000] [--points 1000000]
 
 Also what a step costs inside a training loop, through `Monitor`. Times are of the processor, so that a busy machine
-does not tell on them.
+gives nothing about them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rlhealth.integrations.monitor import Monitor
-from rlhealth.reports import Look
+from rlhealth.reports import ReportOptions
 from rlhealth.rules.loading import load_rules
 from rlhealth.sources.tensorboard.crc32c import masked
 from rlhealth.watch.clock import Clock
@@ -139,7 +139,7 @@ def watching(looks: int, points: int) -> None:
             told = subject.look()
             costs.append(time.process_time() - begun)
             begun = time.process_time()
-            drawn(subject, [(clock.wall(), one) for one in told], Look(100), 100, 40)
+            drawn(subject, [(clock.wall(), one) for one in told], ReportOptions(100), 100, 40)
             draws.append(time.process_time() - begun)
             if (look + 1) % (looks // 8) == 0:
                 part, painted = np.array(costs[-looks // 8 :]) * 1e3, np.array(draws[-looks // 8 :]) * 1e3

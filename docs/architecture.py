@@ -1,7 +1,8 @@
-"""Draws docs/pictures/architecture.svg and the table of packages in docs/architecture.md from the code: `python docs/architecture.py [--check]`.
+"""Draws docs/pictures/architecture.svg and the table of packages in docs/architecture.md from the code: `python
+docs/architecture.py [--check]`.
 
-The steps of the data flow are symbols of the code, the layers are the contract that import-linter holds, and what a package
-does is the first sentence of its docstring. `--check` fails where a document is stale or a symbol is gone.
+The steps of the data flow are symbols of the code, the layers are the contract that import-linter holds, and what a
+package does is the first sentence of its docstring. `--check` fails where a document is stale or a symbol is gone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
 BEGIN, END = "<!-- packages: written by docs/architecture.py -->", "<!-- end of packages -->"
 
-#: What passes from step to step: the type, where it is defined, and the function or method that makes the next one of it.
+#: What passes from step to step: the type, where it is defined, and the function or method that makes the next one of
+#: it.
 FLOW = [
     ("where", "a path or an address", "rlhealth.sources.discovery.find:find_readers"),
     ("Reader", "rlhealth.sources.base.reader:Reader", "rlhealth.sources.base.reader:Reader.poll"),
@@ -99,7 +101,8 @@ def picture() -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + 20} {height}" role="img">',
             "<title>How data flows through rlhealth, and the layers of its packages</title>",
             f"<style>{STYLE}</style>",
-            f'<defs>{head}<path d="M0 0 L8 4 L0 8 z" style="fill:#57606a;stroke:none;marker-end:none"/></marker></defs>',
+            f'<defs>{head}<path d="M0 0 L8 4 L0 8 z" style="fill:#57606a;stroke:none;marker-end:none"/>'
+            "</marker></defs>",
             f'<rect class="background" width="{WIDTH + 20}" height="{height}"/>',
             _text(20, 24, "Data flow: what passes from step to step, and what makes the next one of it.", "name"),
             *parts,

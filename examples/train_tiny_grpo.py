@@ -41,9 +41,17 @@ def save_model(tokens: PreTrainedTokenizerFast, folder: Path) -> str:
     """
     torch.manual_seed(0)
     config = Qwen2Config(
-        vocab_size=len(tokens), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=64, eos_token_id=tokens.eos_token_id, pad_token_id=tokens.pad_token_id, bos_token_id=None,
-    )  # fmt: skip
+        vocab_size=len(tokens),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        eos_token_id=tokens.eos_token_id,
+        pad_token_id=tokens.pad_token_id,
+        bos_token_id=None,
+    )
     Qwen2ForCausalLM(config).save_pretrained(folder)
     return str(folder)
 
@@ -65,13 +73,28 @@ def main() -> None:
     print(f"process {os.getpid()}", flush=True)
     tokens = tokenizer()
     settings = GRPOConfig(
-        output_dir=asked.output, max_steps=asked.steps, learning_rate=asked.learning_rate, lr_scheduler_type="constant", beta=0.1, num_generations=8,
-        per_device_train_batch_size=32, max_completion_length=48, logging_steps=1, save_strategy="no", report_to=["tensorboard"], use_cpu=True, seed=1,
+        output_dir=asked.output,
+        max_steps=asked.steps,
+        learning_rate=asked.learning_rate,
+        lr_scheduler_type="constant",
+        beta=0.1,
+        num_generations=8,
+        per_device_train_batch_size=32,
+        max_completion_length=48,
+        logging_steps=1,
+        save_strategy="no",
+        report_to=["tensorboard"],
+        use_cpu=True,
+        seed=1,
         disable_tqdm=True,
-    )  # fmt: skip
+    )
     trainer = GRPOTrainer(
-        model=save_model(tokens, Path(asked.output) / "base"), processing_class=tokens, reward_funcs=digits, args=settings, train_dataset=Dataset.from_dict({"prompt": ["abc ?", "bad ?", "dab ?"] * 100})
-    )  # fmt: skip
+        model=save_model(tokens, Path(asked.output) / "base"),
+        processing_class=tokens,
+        reward_funcs=digits,
+        args=settings,
+        train_dataset=Dataset.from_dict({"prompt": ["abc ?", "bad ?", "dab ?"] * 100}),
+    )
     if asked.callback:
         from rlhealth.callback import HealthCallback
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from rlhealth.completions.texts import read_texts
 from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.parallel.jobs import Answer, examined, read_and
+from rlhealth.parallel.jobs import Answer, examined, read_and_judge
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run, unique_name
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.opening import Tick
-from rlhealth.sources.discovery.places import Choice, find_all
+from rlhealth.sources.discovery.places import RunSelection, find_all
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
 
@@ -25,7 +25,7 @@ def check(
     where: str | Path | Sequence[str | Path],
     *,
     source: str | None = None,
-    choice: Choice | None = None,
+    choice: RunSelection | None = None,
     rules: Sequence[Rule] | None = None,
     gate: Gate | None = None,
     aliases: Mapping[str, str] | None = None,
@@ -43,12 +43,13 @@ def check(
         where: a file, a folder, or an address such as `trackio://project/run`; or several of them.
         source: the tracker to read where a run was written by several (tensorboard, wandb, trackio, trainer_state, …).
         choice: more on which runs are read, and how; `source` is a short way to say the first of it.
-        rules: what to judge by; the shipped rules where not given.
-        gate: what makes the check fail; critical findings where not given.
+        rules: what to judge by; the shipped rules if not given.
+        gate: what makes the check fail; critical findings if not given.
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out of the verdict, each with the reason; they are counted.
         baseline: findings that are known and accepted; they are counted too.
-        ended: whether every run is over: one that did not reach its plan has then died or gone silent, however fresh its log.
+        ended: whether every run is over: one that did not reach its plan has then died or gone silent, however fresh
+            its log.
         jobs: how many processes to read and judge in, where there is enough to do.
         ray: the address of a Ray cluster on which to do it instead ("auto": the one this machine belongs to).
         completions: where the completions of the run lie, a file or a folder, if not beside its logs.
@@ -65,7 +66,7 @@ def check(
     named = [where] if isinstance(where, str | Path) else list(where)
     verdict = Verdict([], gate=gate or Gate(), asked=tuple(map(str, named)))
     names: set[str] = set()
-    readers = find_all(named, choice or Choice(source), verdict.left_out)
+    readers = find_all(named, choice or RunSelection(source), verdict.left_out)
     look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
     if completions is not None:
         look = partial(look, completions=one_place(completions, readers))
@@ -105,11 +106,12 @@ def examine(
         read_texts(reader, completions)
         return judge(run, rules, aliases, ignore, ended=ended)
 
-    return read_and(whole, reader)
+    return read_and_judge(whole, reader)
 
 
 def one_place(completions: str | Path | None, readers: Sequence[Reader]) -> str | None:
-    """The place of the completions that was named, which are those of one run. Raises RlhealthError where there are several runs."""
+    """The place of the completions that was named, which are those of one run. Raises RlhealthError if there are
+    several runs."""
     if completions is not None and len(readers) != 1:
         said = f"--completions {completions}: the texts of one run, and there are {len(readers)} runs"
         raise RlhealthError(said, hint="name the run that they belong to")
@@ -124,7 +126,7 @@ def judge(
     now: float | None = None,
     ended: bool = False,
 ) -> RunVerdict:
-    """Judges one run that has been read, at `now` (seconds since 1970; the clock's time where not given).
+    """Judges one run that has been read, at `now` (seconds since 1970; the clock's time if not given).
 
     `ended` where the user says that the run is over, whatever its log shows.
     """

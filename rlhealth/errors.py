@@ -19,10 +19,12 @@ class RlhealthError(Exception):
         self.location = location
 
 
-class Blind(RlhealthError):
-    """Could not look now, will try again: the network or the server failed, and what has been read stays as it is.
+class Unavailable(RlhealthError):
+    """Cannot be read now, and will be tried again: the network or the server failed, and what has been read stays as it
+    is.
 
-    `check` reports it as it does any run that it cannot read; `watch` goes on and tells since when it has been blind.
+    `check` reports it as it does any run that it cannot read; `watch` continues and reports since when it cannot read
+    it.
 
     Args:
         message, hint, location: as in `RlhealthError`.

@@ -73,7 +73,7 @@ class Series:
 
     @property
     def times(self) -> Floats:
-        """Wall times, shape (n,), seconds since 1970; NaN where the tracker kept none."""
+        """Wall times, shape (n,), seconds since 1970; NaN if the tracker kept none."""
         return self._times[: self._size]
 
     def extend(
@@ -247,7 +247,7 @@ class Replaced:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class UnreadFile:
     """A file that looks like a log and was not read, and why."""
 
     location: str
@@ -273,8 +273,8 @@ class Run:
         problems: what was damaged or lost in reading, one sentence each.
         notes: what was assumed or chosen in reading, one sentence each.
         modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
-        clean: True where the log shows that training ended in good order, False where it shows that its writer died (a
-            torn end); None where it shows nothing.
+        clean: True if the log shows that training ended in good order, False if it shows that its writer died (a
+            torn end); None if it shows nothing.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
@@ -318,7 +318,7 @@ class Run:
 
     @property
     def refusals(self) -> list[str]:
-        """What was not read for its names, as a problem; nothing where all was."""
+        """What was not read for its names, as a problem; nothing if all was."""
         said = f"left out: more than {MOST_TAGS:,} metrics, or names longer than {LONGEST_TAG:,} characters"
         return [f"{said} (met {self.refused:,} times)"] if self.refused else []
 
@@ -461,17 +461,17 @@ class Run:
 
     @property
     def first_step(self) -> int | None:
-        """The first step of any scalar, or None where there is none."""
+        """The first step of any scalar, or None if there is none."""
         return min((int(one.steps[0]) for one in self.series.values() if len(one)), default=None)
 
     @property
     def last_step(self) -> int | None:
-        """The last step of any scalar, or None where there is none."""
+        """The last step of any scalar, or None if there is none."""
         return max((int(one.steps[-1]) for one in self.series.values() if len(one)), default=None)
 
     @property
     def last_time(self) -> float:
-        """Wall time of the newest point, seconds since 1970; NaN where none is known."""
+        """Wall time of the newest point, seconds since 1970; NaN if none is known."""
         newest = [float(one.times[-1]) for one in self.series.values() if len(one)]
         known = [time for time in newest if np.isfinite(time)]
         return max(known, default=float("nan"))
@@ -532,7 +532,8 @@ def _by_writer(one: Series) -> list[Points]:
 
 
 def _is_telling(points: Points, series: Series) -> bool:
-    """Whether what was overwritten is another writer's: it wrote most steps of a stretch, or a value that is not finite.
+    """Whether what was overwritten is another writer's: it wrote most steps of a stretch, or a value that is not
+    finite.
 
     Several environments that end an episode at one step log several values there, now and then.
     """

@@ -1,4 +1,5 @@
-"""The page of the trials: what was healed, by which advice, in how many rounds; what was made worse, and what was not tried."""
+"""The page of the trials: what was healed, by which advice, in how many rounds; what was made worse, and what was not
+tried."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.advice.trial import Look, Outcome
+from benchmarks.advice.trial import Outcome, TrialRound
 from rlhealth.verdict.findings import Change
 
 Found = Sequence[tuple[dict[str, Any], list[Outcome]]]
@@ -19,15 +20,16 @@ TRAINERS = {
 }
 HEAD = """# Does the advice heal?
 
-Written by `python -m benchmarks.advice`; do not edit. Sick set-ups are trained with the real trainer (tiny models, three
-toy tasks, 80 to 160 steps), judged, changed as `rlhealth advise` says, and trained again, up to three rounds.
+Written by `python -m benchmarks.advice`; do not edit. Sick set-ups are trained with the real trainer (tiny models,
+three toy tasks, 80 to 160 steps), judged, changed as `rlhealth advise` says, and trained again, up to three rounds.
 
-A run counts as **healed** where its verdict is healthy, and the mean reward of its last fifth is no lower than that of the
-same task with healthy settings, less twice the standard deviation of that run's own last fifth. **Worse**: its reward ended
-below that of the sick run by more than twice the noise of both. Every figure is a count of runs, one for each seed.
+A run counts as **healed** where its verdict is healthy, and the mean reward of its last fifth is no lower than that of
+the same task with healthy settings, less twice the standard deviation of that run's own last fifth. **Worse**: its
+reward ended below that of the sick run by more than twice the noise of both. Every figure is a count of runs, one for
+each seed.
 
-The amounts (a tenth of a learning rate, four times a limit, one pass) and their order were chosen while looking at the runs
-with the first seed: with one seed, these figures say that the advice can heal, not how often it will.
+The amounts (a tenth of a learning rate, four times a limit, one pass) and their order were chosen while looking at the
+runs with the first seed: with one seed, these figures say that the advice can heal, not how often it will.
 """
 
 
@@ -51,7 +53,8 @@ def summary(found: Found) -> str:
     share = f" ({healed / len(sick):.0%})" if sick else ""
     return (
         f"Healed within {COUNTED} rounds: {healed} of {len(sick)} sick runs that a setting can cure{share}; "
-        f"made worse: {worse}. Of {len(incurable)} sick runs that no setting cures, the advice named no setting in {silent}."
+        f"made worse: {worse}. "
+        f"Of {len(incurable)} sick runs that no setting cures, the advice named no setting in {silent}."
     )
 
 
@@ -65,13 +68,15 @@ def written(found: Found) -> str:
         HEAD,
         f"**{summary(found)}** Seeds for each trial: {seeds} at most.\n",
         "## What a setting can cure\n",
-        "| fault | trainer | advice of | first change | healed of sick | rounds | worse | healthy settings are healthy |",
+        "| fault | trainer | advice of | first change | healed of sick | rounds | worse "
+        "| healthy settings are healthy |",
         "|---|---|---|---|---:|---|---:|---:|",
         *rows,
         "",
         "A run whose fault did not show (it was healthy as it was) is not counted as sick.\n",
         "## What no setting can cure\n",
-        "The reward function or the data are wrong. Advice is right where it names no setting and says where to look.\n",
+        "The reward function or the data are wrong. "
+        "Advice is right where it names no setting and says where to look.\n",
         "| fault | trainer | cause or symptom named | a setting was named |",
         "|---|---|---|---:|",
         *others,
@@ -115,7 +120,7 @@ def _cause(one: Outcome) -> str:
     return _named(one.rounds[0]) or "none"
 
 
-def _named(one: Look) -> str:
+def _named(one: TrialRound) -> str:
     return one.advice.cause or (one.advice.looks[0].rule if one.advice.looks else "")
 
 

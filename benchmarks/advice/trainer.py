@@ -1,4 +1,5 @@
-"""Trains what it is asked to, one set-up a line on standard input: runs in the Python of a trainer's era, beside the lab's own files.
+"""Trains what it is asked to, one set-up a line on standard input: runs in the Python of a trainer's era, beside the
+lab's own files.
 
     LAB=FOLDER PYTHON trainer.py LAB_CODE ERA
 

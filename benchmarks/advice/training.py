@@ -28,7 +28,8 @@ class Lab:
         self._trainers: dict[str, subprocess.Popen[str]] = {}
 
     def trained(self, setup: Setup) -> Path | None:
-        """The folder of the run that this set-up gives; None where it could not be trained, or no Python is there for it."""
+        """The folder of the run that this set-up gives; None if it could not be trained, or no Python is there for
+        it."""
         known = json.dumps(setup, sort_keys=True)
         name = f"{setup['id']}-{hashlib.sha1(known.encode()).hexdigest()[:8]}"
         folder, done = self.folder / "runs" / name, self.folder / "done" / f"{name}.json"

@@ -1,4 +1,5 @@
-"""One trial: a sick set-up is judged, its advice is applied, and it is trained again, until it is healthy or the advice ends."""
+"""One trial: a sick set-up is judged, its advice is applied, and it is trained again, until it is healthy or the advice
+ends."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ SEED_STEP = 1000  # between the seeds of one trial
 
 
 @dataclass(frozen=True)
-class Look:
-    """One run as it came out: its verdict, its advice, and the reward in the last fifth of its steps (mean, standard deviation)."""
+class TrialRound:
+    """One run as it came out: its verdict, its advice, and the reward in the last fifth of its steps (mean, standard
+    deviation)."""
 
     verdict: str
     advice: Advice
@@ -34,19 +36,20 @@ class Outcome:
 
     Attributes:
         rounds: the run as it was, then after each round of advice.
-        healthy: the same task with healthy settings; None where no setting is wrong.
-        healed: in which round it was healed; None where it was not.
-        worse: whether the last round's reward lies below that of the sick run by more than the noise of both.
+        healthy: the same task with healthy settings; None if no setting is wrong.
+        healed: in which round it was healed; None if it was not.
+        worse: whether the last round's reward lies below that of the unhealthy run by more than the noise of both.
     """
 
-    rounds: tuple[Look, ...]
-    healthy: Look | None
+    rounds: tuple[TrialRound, ...]
+    healthy: TrialRound | None
     healed: int | None
     worse: bool
 
 
 def tried(trial: dict[str, Any], seed: int, lab: Lab) -> Outcome | None:
-    """Trains and heals one trial with one seed; None where the lab could not train the sick run or the healthy one."""
+    """Trains and heals one trial with one seed; None if the lab could not train the unhealthy run or the healthy
+    one."""
     setup = setup_of(trial, seed, lab)
     healthy = None
     if trial.get("healthy"):
@@ -72,7 +75,7 @@ def setup_of(trial: dict[str, Any], seed: int, lab: Lab) -> Setup:
     return setup
 
 
-def _rounds(setup: Setup, healthy: Look | None, lab: Lab) -> Iterator[Look]:
+def _rounds(setup: Setup, healthy: TrialRound | None, lab: Lab) -> Iterator[TrialRound]:
     for _ in range(ROUNDS + 1):
         look = _looked(setup, lab)
         if look is None:
@@ -84,12 +87,13 @@ def _rounds(setup: Setup, healthy: Look | None, lab: Lab) -> Iterator[Look]:
         setup["args"] |= {one.option: one.to for one in look.advice.changes}
 
 
-def _is_healed(look: Look, healthy: Look) -> bool:
-    """Whether a run is healthy, and its reward ends no lower than twice the noise below that of the healthy settings."""
+def _is_healed(look: TrialRound, healthy: TrialRound) -> bool:
+    """Whether a run is healthy, and its reward ends no lower than twice the noise below that of the healthy
+    settings."""
     return look.verdict == "healthy" and look.reward >= healthy.reward - 2 * healthy.spread
 
 
-def _looked(setup: Setup, lab: Lab) -> Look | None:
+def _looked(setup: Setup, lab: Lab) -> TrialRound | None:
     folder = lab.trained(setup)
     if folder is None:
         return None
@@ -97,10 +101,10 @@ def _looked(setup: Setup, lab: Lab) -> Look | None:
     return look_at(runs[0]) if len(runs) == 1 else None
 
 
-def look_at(run: RunVerdict) -> Look:
+def look_at(run: RunVerdict) -> TrialRound:
     """A judged run as a trial sees it."""
     values = run.translation.metrics["reward"].values
     end = values[-max(len(values) // 5, 1) :]
     end = end[np.isfinite(end)]
     mean, spread = (float(end.mean()), float(end.std())) if len(end) else (float("-inf"), 0.0)
-    return Look(run.verdict, advice_of(run), mean, spread)
+    return TrialRound(run.verdict, advice_of(run), mean, spread)

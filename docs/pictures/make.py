@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rlhealth.reports import Look
+from rlhealth.reports import ReportOptions
 from rlhealth.rules.loading import load_rules
 from rlhealth.watch.follower import Event
 from rlhealth.watch.loop import Watch
@@ -57,7 +57,7 @@ def main() -> None:
         for name, pressed in keys.items():
             for key in pressed:
                 view.press(key, watch.followers)
-            lines = drawn(watch, told, Look(WIDTH, True), WIDTH, HEIGHT, view)
+            lines = drawn(watch, told, ReportOptions(WIDTH, True), WIDTH, HEIGHT, view)
             draw(HERE / f"{name}.svg", "\n".join(lines).replace(folder, ""), width=WIDTH, title="rlhealth watch sweep")
 
 

@@ -37,7 +37,7 @@ class Panel:
         return [f"{one:.1f},{other:.1f}" for one, other in zip(x, y, strict=True)]
 
     def line(self, values: Floats, colour: str, width: float = 1.5) -> None:
-        """A line, with nothing where there is no value."""
+        """A line, with nothing if there is no value."""
         known = np.flatnonzero(np.isfinite(values))
         at = " ".join(self.place(known.astype(float), values[known]))
         self.parts.append(f'<polyline points="{at}" fill="none" stroke="{colour}" stroke-width="{width}"/>')

@@ -14,18 +14,18 @@ from rlhealth.authoring.shorthand import read_shorthand
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, Translation, meaning, meanings
 from rlhealth.metrics.catalogue import frameworks, names
-from rlhealth.metrics.metric import Reduced
+from rlhealth.metrics.metric import HistogramSeries
 from rlhealth.metrics.transforms import reduction_of
 from rlhealth.parsing.checked import checked, meant, place
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Number, Rule, Setting, Strict
+from rlhealth.rules.model import Number, Rule, Setting, StrictModel
 from rlhealth.run import Place, Run, Series
 
 BEGAN = 1_700_000_000.0  # any moment will do: nothing but differences of times is judged
 STEP_TAKES = 10.0  # seconds
 
 
-class LoggedHistogram(Strict):
+class LoggedHistogram(StrictModel):
     """A distribution that is logged again and again: bin edges of shape (b+1,), counts of shape (b,)."""
 
     edges: tuple[Number, ...]
@@ -39,10 +39,11 @@ class LoggedHistogram(Strict):
         return self
 
 
-class Expected(Strict):
+class Expected(StrictModel):
     """What a finding must hold; what is not named may be anything.
 
-    `severity` is that of the finding while it held. Text may stand anywhere in the finding's; numbers hold to one percent.
+    `severity` is that of the finding while it held. Text may stand anywhere in the finding's; numbers hold to one
+    percent.
     """
 
     severity: Literal["info", "warning", "critical"] | None = None
@@ -62,18 +63,18 @@ class Expected(Strict):
     explains: tuple[StrictStr, ...] | None = None
 
 
-class Case(Strict):
+class Case(StrictModel):
     """One run in a few lines, and what the rule is to say of it.
 
     Attributes:
-        framework: its id; one that the rule is about where not given.
+        framework: its id; one that the rule is about if not given.
         every: steps between points (logging_steps).
         from: the step of the first point, where it is not `every`.
         series: canonical metric to shorthand.
         histograms: raw tag to distribution, as that framework's names say what is read off it.
         config: canonical settings.
         steps: where there are no series, a reward that is logged this often.
-        closed: whether training ended in good order; left out by runs that go on, die or fall silent.
+        closed: whether training ended in good order; left out by runs that continue, die or fall silent.
         torn: the file ends inside a record, as that of a killed writer does.
         idle: seconds since the newest point.
         ended: whether the user says that the run is over.
@@ -120,7 +121,7 @@ class Case(Strict):
         return self
 
 
-class TestFile(Strict):
+class TestFile(StrictModel):
     """A file of cases of one rule."""
 
     rule: StrictStr
@@ -143,7 +144,8 @@ def framework_ids() -> set[str]:
 
 @lru_cache(maxsize=1)
 def setting_names() -> frozenset[str]:
-    """Every canonical setting that some framework has, and the planned steps, which are read off settings or the log."""
+    """Every canonical setting that some framework has, and the planned steps, which are read off settings or the
+    log."""
     known = [names(entry["names"]) for entry in frameworks()]
     return frozenset(
         ["planned_steps"]
@@ -162,7 +164,7 @@ def read_cases(text: str, location: str, rules: dict[str, Rule]) -> TestFile:
         raise RlhealthError(
             f"{location}:1:1: a test file holds one mapping", hint="see `rlhealth rules new`", location=location
         )
-    found = checked(TestFile, raw, marks, location, "`rlhealth rules schema --tests` prints what a test file may hold")
+    found = checked(TestFile, raw, marks, location, "`rlhealth rules schema --tests` prints the schema of test files")
     if found.rule not in rules:
         raise RlhealthError(
             f"{place(location, marks, ('rule',))}: no rule `{found.rule}`{meant(found.rule, rules)}",
@@ -217,7 +219,9 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
     for tag, histogram in run.histograms.items():
         for alias in known.histograms.get(tag, ()):
             one = meaning(alias.name)
-            source = Reduced(histogram, reduction_of(alias.transform), _number(case.config.get("clip_range"), 0.2))
+            source = HistogramSeries(
+                histogram, reduction_of(alias.transform), _number(case.config.get("clip_range"), 0.2)
+            )
             metrics.setdefault(
                 alias.name, Metric(alias.name, tag, one.unit if one else "", "", alias.transform, "", source)
             )

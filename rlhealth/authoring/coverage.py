@@ -18,8 +18,9 @@ def coverage_page(rules: Sequence[Rule], about: dict[str, str], written: str) ->
         "# What each trainer can show",
         "",
         written,
-        "A rule runs where all of its metrics were logged; `a or b` is the first of them that was. Trainers are named by the",
-        "ids that `rlhealth check` reports. Unknown trainers are read by the names that many of them share (generic).",
+        "A rule runs where all of its metrics are logged; `a or b` is the first of them that is. Trainers are named "
+        "by the ids that `rlhealth check` reports. Unknown trainers are read by the names that many of them share "
+        "(generic).",
         "",
     ]
     for family in FAMILIES:

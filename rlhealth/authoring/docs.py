@@ -127,7 +127,7 @@ def repository() -> Path:
     """The checkout that the rules belong to.
 
     Raises:
-        RlhealthError: where rlhealth is installed without one.
+        RlhealthError: if rlhealth is installed without one.
     """
     folder = shipped_rules()
     if not isinstance(folder, Path) or folder.name != "rules":

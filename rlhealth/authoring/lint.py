@@ -1,4 +1,5 @@
-"""What a rule file can get wrong that its schema cannot see: names that do not exist, an order that nobody expects, a missing test."""
+"""What a rule file can get wrong that its schema cannot see: names that do not exist, an order that nobody expects, a
+missing test."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def lint(text: str, location: str, rules: Sequence[Rule]) -> list[str]:
     """What is wrong with one rule file, each with `location:line:column`; `rules` are all that it may name.
 
     Raises:
-        RlhealthError: where it is no rule at all.
+        RlhealthError: if it is no rule at all.
     """
     rule = read_rule(text, location)
     raw, marks = read_yaml(text, location)

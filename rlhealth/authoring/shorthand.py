@@ -1,4 +1,5 @@
-"""Series in shorthand, as rule tests write them: `0.01x160`, `1.0..0.2x100`, `1.0~0.05x200`, `1~0.05@0.8x200`, `_x5`, `nan`, `(0.1 0.9)x20`."""
+"""Series in shorthand, as rule tests write them: `0.01x160`, `1.0..0.2x100`, `1.0~0.05x200`, `1~0.05@0.8x200`, `_x5`,
+`nan`, `(0.1 0.9)x20`."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ _TOKEN = re.compile(r"\((?P<group>[^()]*)\)x(?P<times>\d+)|(?P<piece>\S+)")
 def read_shorthand(text: str, name: str = "") -> tuple[Ints, Floats]:
     """The points that a shorthand stands for.
 
-    Pieces are separated by spaces. A piece is a number (or `nan`, `inf`), which may go `..` to another, with `~` noise of
-    that standard deviation (`@0.8`: each point's noise resembles the one before, with that correlation), `x` so many times; `_` is no point. `(…)x20` repeats pieces. Noise is the same for the same
-    text and name, on every machine.
+    Pieces are separated by spaces. A piece is a number (or `nan`, `inf`), which may go `..` to another, with `~` noise
+    of that standard deviation (`@0.8`: each point's noise resembles the one before, with that correlation), `x` so many
+    times; `_` is no point. `(…)x20` repeats pieces. Noise is the same for the same text and name, on every machine.
 
     Args:
         name: of the metric: two metrics with the same text get different noise.
@@ -74,11 +75,11 @@ def _piece(piece: str, noise: np.random.Generator) -> Floats:
         if not found["noise"]:
             return made
         drawn = noise.normal(0.0, abs(float(found["noise"])), count)
-        return made + (_sticky(drawn, float(found["stick"])) if found["stick"] else drawn)
+        return made + (correlated(drawn, float(found["stick"])) if found["stick"] else drawn)
 
 
-def _sticky(drawn: Floats, correlation: float) -> Floats:
-    """Independent noise as a first-order autoregression of the same spread."""
+def correlated(drawn: Floats, correlation: float) -> Floats:
+    """Independent noise, shape (n,), as a first-order autoregression of the same spread."""
     made, fresh = drawn.copy(), float(np.sqrt(1 - correlation**2))
     for place in range(1, len(made)):
         made[place] = correlation * made[place - 1] + fresh * drawn[place]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlhealth.verdict.findings import RunVerdict, Verdict
 
 
-class Formats(StrEnum):
+class AdviceFormat(StrEnum):
     """How advice is printed."""
 
     table = "table"
@@ -27,8 +27,8 @@ class Formats(StrEnum):
 def advise(
     where: Annotated[str, typer.Argument(help="A run, as `check` takes it.", show_default=False)],
     format: Annotated[
-        Formats, typer.Option("-f", "--format", help="A table, YAML to paste, or flags: --option value.")
-    ] = Formats.table,
+        AdviceFormat, typer.Option("-f", "--format", help="A table, YAML to paste, or flags: --option value.")
+    ] = AdviceFormat.table,
     patch: Annotated[
         Path | None,
         typer.Option(
@@ -53,8 +53,9 @@ def advise(
 ) -> None:
     """Print what to change in a run, in the names of its own trainer.
 
-    The advice is that of the first cause: change it, train again, and ask again. Where no setting is to blame, it says at which steps to look; where
-    nothing is known, what to log. Exit codes: 0 there is an answer, whether or not something is to change; 2 the run could not be judged.
+    The advice is that of the first cause: change it, train again, and ask again. Where no setting is to blame, it says
+    at which steps to look; if nothing is known, what to log. Exit codes: 0 there is an answer, whether or not
+    something is to change; 2 the run could not be judged.
     """
     from rlhealth.verdict.advised import advice_of
 
@@ -77,7 +78,7 @@ def advise(
 def _judged(
     where: str, source: str | None, rules: list[Path] | None, ignore: list[str] | None, alias: list[str] | None
 ) -> tuple[Verdict, RunVerdict]:
-    """The one run at a place. Raises RlhealthError where there is none, or more than one."""
+    """The one run at a place. Raises RlhealthError if there is none, or more than one."""
     from rlhealth.check import check
     from rlhealth.rules.loading import check_names, load_rules
     from rlhealth.settings.project import apply
@@ -102,15 +103,15 @@ def _judged(
     return verdict, verdict.runs[0]
 
 
-def _text(format: Formats, run: RunVerdict) -> str:
+def _text(format: AdviceFormat, run: RunVerdict) -> str:
     from rlhealth.metrics.to_log import to_log
     from rlhealth.reports import advice as reports
     from rlhealth.verdict.advised import advice_of
 
     advice = advice_of(run)
-    if format is Formats.yaml:
+    if format is AdviceFormat.yaml:
         return reports.yaml(run, advice)
-    if format is Formats.flags:
+    if format is AdviceFormat.flags:
         return reports.flags(run, advice)
     return reports.table(run, advice, to_log(run.run, run.translation))
 

@@ -23,7 +23,7 @@ from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
 from rlhealth.cli import watch as watch_cli
 from rlhealth.errors import RlhealthError
-from rlhealth.reports.unsteered import Unsteered
+from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
 
 app = typer.Typer(
@@ -42,7 +42,7 @@ _MISUSED: type[Exception] = next(one for one in typer.BadParameter.__mro__ if on
 
 
 def main() -> None:
-    """Runs the command line. Leaves with 0, 1, 2 or 130; an error of rlhealth's own never leaves with 1."""
+    """Runs the command line. Exits with code 0, 1, 2 or 130; an error of rlhealth's own never exits with code 1."""
     _open_streams()
     try:
         with process.settled():
@@ -74,7 +74,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def _flush() -> None:
-    """Writes out what is still held, so that an output that cannot take it is an error of ours and not of the interpreter's end."""
+    """Writes out what is still held, so that an output that cannot take it is an error of ours and not of the
+    interpreter's end."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -101,14 +102,15 @@ def _internal(error: Exception) -> int:
 
 
 def _open_streams() -> None:
-    """What a stream cannot encode is escaped, what a CI system would take for a command is broken up, and a stream that was closed before the start is one into the void."""
+    """What a stream cannot encode is escaped, what a CI system would take for a command is broken up, and a stream that
+    was closed before the start is one into the void."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (it stays open)
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-        setattr(sys, name, Unsteered(getattr(sys, name)))
+        setattr(sys, name, CommandFreeStream(getattr(sys, name)))
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 (it stays open)
 
@@ -127,7 +129,7 @@ def _misused(error: Any) -> NoReturn:
 
 
 def fail(error: RlhealthError) -> NoReturn:
-    """Prints what went wrong and what to try, and leaves with 2."""
+    """Prints what went wrong and what to try, and exits with code 2."""
     printing.print_error(error)
     raise SystemExit(2)
 
@@ -203,7 +205,7 @@ def check(
     from rlhealth.parallel.jobs import cores
     from rlhealth.rules.loading import check_names, choose, load_rules
     from rlhealth.settings.project import apply
-    from rlhealth.sources.discovery.places import Choice
+    from rlhealth.sources.discovery.places import RunSelection
     from rlhealth.system.progress import Progress
     from rlhealth.verdict import baseline as known
 
@@ -218,7 +220,7 @@ def check(
     with Progress("reading and judging") as progress:
         verdict = check_runs(
             flags.places_of("check", where, wandb),
-            choice=Choice(source, reader.value, last, state),
+            choice=RunSelection(source, reader.value, last, state),
             rules=choose(judged_by, select or settings.select),
             gate=gate,
             aliases={**settings.aliases, **flags.aliases_of(alias)},
@@ -231,8 +233,8 @@ def check(
             tick=progress.tick,
         )
     if write_baseline:
-        known.accept_into(verdict, write_baseline, accepted)
-    look = flags.with_completions(flags.look_of(color, width, quiet, show_all), verdict, completions)
+        known.accept_findings(verdict, write_baseline, accepted)
+    look = flags.with_completions(flags.report_options(color, width, quiet, show_all), verdict, completions)
     printing.report(verdict, format, output, look)
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))

@@ -28,9 +28,7 @@ def compare(
     baseline: KnownGood,
     hold: Hold = 5,
     ignore: IgnoreMetric = None,
-    fail_on: Annotated[
-        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
-    ] = flags.FailOn.warning,
+    fail_on: flags.FailOnDefault = flags.FailOn.warning,
     exit_zero: flags.ExitZero = False,
     min_steps: flags.MinSteps = None,
     format: flags.Formats = None,
@@ -41,13 +39,13 @@ def compare(
     color: flags.ColorFlag = flags.Color.auto,
     width: flags.Width = None,
     jobs: flags.Jobs = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")] = False,
+    quiet: flags.Quiet = False,
     show_all: Annotated[bool, typer.Option("--all", help="Also show runs that stayed inside, and every note.")] = False,
 ) -> None:
     """Report where a run left the envelope of known-good runs.
 
-    Every metric is compared with two or more known-good runs of the same task, step by step. Leaves with 0 where all
-    stayed inside, 1 where one left, 2 where nothing could be compared.
+    Every metric is compared with two or more known-good runs of the same task, step by step. Exits with code 0 if all
+    stayed inside, 1 if one left, 2 if nothing could be compared.
     """
     from rlhealth.comparison.compare import compare as compare_runs
     from rlhealth.metrics import meaning
@@ -67,5 +65,5 @@ def compare(
         hold=hold,
         jobs=jobs or cores(),
     )
-    printing.report(verdict, format, output, flags.look_of(color, width, quiet, show_all))
+    printing.report(verdict, format, output, flags.report_options(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
-    from rlhealth.reports import Look
+    from rlhealth.reports import ReportOptions
     from rlhealth.settings.project import Settings
     from rlhealth.verdict.findings import Gate, Verdict
 
@@ -56,6 +56,9 @@ FailOnFlag = Annotated[
         help="The least severity that makes the check fail (exit code 1); default critical.",
         show_default=False,
     ),
+]
+FailOnDefault = Annotated[
+    FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
 ]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: always exit with code 0.")]
 Formats = Annotated[
@@ -194,7 +197,8 @@ WriteBack = Annotated[
     bool,
     typer.Option(
         "--write-back",
-        help="Write the verdict into the tracker of each run: wandb (summary, tag, page), Trackio (alert, page), TensorBoard (a folder beside it).",
+        help="Write the verdict into each run's tracker: wandb (summary, tag, page), Trackio (alert, page), "
+        "TensorBoard (a folder beside it).",
     ),
 ]
 
@@ -211,7 +215,7 @@ class WithCompletions(TyperCommand):
         return super().parse_args(ctx, spelled)
 
 
-def with_completions(look: Look, verdict: Verdict, completions: str | None) -> Look:
+def with_completions(look: ReportOptions, verdict: Verdict, completions: str | None) -> ReportOptions:
     """The look with the texts to show, where `--completions` asks for them; an empty path is "beside the logs"."""
     if completions is None:
         return look
@@ -223,7 +227,7 @@ def with_completions(look: Look, verdict: Verdict, completions: str | None) -> L
 
 
 def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:
-    """Everything that was named to a command as a place of runs. Raises RlhealthError where nothing was."""
+    """Everything that was named to a command as a place of runs. Raises RlhealthError if nothing was."""
     places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
     if not places:
         raise RlhealthError(
@@ -285,7 +289,8 @@ def listed(said: list[str] | None) -> tuple[str, ...]:
 
 
 def aliases_of(pairs: list[str] | None) -> dict[str, str]:
-    """Raw tag to canonical name, from `tag=metric` pairs and files of them. Raises RlhealthError for one that is neither."""
+    """Raw tag to canonical name, from `tag=metric` pairs and files of them. Raises RlhealthError for one that is
+    neither."""
     found: dict[str, str] = {}
     for pair in pairs or ():
         tag, sign, name = pair.rpartition("=")
@@ -302,13 +307,14 @@ def aliases_of(pairs: list[str] | None) -> dict[str, str]:
 
 
 def _forced() -> bool:
-    """Whether FORCE_COLOR asks for a terminal's report where there is no terminal; 0 does not, and NO_COLOR goes first."""
+    """Whether FORCE_COLOR asks for a terminal's report where there is no terminal; 0 does not, and NO_COLOR goes
+    first."""
     return os.environ.get("FORCE_COLOR", "0").lower() not in ("", "0", "false") and not os.environ.get("NO_COLOR")
 
 
-def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Look:
+def report_options(color: Color, width: int | None, quiet: bool, show_all: bool) -> ReportOptions:
     """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
-    from rlhealth.reports import Look
+    from rlhealth.reports import ReportOptions
 
     terminal = sys.stdout.isatty()
     colored = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
@@ -318,7 +324,7 @@ def look_of(color: Color, width: int | None, quiet: bool, show_all: bool) -> Loo
     colored = colored or forced
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     columns = width or (os.get_terminal_size(sys.stdout.fileno()).columns if terminal else 80) or 80
-    return Look(
+    return ReportOptions(
         max(columns, 40),
         colored,
         not encoding.startswith("utf"),

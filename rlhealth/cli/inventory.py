@@ -60,7 +60,7 @@ def metrics(
             render(
                 [inventory(one, judged_by) for one in verdict.runs],
                 verdict.errors,
-                flags.look_of(color, width, quiet, show_all),
+                flags.report_options(color, width, quiet, show_all),
             )
         )
     if export is not None or not verdict.runs:

@@ -23,7 +23,7 @@ def preflight(
     where: Annotated[
         list[str],
         typer.Argument(
-            help="A trainer's config (YAML, JSON), its Python file, notebook or shell script; or a run, as `check` takes it.",
+            help="A config (YAML, JSON), Python file, notebook or shell script of a trainer; or a run, as for `check`.",
             show_default=False,
         ),
     ],
@@ -31,7 +31,7 @@ def preflight(
         str | None,
         typer.Option(
             "--framework",
-            help="The trainer, if the options do not tell it: trl-grpo, trl-ppo, verl, openrlhf, …",
+            help="The trainer, if its options do not show it: trl-grpo, trl-ppo, verl, openrlhf, …",
             show_default=False,
         ),
     ] = None,

@@ -11,7 +11,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.system.files import write_whole
 
 if TYPE_CHECKING:
-    from rlhealth.reports import Look
+    from rlhealth.reports import ReportOptions
     from rlhealth.verdict.findings import Verdict
 
 
@@ -45,7 +45,7 @@ def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict |
     """Writes a report to a file, whole or not at all.
 
     Raises:
-        RlhealthError: where it cannot be written, or is one of the logs that `verdict` is about.
+        RlhealthError: if it cannot be written, or is one of the logs that `verdict` is about.
     """
     if verdict is not None:
         from rlhealth.reports.destination import refuse_logs
@@ -69,7 +69,7 @@ def _print(text: str, format: str) -> None:
     sys.stdout.write(text) if raw is None or not callable(raw) else raw(text)
 
 
-def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: Look) -> None:
+def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: ReportOptions) -> None:
     """Writes each format where it is to go: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
 
     In GitHub Actions the terminal report is followed by annotations, and the job summary is written too.
@@ -99,7 +99,7 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
 
 
 def write_back(verdict: Verdict) -> bool:
-    """Writes each verdict into the tracker of its run, and says on stderr where; False where one could not be."""
+    """Writes each verdict into the tracker of its run, and says on stderr where; False if one could not be."""
     from rlhealth.publishing.publish import publish
 
     good = True

@@ -40,14 +40,15 @@ def read(
 ) -> None:
     """Show the completions of a run, by their reward.
 
-    Each with its step, prompt and rewards, what repeats marked. Exit codes: 0 texts were shown; 2 there are none, or they cannot be read.
+    Each with its step, prompt and rewards, what repeats marked. Exit codes: 0 texts were shown; 2 there are none, or
+    they cannot be read.
     """
     from rlhealth.completions.reading import found_in, store_of
     from rlhealth.reports.excerpts import pages
 
     store = store_of(where, str(completions) if completions is not None else None, source)
     shown, total = found_in(store, step, worst=worst, grep=grep, limit=limit)
-    text = pages(shown, total, store.steps(), flags.look_of(color, width, False, True))
+    text = pages(shown, total, store.steps(), flags.report_options(color, width, False, True))
     if sys.stdout.isatty():
         import pydoc  # late: only a terminal has a pager
 

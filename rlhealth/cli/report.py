@@ -18,9 +18,7 @@ def report(
         "health.html"
     ),
     open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    fail_on: Annotated[
-        flags.FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
-    ] = flags.FailOn.never,
+    fail_on: flags.FailOnDefault = flags.FailOn.never,
     source: flags.SourceFlag = None,
     rules: flags.RulesDir = None,
     select: flags.Select = None,
@@ -32,7 +30,8 @@ def report(
 ) -> None:
     """Write the report as one HTML page.
 
-    Verdict, causes and every chart in one file that opens from a mail, without a network. Leaves with 0 when the page was written and there was an answer, whatever the answer; with 1 only where --fail-on is given.
+    Verdict, causes and every chart in one file that opens from a mail, without a network. Exits with code 0 if the page
+    was written and there was an answer, whatever the answer; with 1 only where --fail-on is given.
     """
     from rlhealth.check import check
     from rlhealth.reports import words, write
@@ -53,7 +52,7 @@ def report(
         baseline=read_baseline(baseline) if baseline else None,
         completions=completions or None,
     )
-    look = flags.with_completions(flags.look_of(flags.Color.never, None, False, True), verdict, completions)
+    look = flags.with_completions(flags.report_options(flags.Color.never, None, False, True), verdict, completions)
     text = write(verdict, "html", look)
     to_stdout = str(output) == "-"
     try:

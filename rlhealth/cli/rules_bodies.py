@@ -25,7 +25,7 @@ from rlhealth.rules.words import advice, in_words, scope, severities
 
 
 def list_text(rules: Sequence[Rule], piped: bool) -> str:
-    """A table of the rules: id, family, severity, title; tab-separated where nobody is looking."""
+    """A table of the rules: id, family, severity, title; tab-separated when piped."""
     rows = [
         ("rule", "family", "severity", "title"),
         *((rule.id, rule.family, severities(rule), rule.title) for rule in rules),
@@ -212,10 +212,10 @@ scope:                           # the runs that the rule is about; elsewhere it
   # frameworks: [trl-grpo, verl] # trainers; all of them where left out. * matches anything
   # unless: {{beta: 0}}            # a setting that switches the rule off
 when:
-  metric: kl                     # a canonical name; `a|b` takes the first that is logged. `rlhealth metrics RUN` lists a run's
+  metric: kl                     # a canonical name; `a|b`: the first that is logged; `rlhealth metrics RUN` lists them
   last: 5                        # the last 5 points: what was known at that step, never later ones
   at_least: 3                    # start once 3 of them are there
-  measure: median                # or value, mean, max, drop_from_best, gain_since_start, …: CONTRIBUTING.md has them all
+  measure: median                # or value, mean, max, drop_from_best, …: CONTRIBUTING.md lists them
   above: 1.5                     # or below, or equals; in the unit of the metric
   held_for: 2                    # points in a row: one stray point is no finding
 critical: {{above: 2.5}}           # the same symptom, worse
@@ -223,7 +223,7 @@ message: "KL is {{value:.3g}} nats per token around step {{worst_step}} (limit {
 because: |
   Why it matters, in two or three sentences.
 try:
-  - Raise {{option.kl_coef}}[[ (now {{config.kl_coef}})]].   # the trainer's own name; what is in [[...]] is left out if it is unknown
+  - Raise {{option.kl_coef}}[[ (now {{config.kl_coef}})]].   # the trainer's own name; [[...]] is left out if unknown
 source:
   - {{text: "where the limit comes from: published guidance, or so many healthy runs"}}
 guidance: []
@@ -234,7 +234,8 @@ TEST = """\
 rule: {id}
 cases:
   - name: two nats a token
-    series: {{kl: "0.1x20 2x20"}}  # 0.1 twenty times, then 2. Also: 0..1x50 (ramp), 1~0.1x50 (noise), _x5 (nothing), nan, (1 _)x9
+    # 0.1 twenty times, then 2. Also: 0..1x50 (ramp), 1~0.1x50 (noise), _x5 (no point), nan, (1 _)x9
+    series: {{kl: "0.1x20 2x20"}}
     expect: {{severity: warning, first_step: 21, raised_step: 24}}
   - name: one stray point
     series: {{kl: "0.1x20 2 0.1x20"}}

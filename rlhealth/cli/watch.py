@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rlhealth.reports import Look
+    from rlhealth.reports import ReportOptions
     from rlhealth.settings.project import Settings
     from rlhealth.verdict.findings import Gate, Verdict
     from rlhealth.watch.actions import Action, Actions
@@ -162,7 +162,7 @@ def watch(
     settings = flags.settings_of(config)
     gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
     subject = _subject(places, settings, gate, source, interval, rules, select, ignore, alias, baseline)
-    look = flags.look_of(color, None, False, False)
+    look = flags.report_options(color, None, False, False)
     live = (
         sys.stdout.isatty()
         and not look.piped
@@ -185,7 +185,7 @@ def watch(
         quiet_stdout=_writes_to_stdout(format, output),
         bell=bell,
     )
-    printing.report(verdict, format, output, flags.look_of(color, None, False, False))
+    printing.report(verdict, format, output, flags.report_options(color, None, False, False))
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(
         1 if stopping is not None and stopping.done else verdict.exit_code or (0 if written or exit_zero else 2)
@@ -227,7 +227,7 @@ def _subject(
 def _run(
     subject: Watch,
     limits: Limits,
-    look: Look,
+    look: ReportOptions,
     live: bool,
     actions: Actions | None,
     stopping: Stopping | None,
@@ -236,12 +236,12 @@ def _run(
     bell: bool = False,
 ) -> Verdict:
     from rlhealth.watch import loop as main
-    from rlhealth.watch.lines import Lines, sentence
+    from rlhealth.watch.lines import LineDisplay, sentence
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(
             signal.SIGTERM, signal.default_int_handler
-        )  # a watch that is told to end reports, as after Ctrl-C
+        )  # a watch that is asked to end reports first, as after Ctrl-C
     if live:
         from rlhealth.watch.screen import Screen
 
@@ -250,10 +250,10 @@ def _run(
             verdict = main.watch(subject, limits, screen, actions, stopping)
         for moment, event in screen.told:
             if event.kind in ("stopping", "stopped", "trouble"):  # what was done must not vanish with the screen
-                Lines(sys.stderr, ascii=look.ascii).say(moment, f"{event.run}: {sentence(event)}")
+                LineDisplay(sys.stderr, ascii=look.ascii).say(moment, f"{event.run}: {sentence(event)}")
         return verdict
     return main.watch(
-        subject, limits, Lines(sys.stderr if quiet_stdout else sys.stdout, ascii=look.ascii), actions, stopping
+        subject, limits, LineDisplay(sys.stderr if quiet_stdout else sys.stdout, ascii=look.ascii), actions, stopping
     )
 
 
@@ -292,7 +292,7 @@ def _stopping(
 ) -> Stopping | None:
     from rlhealth.verdict.findings import Severity
     from rlhealth.watch.discovery import is_online
-    from rlhealth.watch.stopping import Command, Hosted, Process, Stopping
+    from rlhealth.watch.stopping import Command, Process, Stopping, WandbStop
 
     if stop_on is None:
         if pid is not None or command is not None:
@@ -302,7 +302,7 @@ def _stopping(
         return None
     if pid is not None and command is not None:
         raise RlhealthError("--stop-pid and --stop-command: one of them", hint="a command can stop the process too")
-    how: Process | Command | Hosted
+    how: Process | Command | WandbStop
     if pid is not None:
         how = Process(pid, grace)
     elif command is not None:
@@ -310,7 +310,7 @@ def _stopping(
     elif all(map(is_online, places)):
         from rlhealth.sources.wandb.api import stop_run
 
-        how = Hosted(stop_run)
+        how = WandbStop(stop_run)
     else:
         raise RlhealthError(
             "--stop-on: how is the run to be stopped?",

@@ -19,7 +19,7 @@ from rlhealth.comparison.known_good import (
     TITLE,
     WHY,
     KnownGood,
-    Usual,
+    UsualBand,
     comparable,
     differences,
     known_good_of,
@@ -30,9 +30,9 @@ from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
-from rlhealth.parallel.jobs import examined, read_and
+from rlhealth.parallel.jobs import examined, read_and_judge
 from rlhealth.run import Floats, Run
-from rlhealth.sources.discovery.places import Choice, find_all
+from rlhealth.sources.discovery.places import RunSelection, find_all
 from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict
 
 HOLD = 5
@@ -49,32 +49,32 @@ def compare(
     hold: int = HOLD,
     jobs: int = 1,
 ) -> Verdict:
-    """Reads runs, and known-good runs of the same task, and tells where each of the former left what is usual among the
+    """Reads runs, and known-good runs of the same task, and says where each of the former left what is usual among the
     latter.
 
     Args:
         where, source, aliases: as in `check`.
         known_good: two runs or more, each a path or address, or folders that hold them. A run that is compared is never
             among them.
-        gate: what makes it fail; warnings where not given.
+        gate: what makes it fail; warnings if not given.
         ignore: canonical metrics not to compare, each with the reason.
         hold: for how many points in a row a metric has to be outside.
         jobs: how many processes to read and compare in, where there is enough to do.
 
     Raises:
-        RlhealthError: where there are fewer than two known-good runs, or one of them cannot be read.
+        RlhealthError: if there are fewer than two known-good runs, or one of them cannot be read.
     """
     begun = time.perf_counter()
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
-    readers = find_all(_places(where), Choice(source), verdict.left_out)
+    readers = find_all(_places(where), RunSelection(source), verdict.left_out)
     mine = {reader.run.place for reader in readers}
     good: list[Run] = []
-    for reader in find_all(_places(known_good), Choice(source)):
+    for reader in find_all(_places(known_good), RunSelection(source)):
         if reader.run.place not in mine:
             reader.poll()
             good.append(reader.run)
     compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
-    for found in examined(readers, partial(read_and, compared), jobs):
+    for found in examined(readers, partial(read_and_judge, compared), jobs):
         if isinstance(found, RlhealthError):
             verdict.errors.append(found)
             continue
@@ -126,7 +126,7 @@ def compare_run(
     )
 
 
-def _left(metric: Metric, good: Sequence[Metric], usual: Usual, hold: int) -> list[Finding]:
+def _left(metric: Metric, good: Sequence[Metric], usual: UsualBand, hold: int) -> list[Finding]:
     mine = curve(metric, usual.scale)
     broken = _broken(metric, good)
     if usual.band is None or mine is None:
@@ -142,9 +142,9 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
     known = ~np.isnan(low)  # where too few known-good runs came, nothing is inside or outside
     episodes = Episodes(hold, None, "above")
     episodes.extend(mine.steps[known], excess[known], excess[known] > 1e-9 * np.abs(mine.smooth[known]))
-    if not episodes.told:
+    if not episodes.raised_episodes:
         return None
-    told = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.told]
+    told = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.raised_episodes]
     worst = int(np.searchsorted(mine.steps, episodes.worst[0]))
     up = bool(mine.smooth[worst] > high[worst])
     least, most = _possible(metric.name, scale.back(float(low[worst])), scale.back(float(high[worst])))
@@ -183,7 +183,7 @@ def _onset(step: int, mine: Curve, low: Floats, high: Floats) -> int:
 
 
 def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
-    """A value that is no number, where no known-good run ever had one."""
+    """A value that is no number, if no known-good run ever had one."""
     lost = ~np.isfinite(metric.values)
     if not lost.any() or any(not np.isfinite(one.values).all() for one in good):
         return None

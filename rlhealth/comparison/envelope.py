@@ -10,7 +10,7 @@ between its points), widened on both sides by three parts:
 - range: the usual width of the band / (n - 1): n runs see only (n - 1)/(n + 1) of the range that runs can take, and
   this makes the ends of the range unbiased (for a uniform spread: David and Nagaraja, Order Statistics, 2003);
 - strangeness: the furthest that any of the known-good runs is outside the unwidened band of the others, for as many
-  points in a row as it takes to be told: by this width, none of them would be called sick by the others.
+  points in a row as it takes to be reported: by this width, none of them would be called unhealthy by the others.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Scale:
 
 
 def curve(metric: Metric, scale: Scale) -> Curve | None:
-    """The metric of one run as it is compared; None where it has too few finite points."""
+    """The metric of one run as it is compared; None if it has too few finite points."""
     finite = np.isfinite(metric.values)
     values = scale.into(metric.values[finite])
     smooth = Rolling(ROLLING["median"], WINDOW, LEAST).extend(values)
@@ -94,7 +94,7 @@ class Envelope:
     width: float
 
     def band(self, steps: Ints) -> tuple[Floats, Floats]:
-        """The lower and upper end at those steps, each of shape (n,); NaN where fewer than two of the runs came."""
+        """The lower and upper end at those steps, each of shape (n,); NaN if fewer than two of the runs came."""
         low, high = _extremes(self.curves, steps, least=2)
         return low - self.width, high + self.width
 

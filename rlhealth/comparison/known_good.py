@@ -1,4 +1,4 @@
-"""Known-good runs, and what tells another run apart from them before any value is compared: settings, metrics,
+"""Known-good runs, and what distinguishes another run from them before any value is compared: settings, metrics,
 length.
 """
 
@@ -49,14 +49,14 @@ LIMITS = (
     "band of the others for as many points in a row",
     "labelled corpus: with three known-good runs of a task, whose settings differed among them, "
     "1.1 % of a healthy run's metrics left the band (34 of 3,000), "
-    "and all of 13 sick runs did (260 of 260 comparisons), at the median from the very step at "
+    "and all of 13 unhealthy runs did (260 of 260 comparisons), at the median from the very step at "
     "which they fell ill; a run that merely stops is not found",
 )
 
 
 @dataclass(frozen=True)
-class Usual:
-    """What is usual of one metric: how its values are compared, and their band; None where too few of the runs have
+class UsualBand:
+    """What is usual of one metric: how its values are compared, and their band; None if too few of the runs have
     enough points.
     """
 
@@ -70,13 +70,13 @@ class KnownGood:
 
     runs: tuple[Run, ...]
     translations: tuple[Translation, ...]
-    _usual: dict[tuple[str, int], Usual] = field(default_factory=dict, repr=False, compare=False)
+    _usual: dict[tuple[str, int], UsualBand] = field(default_factory=dict, repr=False, compare=False)
 
     def metrics(self, name: str) -> list[Metric]:
         """That metric of each run that has it."""
         return [one.metrics[name] for one in self.translations if name in one.metrics and len(one.metrics[name])]
 
-    def usual(self, name: str, hold: int) -> Usual:
+    def usual(self, name: str, hold: int) -> UsualBand:
         """What is usual of a metric that two or more of the runs have, where one has to be outside for `hold`
         points; found out once for all that is compared.
         """
@@ -84,7 +84,7 @@ class KnownGood:
             good, known = self.metrics(name), meaning(name)
             scale = Scale(good, known is not None and known.log)
             curves = [one for one in (curve(other, scale) for other in good) if one is not None]
-            self._usual[name, hold] = Usual(scale, envelope(curves, hold) if len(curves) > 1 else None)
+            self._usual[name, hold] = UsualBand(scale, envelope(curves, hold) if len(curves) > 1 else None)
         return self._usual[name, hold]
 
 
@@ -92,7 +92,7 @@ def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None)
     """The runs as something to compare with.
 
     Raises:
-        RlhealthError: for fewer than two: one run does not tell how much good runs differ.
+        RlhealthError: for fewer than two: one run does not say how much good runs differ.
     """
     if len(runs) < 2:
         said = "no known-good run" if not runs else f"one known-good run ({runs[0].name})"
@@ -113,7 +113,7 @@ def comparable(name: str) -> bool:
 
 
 def differences(translation: Translation, known: KnownGood) -> str:
-    """The settings that no known-good run has, in a sentence; empty where there are none."""
+    """The settings that no known-good run has, in a sentence; empty if there are none."""
     said = []
     for key, value in sorted(translation.config.items()):
         theirs = [one.config[key] for one in known.translations if key in one.config]

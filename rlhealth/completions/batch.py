@@ -29,13 +29,13 @@ class Batch:
     """The completions of one step; every list has n entries, those of one prompt make up a group.
 
     Attributes:
-        step: the trainer's step, as the rows tell it; None where they do not.
+        step: the trainer's step, as the rows give it; None if they do not.
         prompts, completions: the texts, cut at `LONGEST_TEXT` characters.
         lengths: of the whole completions, characters, shape (n,).
         functions: rewards by the name of the reward function, each of shape (n,); NaN for none.
         total: the reward that counts, shape (n,): the column that says so, or the sum of the functions.
-        advantages: shape (n,), NaN where not told.
-        cut: 1 where a text was cut off at the longest length, 0 where not, NaN where not told; shape (n,).
+        advantages: shape (n,), NaN if unknown.
+        cut: 1 if a text was cut off at the longest length, 0 if not, NaN if unknown; shape (n,).
         shortened: how many texts were longer than `LONGEST_TEXT`.
         left_out: rows of the step that were not taken because there were too many.
     """
@@ -89,7 +89,8 @@ def known() -> dict[str, list[str]]:
 
 
 def holds_texts(columns: Iterable[str]) -> bool:
-    """Whether a table with these columns is one of completions: there is a completion, and a prompt or a reward with it."""
+    """Whether a table with these columns is one of completions: there is a completion, and a prompt or a reward with
+    it."""
     names = [str(one) for one in columns]
     if _named(names, "conversation") and _named(names, "total"):
         return True
@@ -103,7 +104,7 @@ def batches(columns: Mapping[str, Sequence[Any]], step: int | None = None) -> li
 
     Args:
         columns: by name, n values each.
-        step: of rows that do not tell theirs.
+        step: of rows that do not give theirs.
     """
     names = list(columns)
     of_step = _named(names, "step")
@@ -142,7 +143,8 @@ def in_columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def text_of(value: Any) -> str:
-    """A text, or a conversation as a text: one message is its content, several stand below one another with their roles."""
+    """A text, or a conversation as a text: one message is its content, several stand below one another with their
+    roles."""
     if isinstance(value, str):
         return value
     if value is None:

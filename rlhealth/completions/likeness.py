@@ -27,9 +27,9 @@ class Likeness:
     """What counting n-grams says of n texts.
 
     Attributes:
-        repetition: of each text, the share of its 4-grams that stood in it before, shape (n,); 0 where it is short.
+        repetition: of each text, the share of its 4-grams that stood in it before, shape (n,); 0 if it is short.
         words: how many each text has, shape (n,).
-        distinct_2: distinct pairs of words over all pairs of words; NaN where there are none.
+        distinct_2: distinct pairs of words over all pairs of words; NaN if there are none.
         same: a number for each text, equal for equal words in equal order; 0 without any word, shape (n,).
         sketch: the smallest 4-grams of each text, sorted, shape (n, SKETCH), zeros behind them.
     """
@@ -44,8 +44,8 @@ class Likeness:
 def likeness(texts: Sequence[str]) -> Likeness:
     """Counts the words and n-grams of the texts.
 
-    Repetition is seq-rep-4 of Welleck et al. 2020 (arXiv 1908.04319): 1 - distinct 4-grams / 4-grams. distinct-2 is that of Li et
-    al. 2016 (arXiv 1510.03055), over all texts together.
+    Repetition is seq-rep-4 of Welleck et al. 2020 (arXiv 1908.04319): 1 - distinct 4-grams / 4-grams. distinct-2 is
+    that of Li et al. 2016 (arXiv 1510.03055), over all texts together.
     """
     size = len(texts)
     repetition, count = np.zeros(size), np.zeros(size)
@@ -88,9 +88,9 @@ def _distinct(ordered: Hashes) -> Hashes:
 def copies(alike: Likeness, groups: Numbers) -> dict[str, float]:
     """The shares of texts that copy another: in their group (exactly, nearly), and across prompts (exactly, nearly).
 
-    In a group of n texts of which d are distinct it is (n - d) / (n - 1), averaged over groups; across prompts it is the
-    share of all texts that have at least four words and that an answer to another prompt equals. Blanks do not count, and
-    empty texts copy nothing. NaN where there is nothing to compare with.
+    In a group of n texts of which d are distinct it is (n - d) / (n - 1), averaged over groups; across prompts it is
+    the share of all texts that have at least four words and that an answer to another prompt equals. Blanks do not
+    count, and empty texts copy nothing. NaN if there is nothing to compare with.
     """
     filled = alike.words > 0
     same = np.unique(alike.same, return_inverse=True)[1].astype(np.int64)
@@ -113,7 +113,8 @@ def _in_groups(same: Numbers, groups: Numbers, filled: np.ndarray[Any, Any]) -> 
 
 
 def _near_in_groups(same: Numbers, groups: Numbers, filled: np.ndarray[Any, Any], sketch: Hashes) -> float:
-    """As `_in_groups`, where a text counts as a copy of an earlier one of its group that it shares most n-grams with."""
+    """As `_in_groups`, where a text counts as a copy of an earlier one of its group that it shares most n-grams
+    with."""
     shares = []
     order = np.argsort(groups, kind="stable")
     every = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
@@ -158,7 +159,8 @@ def _across(same: Numbers, groups: Numbers, told: np.ndarray[Any, Any]) -> float
 
 
 def _resemblances(one: Hashes, others: Hashes) -> Floats:
-    """The share of n-grams in common (Jaccard's index), shape (k,) for `others` of shape (k, SKETCH); a text without n-grams resembles none.
+    """The share of n-grams in common (Jaccard's index), shape (k,) for `others` of shape (k, SKETCH); a text without
+    n-grams resembles none.
 
     It is estimated from the smallest n-grams of each text (Broder 1997), as far as the sketches of both reach.
     """

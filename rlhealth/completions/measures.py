@@ -23,7 +23,8 @@ _FEWEST_PROMPTS = 4
 
 
 def measured(batch: Batch) -> tuple[dict[str, float], int]:
-    """Every measure of a step by its canonical name, and how many texts were looked at; what cannot be told is left out.
+    """Every measure of a step by its canonical name, and how many texts were looked at; what is unknown is left
+    out.
 
     Units and possible values stand in canonical.yaml, in the group `text`.
     """
@@ -62,13 +63,15 @@ def sampled(batch: Batch) -> Batch:
 
 
 def compression(texts: list[str]) -> float:
-    """How many times smaller the texts become together (compression ratio, Shaib et al. 2024, arXiv 2403.00553); NaN where all are empty."""
+    """How many times smaller the texts become together (compression ratio, Shaib et al. 2024, arXiv 2403.00553); NaN
+    where all are empty."""
     joined = "\n".join(texts).encode("utf-8", "replace")
     return len(joined) / len(zlib.compress(joined, 6)) if any(texts) else math.nan
 
 
 def template(batch: Batch) -> float:
-    """The part of a text that is the same whatever was asked: the share of its runs of three words that answers to at least half of the prompts hold.
+    """The part of a text that is the same whatever was asked: the share of its runs of three words that answers to at
+    least half of the prompts hold.
 
     NaN for fewer than four prompts.
     """

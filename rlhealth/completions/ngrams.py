@@ -23,7 +23,7 @@ _PLACES = tuple(
 
 @dataclass(frozen=True)
 class Words:
-    """The words of some texts, one after the other.
+    """The words of some texts, one after another.
 
     Attributes:
         first: the number of the first of these texts.
@@ -38,7 +38,8 @@ class Words:
     texts: int
 
     def ngrams(self, n: int) -> tuple[Hashes, Numbers]:
-        """The n-grams that lie within one text: a number for each, and its text; both of shape (k,), in the order of the words."""
+        """The n-grams that lie within one text: a number for each, and its text; both of shape (k,), in the order of
+        the words."""
         size = len(self.hashes) - n + 1
         if size <= 0:
             return np.empty(0, np.uint64), np.empty(0, np.int64)

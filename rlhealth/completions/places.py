@@ -1,4 +1,4 @@
-"""Where a run's completions lie: beside its logs as trainers put them, in its tracker, or where a person says."""
+"""Where a run's completions lie: beside its logs as trainers put them, in its tracker, or where the user says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlhealth.completions.stores import Folder, OneFile, Store, TrackioTables
+from rlhealth.completions.stores import CompletionFile, CompletionFolder, Store, TrackioTables
 from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
@@ -29,8 +29,8 @@ _SETTINGS = ("rollout_data_dir",)
 def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[str]]:
     """The stores of a run, the fullest first, and a sentence for each that cannot be read here.
 
-    TRL's parquet files come first: they hold every row. A tracker's tables may hold one row a prompt. `project` is the
-    database of a run in Trackio, where it is open already.
+    TRL's parquet files come first: they hold every row. A tracker's tables may hold one row per prompt. `project` is
+    the database of a run in Trackio, where it is open already.
     """
     kind, location = run.place.kind, run.place.location
     if "://" in location or kind in ("wandb-online", "monitor", "unreadable"):
@@ -44,7 +44,7 @@ def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[st
     parquet = output / "completions"
     if _holds(parquet, PARQUET):
         if _has_pyarrow():
-            found.append(Folder(parquet, PARQUET))
+            found.append(CompletionFolder(parquet, PARQUET))
         else:
             notes.append(f"completions: {parquet} was not read: parquet needs pyarrow; {INSTALL}")
     if kind == "wandb":
@@ -53,15 +53,15 @@ def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[st
         from rlhealth.sources.trackio.project import Project  # late: it opens a database, which most runs lack
 
         found += _of_trackio(project or Project(path), location.partition("#")[2])
-    found += [Folder(folder, LINES) for folder in _of_lines(run, output)]
+    found += [CompletionFolder(folder, LINES) for folder in _of_lines(run, output)]
     return found, notes
 
 
 def named(place: str) -> Store:
-    """The store at a place that a person named: a folder with a file a step, or one file.
+    """The store at a place that the user named: a folder with a file per step, or one file.
 
     Raises:
-        RlhealthError: where there is none.
+        RlhealthError: if there is none.
     """
     path = Path(place).expanduser()
     if path.is_dir():
@@ -69,7 +69,7 @@ def named(place: str) -> Store:
             for pattern in (PARQUET, LINES, *(_table(name) for name, _ in TABLES)):
                 if _holds(folder, pattern):
                     _needs_pyarrow(pattern is PARQUET, place)
-                    return Folder(folder, pattern, is_step=pattern in (PARQUET, LINES, _table("game_log")))
+                    return CompletionFolder(folder, pattern, is_step=pattern in (PARQUET, LINES, _table("game_log")))
         one = sorted(file for file in path.iterdir() if file.suffix in (".parquet", ".jsonl", ".ndjson"))
         if len(one) == 1:
             path = one[0]
@@ -79,13 +79,13 @@ def named(place: str) -> Store:
     if not path.is_file():
         raise RlhealthError(f"--completions {place}: no such file or folder", hint="check the spelling", location=place)
     _needs_pyarrow(path.suffix == ".parquet", place)
-    return OneFile(path)
+    return CompletionFile(path)
 
 
 def _of_wandb(folder: Path) -> list[Store]:
     for name, is_step in TABLES:
         if _holds(folder, _table(name)):
-            return [Folder(folder, _table(name), is_step=is_step)]
+            return [CompletionFolder(folder, _table(name), is_step=is_step)]
     return []
 
 

@@ -23,7 +23,7 @@ def store_of(where: str, place: str | None = None, source: str | None = None) ->
     """Where the completions of a run lie; `where` may also be the place itself.
 
     Raises:
-        RlhealthError: where there is no run, more than one, or no completions with it.
+        RlhealthError: if there is no run, more than one, or no completions with it.
     """
     if place is not None:
         return _met(named(place))
@@ -58,7 +58,7 @@ def found_in(
     """The texts to show, and how many there are.
 
     Args:
-        step: of which step; the newest where not given, or every step where `grep` is.
+        step: of which step; the newest if not given, or every step where `grep` is.
         worst: the lowest reward first.
         grep: a regular expression that the completion, or its prompt, must match.
 

@@ -1,4 +1,5 @@
-"""What the rewards of a step say together with its texts: what is paid for, and what no longer tells one text from another."""
+"""What the rewards of a step say together with its texts: what is paid for, and what no longer tells one text from
+another."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from rlhealth.run import Floats
 _FEWEST = 8  # texts from which a correlation says anything
 _MOST_PAIRS = 6  # reward functions that are compared with one another
 _LONGEST = 0.1
-#: What is told only of a run whose rewards have always been right or wrong.
+#: What is reported only of a run whose rewards have always been right or wrong.
 SOLVED = ("text/always_solved", "text/never_solved")
 
 
 def of_rewards(batch: Batch) -> dict[str, float]:
-    """The measures of one step that need rewards; NaN for what cannot be told."""
+    """The measures of one step that need rewards; NaN for what is unknown."""
     found: dict[str, float] = _unanimous(batch) | _solved(batch)
     rewards, lengths = _centred(batch.total, batch.group_of), _centred(batch.lengths, batch.group_of)
     value, error = correlation(rewards, lengths)
@@ -34,7 +35,8 @@ def of_rewards(batch: Batch) -> dict[str, float]:
 
 
 def correlation(one: Floats, other: Floats) -> tuple[float, float]:
-    """Pearson's correlation of two columns of shape (n,) and its standard error, (1 - r²) / sqrt(n - 2); NaN where one of them is constant."""
+    """Pearson's correlation of two columns of shape (n,) and its standard error, (1 - r²) / sqrt(n - 2); NaN if one
+    of them is constant."""
     both = np.isfinite(one) & np.isfinite(other)
     if both.sum() < _FEWEST:
         return math.nan, math.nan
@@ -79,7 +81,8 @@ def _unanimous(batch: Batch) -> dict[str, float]:
 
 
 def _solved(batch: Batch) -> dict[str, float]:
-    """The shares of prompts that every text solves, and that none does, where the reward is right or wrong and nothing between."""
+    """The shares of prompts that every text solves, and that none does, where the reward is right or wrong and nothing
+    between."""
     low, high = _extremes(batch)
     if not len(low) or not is_right_or_wrong(batch):
         return {}
@@ -101,10 +104,11 @@ def _of_longest(batch: Batch) -> float:
 
 
 def _form_and_answer(batch: Batch) -> dict[str, float]:
-    """The mean reward for the answer, and the share of texts that get the best reward for their form and none for their answer.
+    """The mean reward for the answer, and the share of texts that get the best reward for their form and none for their
+    answer.
 
-    Functions are told apart by their names. The best reward for the form is that of the step; none for the answer is the
-    step's lowest, where that is not above 0.
+    Functions are distinguished by their names. The best reward for the form is that of the step; none for the answer is
+    the step's lowest, where that is not above 0.
     """
     forms = [values for name, values in batch.functions.items() if is_function(name, "format")]
     answers = [values for name, values in batch.functions.items() if is_function(name, "answer")]

@@ -1,4 +1,5 @@
-"""Scripts: in which writing a text stands, by ranges of Unicode, coarse enough for "another language than the prompt's"."""
+"""Scripts: in which writing a text stands, by ranges of Unicode, coarse enough for "another language than the
+prompt's"."""
 
 from __future__ import annotations
 
@@ -10,16 +11,28 @@ import numpy as np
 
 from rlhealth.run import Floats
 
-#: First and last code point, and the script. Chinese, Japanese and Korean characters are told apart only where they differ.
-RANGES = (
-    (0x0041, 0x005A, "latin"), (0x0061, 0x007A, "latin"), (0x00C0, 0x024F, "latin"), (0x1E00, 0x1EFF, "latin"),
-    (0x0370, 0x03FF, "greek"), (0x0400, 0x052F, "cyrillic"), (0x0530, 0x058F, "armenian"), (0x0590, 0x05FF, "hebrew"),
-    (0x0600, 0x06FF, "arabic"), (0x0750, 0x077F, "arabic"), (0x08A0, 0x08FF, "arabic"), (0x0900, 0x097F, "devanagari"),
-    (0x0980, 0x09FF, "bengali"), (0x0A00, 0x0DFF, "indic"), (0x0E00, 0x0E7F, "thai"), (0x0E80, 0x0EFF, "lao"),
-    (0x0F00, 0x0FFF, "tibetan"), (0x1000, 0x109F, "burmese"), (0x10A0, 0x10FF, "georgian"), (0x1100, 0x11FF, "hangul"),
-    (0x1200, 0x137F, "ethiopic"), (0x1780, 0x17FF, "khmer"), (0x3040, 0x30FF, "kana"), (0x3400, 0x4DBF, "han"),
-    (0x4E00, 0x9FFF, "han"), (0xAC00, 0xD7AF, "hangul"), (0x20000, 0x2FA1F, "han"),
-)  # fmt: skip
+#: Scripts and their ranges of code points. Chinese and Japanese share han.
+RANGES = {
+    "latin": "41-5A 61-7A C0-24F 1E00-1EFF",
+    "greek": "370-3FF",
+    "cyrillic": "400-52F",
+    "armenian": "530-58F",
+    "hebrew": "590-5FF",
+    "arabic": "600-6FF 750-77F 8A0-8FF",
+    "devanagari": "900-97F",
+    "bengali": "980-9FF",
+    "indic": "A00-DFF",
+    "thai": "E00-E7F",
+    "lao": "E80-EFF",
+    "tibetan": "F00-FFF",
+    "burmese": "1000-109F",
+    "georgian": "10A0-10FF",
+    "hangul": "1100-11FF AC00-D7AF",
+    "ethiopic": "1200-137F",
+    "khmer": "1780-17FF",
+    "kana": "3040-30FF",
+    "han": "3400-4DBF 4E00-9FFF 20000-2FA1F",
+}
 #: Letters of formulas, which no prose is written in.
 FORMULAS = frozenset({"greek"})
 _LARGEST = 0x2FFFF
@@ -37,9 +50,10 @@ def letters(texts: Sequence[str]) -> Floats:
 
 
 def outside(prompts: Sequence[str], completions: Sequence[str]) -> float:
-    """The share of the completions' letters that are of none of the prompts' scripts; Greek, the letters of formulas, counts as the prompts'.
+    """The share of the completions' letters that are of none of the prompts' scripts; Greek, the letters of formulas,
+    counts as the prompts'.
 
-    NaN where the prompts or the completions hold no letters.
+    NaN if the prompts or the completions hold no letters.
     """
     _, names = _table()
     asked, said = letters(prompts)[1:], letters(completions)[1:]
@@ -52,9 +66,10 @@ def outside(prompts: Sequence[str], completions: Sequence[str]) -> float:
 @cache
 def _table() -> tuple[np.ndarray[Any, np.dtype[np.uint8]], tuple[str, ...]]:
     """The number of the script of each code point, 0 for none, and the scripts' names from 1 on."""
-    names = tuple(dict.fromkeys(script for _, _, script in RANGES))
     table = np.full(_LARGEST + 1, _NONE, np.uint8)
-    for first, last, script in RANGES:
-        table[first : last + 1] = names.index(script) + 1
+    for number, ranges in enumerate(RANGES.values(), start=1):
+        for one in ranges.split():
+            first, last = (int(code, 16) for code in one.split("-"))
+            table[first : last + 1] = number
     table[[0xD7, 0xF7]] = _NONE  # × and ÷
-    return table, names
+    return table, tuple(RANGES)

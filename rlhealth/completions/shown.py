@@ -1,4 +1,5 @@
-"""Which texts to show at a finding: some from before it began and some from its worst step, of one prompt where there is one."""
+"""Which texts to show at a finding: some from before it began and some from its worst step, of one prompt where there
+is one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from rlhealth.completions.batch import Batch
 from rlhealth.completions.places import find, named
-from rlhealth.completions.stores import Folder, Store
+from rlhealth.completions.stores import CompletionFolder, Store
 from rlhealth.completions.texts import is_measured
 from rlhealth.verdict.findings import Finding, RunVerdict
 
@@ -49,7 +50,7 @@ Shown = Mapping[Key, Sequence[Excerpt]]
 
 
 def shown_at(runs: Sequence[RunVerdict], place: str | None = None) -> dict[Key, list[Excerpt]]:
-    """The texts to show at the causes of each run, by run, rule and metric; `place` where a person named one."""
+    """The texts to show at the causes of each run, by run, rule and metric; `place` where the user named one."""
     found: dict[Key, list[Excerpt]] = {}
     for run in runs:
         stores = [named(place)] if place else find(run.run)[0]
@@ -75,7 +76,7 @@ def at_finding(store: Store, finding: Finding) -> list[Excerpt]:
 
 
 def common_prompt(one: Batch | None, other: Batch | None) -> str | None:
-    """A prompt that both batches answer; None where there is none."""
+    """A prompt that both batches answer; None if there is none."""
     if one is None or other is None:
         return None
     both = set(other.prompts)
@@ -139,6 +140,6 @@ def _rank(batch: Batch, row: int) -> float:
 
 def _meet(store: Store) -> None:
     """Lets a store see what it holds; only wandb's tables must be read for their steps."""
-    light = isinstance(store, Folder) and store.is_step
+    light = isinstance(store, CompletionFolder) and store.is_step
     for _ in store.poll((lambda _: False) if light else is_measured):
         pass

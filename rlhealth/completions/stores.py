@@ -1,4 +1,5 @@
-"""Stores: the places in which a run keeps its completions, read step by step as they grow, and asked again for one step to show."""
+"""Stores: the places in which a run keeps its completions, read step by step as they grow, and asked again for one step
+to show."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rlhealth.completions import tables
 from rlhealth.completions.batch import Batch, batches, holds_texts, in_columns
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.growing import Growing
+from rlhealth.sources.base.growing import GrowingFile
 
 if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
@@ -47,12 +48,12 @@ class Store(Protocol):
         ...
 
     def at(self, step: int) -> Batch | None:
-        """The texts of that step, read anew; None where there are none."""
+        """The texts of that step, read anew; None if there are none."""
         ...
 
 
-class Folder:
-    """A folder with a file a step: TRL's parquet files, wandb's tables, verl's JSON lines.
+class CompletionFolder:
+    """A folder with a file per step: TRL's parquet files, wandb's tables, verl's JSON lines.
 
     Args:
         folder: where they lie.
@@ -106,7 +107,8 @@ class Folder:
         return next((one for one in found if one.step == step), None)
 
     def look_again(self) -> None:
-        """Looks at every file again at the next poll: the run went back, and files may be written anew in their places."""
+        """Looks at every file again at the next poll: the run went back, and files may be written anew in their
+        places."""
         self._listed = None
 
     def _files(self) -> list[tuple[int, Path, tuple[int, int]]]:
@@ -126,7 +128,8 @@ class Folder:
         return sorted(found)
 
     def _whole(self, path: Path, number: int, state: tuple[int, int], *, newest: bool) -> list[Batch] | None:
-        """What a file holds; None where it is being written. Lines are whole when there are as many as in the file before."""
+        """What a file holds; None if it is being written. Lines are whole when there are as many as in the file
+        before."""
         fresh = newest and _is_fresh(state)
         try:
             found = self._read(path, number)
@@ -144,11 +147,11 @@ class Folder:
     def _read(self, path: Path, number: int) -> list[Batch]:
         try:
             return tables.read(path, number if self.is_step else None)
-        except tables.NoTexts:
+        except tables.NoCompletions:
             return []
 
 
-class OneFile:
+class CompletionFile:
     """A file with the texts of many steps; JSON lines that grow are read on from where the last poll stopped."""
 
     def __init__(self, path: Path) -> None:
@@ -156,7 +159,7 @@ class OneFile:
         self.place = str(path)
         self.problems: list[str] = []
         self._state: tuple[int, int] | None = None
-        self._lines = Growing(path)
+        self._lines = GrowingFile(path)
         self._rows: list[dict[str, Any]] = []
         self._met: dict[int, None] = {}
 

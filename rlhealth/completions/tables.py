@@ -9,7 +9,7 @@ from typing import Any
 
 from rlhealth.completions.batch import LONGEST_TEXT, Batch, batches, holds_texts, in_columns
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.growing import Growing, open_regular
+from rlhealth.sources.base.growing import GrowingFile, open_regular
 
 #: A larger table of JSON is not read: it must be in memory as a whole.
 LARGEST_TABLE = 512 << 20
@@ -20,18 +20,18 @@ _AT_ONCE = 256  # rows of parquet; a row may hold a text of megabytes
 INSTALL = "pip install 'rlhealth[completions]'"
 
 
-class NoTexts(RlhealthError):
+class NoCompletions(RlhealthError):
     """A table without completions."""
 
 
 def read(path: Path, step: int | None = None) -> list[Batch]:
-    """The completions in a file, one batch a step.
+    """The completions in a file, one batch per step.
 
     Args:
-        step: of rows that do not tell theirs.
+        step: of rows that do not give theirs.
 
     Raises:
-        RlhealthError: where it cannot be read, is damaged, or holds no completions (`NoTexts`).
+        RlhealthError: if it cannot be read, is damaged, or holds no completions (`NoCompletions`).
         ImportError: for parquet, where pyarrow is not installed.
     """
     if path.suffix == ".parquet":
@@ -74,7 +74,7 @@ def _python(column: Any) -> list[Any]:
 
 
 def _lines(path: Path, step: int | None) -> list[Batch]:
-    lines = Growing(path)
+    lines = GrowingFile(path)
     rows: list[dict[str, Any]] = []
     damaged = left_out = 0
     for _, line in lines.lines():
@@ -116,19 +116,19 @@ def _table(path: Path, step: int | None) -> list[Batch]:
 
 
 def check(names: Any, path: Path) -> None:
-    """Raises NoTexts for a table without completions; `names` are its columns."""
+    """Raises NoCompletions for a table without completions; `names` are its columns."""
     if not holds_texts(names):
         said = ", ".join(str(one)[:40] for one in list(names)[:8]) or "nothing"
-        hint = "a table of completions has a column prompt and a column completion (or input and output, query and response)"
-        raise NoTexts(f"{path}: no completions in it (its columns: {said})", hint=hint, location=str(path))
+        hint = "a table of completions has columns prompt and completion (or input and output, query and response)"
+        raise NoCompletions(f"{path}: no completions in it (its columns: {said})", hint=hint, location=str(path))
 
 
 def _short(value: Any) -> Any:
-    """A text of megabytes is kept as far as anybody could read it; its length tells that it was cut."""
-    return Cut(value) if isinstance(value, str) and len(value) > LONGEST_TEXT else value
+    """A text of megabytes is kept as far as anybody could read it; its length shows that it was cut."""
+    return TruncatedText(value) if isinstance(value, str) and len(value) > LONGEST_TEXT else value
 
 
-class Cut(str):
+class TruncatedText(str):
     """The beginning of a text that is longer than is kept.
 
     Attributes:
@@ -137,7 +137,7 @@ class Cut(str):
 
     whole: int
 
-    def __new__(cls, text: str) -> Cut:
+    def __new__(cls, text: str) -> TruncatedText:
         """Keeps the beginning of the text."""
         found = super().__new__(cls, text[:LONGEST_TEXT])
         found.whole = len(text)

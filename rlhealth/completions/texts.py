@@ -12,7 +12,7 @@ from rlhealth.completions.batch import Batch
 from rlhealth.completions.measures import measured
 from rlhealth.completions.places import find, named
 from rlhealth.completions.rewards import SOLVED, is_right_or_wrong
-from rlhealth.completions.stores import Folder, Store
+from rlhealth.completions.stores import CompletionFolder, Store
 from rlhealth.metrics.catalogue import TEXT
 from rlhealth.run import Run
 from rlhealth.sources.base.reader import Reader
@@ -20,16 +20,16 @@ from rlhealth.sources.base.reader import Reader
 if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
 
-#: The first so many steps are measured one by one, then every second, and every fourth as often again, and so on: a long
-#: run costs little more than a short one, and a step is measured or not whatever follows it.
+#: The first so many steps are measured one by one, then every second, and every fourth as often again, and so on: a
+#: long run costs little more than a short one, and a step is measured or not whatever follows it.
 EVERY = 250
 _COMPARED = 5  # steps at which the rewards of the texts are compared with those that the run logged
 _SAME = 1e-3
-_MOST_TOLD = 3
+_MOST_REPORTED = 3
 _REWARDS = ("rewards/{f}/mean", "train/rewards/{f}/mean")
 
 
-class Texts:
+class CompletionReader:
     """Reads the completions of a run as they appear, and adds what was measured of them to its series.
 
     Only numbers are kept: the texts themselves are read again where they are to be shown.
@@ -55,7 +55,8 @@ class Texts:
         self._searched: object = None
 
     def poll(self) -> bool:
-        """Measures what is new; True where a point was added to the run. What cannot be read becomes a problem of the run."""
+        """Measures what is new; True if a point was added to the run. What cannot be read becomes a problem of the
+        run."""
         if self._foreign:
             return False
         self._find()
@@ -64,7 +65,7 @@ class Texts:
             return False
         if len(self.run.resumed_at) != self._resumed:
             self._resumed = len(self.run.resumed_at)
-            if isinstance(self.store, Folder):
+            if isinstance(self.store, CompletionFolder):
                 self.store.look_again()
         for batch in self.store.poll(is_measured):
             self._take(batch)
@@ -100,7 +101,8 @@ class Texts:
             self._compare(batch)
 
     def _move(self) -> bool:
-        """Adds the measures of the steps that the run has reached; texts beyond its last step may be of an earlier start."""
+        """Adds the measures of the steps that the run has reached; texts beyond its last step may be of an earlier
+        start."""
         last = max(
             (int(one.steps[-1]) for tag, one in self.run.series.items() if len(one) and not is_text(tag)), default=None
         )
@@ -111,7 +113,8 @@ class Texts:
         return bool(ready)
 
     def _compare(self, batch: Batch) -> None:
-        """Whether the rewards of these texts are those that the run logged at that step; a folder may hold the texts of another run."""
+        """Whether the rewards of these texts are those that the run logged at that step; a folder may hold the texts of
+        another run."""
         for name, values in batch.functions.items():
             for tag in _REWARDS:
                 series = self.run.series.get(tag.replace("{f}", name))
@@ -124,7 +127,8 @@ class Texts:
         self._foreign = len(self._compared) >= _COMPARED and not any(self._compared.values()) and self._every_step()
 
     def _every_step(self) -> bool:
-        """Whether the run logged every step; else its rewards are means over several, and the texts are of the last one."""
+        """Whether the run logged every step; else its rewards are means over several, and the texts are of the last
+        one."""
         first = next((one for tag, one in self.run.series.items() if tag.endswith("reward") and len(one) > 1), None)
         return first is not None and bool(np.median(np.diff(first.steps)) == 1)
 
@@ -153,7 +157,8 @@ class Texts:
 
 
 def is_measured(number: int) -> bool:
-    """Whether the step with that number (from 0) is measured: each of the first `EVERY`, then one in 2, 4, 8, … for as many again."""
+    """Whether the step with that number (from 0) is measured: each of the first `EVERY`, then one in 2, 4, 8, … for as
+    many again."""
     return number % (1 << (number // EVERY).bit_length()) == 0
 
 
@@ -163,24 +168,24 @@ def is_text(tag: str) -> bool:
 
 
 def _first(problems: list[str]) -> list[str]:
-    more = len(problems) - _MOST_TOLD
-    return problems[:_MOST_TOLD] + (
+    more = len(problems) - _MOST_REPORTED
+    return problems[:_MOST_REPORTED] + (
         [f"completions: and {more:,} more files that could not be read"] if more > 0 else []
     )
 
 
-def texts_of(reader: Reader, place: str | None = None) -> Texts:
+def texts_of(reader: Reader, place: str | None = None) -> CompletionReader:
     """The texts of the run that a reader reads."""
     project: Project | None = None
     if reader.run.place.kind == "trackio":
         project = getattr(getattr(reader, "main", reader), "project", None)
-    return Texts(reader.run, [place] if place else [], project)
+    return CompletionReader(reader.run, [place] if place else [], project)
 
 
 def read_texts(reader: Reader, place: str | None = None) -> None:
     """Adds the measures of a run's completions, as far as they are written, to the run that was read.
 
     Raises:
-        RlhealthError: where `place` was named and holds none.
+        RlhealthError: if `place` was named and holds none.
     """
     texts_of(reader, place).poll()

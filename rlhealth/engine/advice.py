@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.metrics import Translation
-from rlhealth.rules.model import Changed, Rule
+from rlhealth.rules.model import Rule, SettingChange
 from rlhealth.verdict.findings import Change
 
 
@@ -19,7 +19,7 @@ def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _change(one: Changed, translation: Translation) -> Change | None:
+def _change(one: SettingChange, translation: Translation) -> Change | None:
     option = translation.options.get(one.setting)
     if option is None:
         return None

@@ -25,7 +25,7 @@ FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and referenc
 
 
 @dataclass(frozen=True)
-class Level:
+class MeanLevel:
     """A mean with the standard error that its autocorrelation leaves it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Aftermath:
 
     def state_of(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> State:
         """The state of a finding with these episodes: standing, lasting or over."""
-        if episodes[-1].active or to_and_fro(metric, episodes, self.until):
+        if episodes[-1].active or oscillates(metric, episodes, self.until):
             return State.STANDING
         moved = self._moved(episodes, is_fall(metric, condition))
         if moved < 0:
@@ -81,12 +81,13 @@ class Aftermath:
 
     def _levels(
         self, episodes: tuple[Episode, ...], fell: bool
-    ) -> tuple[Level | None, Level | None, Level | None, float]:
-        """Of the reward: the level before the first episode, that of now, and that of the start; None where rows are few.
+    ) -> tuple[MeanLevel | None, MeanLevel | None, MeanLevel | None, float]:
+        """Of the reward: the level before the first episode, that of now, and that of the start; None if rows are
+        few.
 
-        A fall is dated where it has given back half of a gain, so the rows before it are falling too. Its level before is the
-        best there was. The best of m levels is a lucky one: q errors then say as much as sqrt(q^2 + 2 ln m) would, of
-        which the last answer is 2 ln m (see `FromBest`).
+        A fall is dated where it has given back half of a gain, so the rows before it are falling too. Its level before
+        is the best there was. The best of m levels is a lucky one: q errors then say as much as sqrt(q^2 + 2 ln m)
+        would, of which the last answer is 2 ln m (see `DropFromBest`).
         """
         if self.reward is None:
             return None, None, None, 0.0
@@ -98,7 +99,7 @@ class Aftermath:
         return level_of(old), level_of(now), level_of(past[:WINDOW]), luck
 
     def _moved(self, episodes: tuple[Episode, ...], fell: bool) -> int:
-        """-1 where reward has not regained its level from before the first episode, 1 where it has passed it, else
+        """-1 if reward has not regained its level from before the first episode, 1 if it has passed it, else
         0.
         """
         old, new, start, luck = self._levels(episodes, fell)
@@ -128,7 +129,7 @@ class Aftermath:
         return bool(lies > np.quantile(past, 0.95) and lies - usual > 0.5 * (broken - usual))
 
 
-def to_and_fro(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
+def oscillates(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
     """Whether a limit is crossed back and forth: it has come back after rests as long as this one, and held most of
     the time.
     """
@@ -172,8 +173,8 @@ def best(values: Floats) -> Floats:
     return values[start : start + WINDOW]
 
 
-def level_of(values: Floats) -> Level | None:
-    """The mean of a few rows in order; None where they are too few.
+def level_of(values: Floats) -> MeanLevel | None:
+    """The mean of a few rows in order; None if they are too few.
 
     The error counts rows that repeat each other once: with a lag-1 correlation r, n rows say as much as n(1-r)/(1+r).
     """
@@ -181,16 +182,16 @@ def level_of(values: Floats) -> Level | None:
         return None
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     if not spread:
-        return Level(mean, 0.0, 0.0)
+        return MeanLevel(mean, 0.0, 0.0)
     centred = values - mean
     repeated = float(centred[1:] @ centred[:-1] / (centred @ centred))
     repeated = min(max(repeated + 1.0 / len(values), 0.0), 0.95)  # a short series hides 1/n of it
     worth = max(len(values) * (1.0 - repeated) / (1.0 + repeated), 1.0)
-    return Level(mean, spread / float(np.sqrt(worth)), spread)
+    return MeanLevel(mean, spread / float(np.sqrt(worth)), spread)
 
 
 def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) -> float | None:
-    """The limit as a level of the metric's own values; None where the condition speaks of something else."""
+    """The limit as a level of the metric's own values; None if the condition speaks of something else."""
     if not KINDS[condition.measure].level or condition.equals is not None:
         return None
     versus = condition.versus

@@ -1,4 +1,5 @@
-"""Causes: hypotheses over findings, facts and their order in time. One is named where there is evidence for it and none against."""
+"""Causes: hypotheses over findings, facts and their order in time. One is named where there is evidence for it and none
+against."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Hypothesis:
 
     @property
     def weight(self) -> int:
-        """How much evidence there is: families that it explains, and facts; those it could not do without count twice."""
+        """How much evidence there is: families that it explains, and facts; those it could not do without count
+        twice."""
         return len({one.family for one in self.members}) + len(self.facts) + self.needed
 
 
@@ -50,8 +52,9 @@ def explain(
 ) -> tuple[list[Finding], list[Finding], set[str]]:
     """Names the cause of findings where the evidence is there.
 
-    A cause begins no later than its consequences, and a finding has one cause: of the hypotheses that hold, the one that
-    began first, and of several that began together the one with the most evidence; the others are named as its rivals.
+    A cause begins no later than its consequences, and a finding has one cause: of the hypotheses that hold, the one
+    that began first, and of several that began together the one with the most evidence; the others are named as its
+    rivals.
 
     Args:
         now: the step up to which the run was judged.
@@ -83,7 +86,8 @@ def _evidence_count(members: Sequence[Finding], one: Hypothesis) -> int:
 def _hypothesis(
     rule: Rule, findings: Sequence[Finding], translation: Translation, facts: Facts, now: int
 ) -> Hypothesis | None:
-    """One diagnosis over the findings; None where it does not begin, where something is missing or speaks against it."""
+    """One diagnosis over the findings; None if it does not begin, where something is missing or speaks against
+    it."""
     cause = rule.cause
     assert cause is not None
     graded = [one for one in findings if one.worst_severity >= Severity.WARNING or one.rule in cause.begins_with]
@@ -121,7 +125,8 @@ def _hypothesis(
 
 
 def _follows(one: Finding, begin: Finding) -> bool:
-    """Whether a finding can be a consequence: it began no earlier. What was so from the start follows from nothing that was not."""
+    """Whether a finding can be a consequence: it began no earlier. What was so from the start follows from nothing that
+    was not."""
     return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
 
 

@@ -13,7 +13,7 @@ from rlhealth.verdict.findings import Finding, RunVerdict
 Examine = Callable[[Run], RunVerdict]
 
 
-class Earlier:
+class EarlierFindings:
     """The findings of a run as it stood before each of its resumes, and as its other writers told it.
 
     Args:

@@ -14,8 +14,8 @@ from rlhealth.parsing.strict_yaml import read_texts
 from rlhealth.run import Floats
 
 
-def unearned(translation: Translation) -> str:
-    """Why a run in which nothing is wrong is not healthy but unknown; empty where it has earned it.
+def why_not_healthy(translation: Translation) -> str:
+    """Why a run in which nothing is wrong is not healthy but unknown; empty if it has earned it.
 
     Healthy takes a reward, or what stands for it, with enough points, and one witness that something was learned: KL,
     entropy, gradients, spread of the rewards, or a reward that rose. earned.yaml says which metrics count.
@@ -48,7 +48,7 @@ def unearned(translation: Translation) -> str:
 
 
 def not_recognised(translation: Translation) -> str:
-    """How many logged names are not known, with the likeliest of them and what to do; empty where all are."""
+    """How many logged names are not known, with the likeliest of them and what to do; empty if all are."""
     names = translation.unrecognised
     if not names:
         return ""
@@ -121,8 +121,9 @@ def _rose(metric: Metric, rise: dict[str, str]) -> bool:
 def _error(start: Floats, end: Floats, batches: int) -> float:
     """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
 
-    The noise of a batch mean comes from the end, where a run that has learned is level; the start may be noisier, but a steep
-    rise within it is no noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941).
+    The noise of a batch mean comes from the end, where a run that has learned is level; the start may be noisier, but a
+    steep rise within it is no noise: half of the mean square of successive differences leaves a trend out (von Neumann
+    1941).
     """
     level = np.array([part.mean() for part in np.array_split(end, batches)])
     early = np.array([part.mean() for part in np.array_split(start, batches)])

@@ -1,4 +1,4 @@
-"""How a run ended, or that it goes on: what the logs themselves prove of it."""
+"""How a run ended, or that it continues: what the logs themselves prove of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ending:
             ended).
         step: the newest step.
         planned: the number of steps planned, where the logs say.
-        idle: seconds since the last sign of life, at the time of asking; NaN where no time is known.
+        idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
     """
@@ -52,7 +52,7 @@ class Ending:
 
 
 def ending_of(run: Run, translation: Translation, now: float | None = None, ended: bool = False) -> Ending:
-    """Judges how the run stands, at `now` (seconds since 1970; the clock's time where not given).
+    """Judges how the run stands, at `now` (seconds since 1970; the clock's time if not given).
 
     Args:
         ended: the user says that the run is over: what has not come by now will not come.
@@ -113,7 +113,7 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
 
 
 def _recorded(run: Run) -> str:
-    """What the log says of the end: `by hand`, `died`, `ended`; empty where it says nothing."""
+    """What the log says of the end: `by hand`, `died`, `ended`; empty if it says nothing."""
     if run.exit_code in BY_HAND:
         return "by hand"
     if run.exit_code not in (None, 0):
@@ -125,7 +125,7 @@ def _recorded(run: Run) -> str:
 def last_sign(run: Run) -> float:
     """When the run last gave a sign of life: its newest point, or what its tracker last heard of it.
 
-    The date of its files counts only where neither is known: a copy is always fresh. NaN where no time is known.
+    The date of its files counts only where neither is known: a copy is always fresh. NaN if no time is known.
     """
     own = [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
     return max(own, default=run.modified)
@@ -151,7 +151,7 @@ def usual_steps(run: Run) -> float:
 
 
 def usual_seconds(run: Run) -> float:
-    """Median seconds between the steps of the longest series; NaN where no times are known."""
+    """Median seconds between the steps of the longest series; NaN if no times are known."""
     longest = max(run.series.values(), key=len, default=None)
     if longest is None or len(longest) < 3:
         return math.nan

@@ -10,12 +10,12 @@ from rlhealth.run import Floats, Ints
 from rlhealth.verdict.findings import Episode, State
 
 NOTHING = (0, float("nan"))  # the worst of no episode
-FEW = 16  # so few stretches are followed one after the other
+FEW = 16  # so few stretches are followed one after another
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Episodes:
-    """Follows one condition. It is told once it has held for `hold` points in a row, and ends after `clear` points
+    """Follows one condition. It is reported once it has held for `hold` points in a row, and ends after `clear` points
     without it.
 
     The damping on both sides keeps a metric that sits at its limit from chattering.
@@ -39,7 +39,7 @@ class Episodes:
         self._candidate: tuple[int, float] | None = None
 
     @property
-    def told(self) -> tuple[Episode, ...]:
+    def raised_episodes(self) -> tuple[Episode, ...]:
         """The episodes told so far, in order; the last may still be open."""
         if not self.open:
             return tuple(self.closed)

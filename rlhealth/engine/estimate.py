@@ -17,9 +17,9 @@ class Estimate:
     """Measured values with their standard errors.
 
     Attributes:
-        value: shape (n,); NaN where the measure cannot say yet.
-        error: standard error of each value, shape (n,), in the unit of the value; None where the measure is no
-            estimate (the largest of five points is what it is). NaN where it is not known yet.
+        value: shape (n,); NaN if the measure cannot say yet.
+        error: standard error of each value, shape (n,), in the unit of the value; None if the measure is no
+            estimate (the largest of five points is what it is). NaN if it is not known yet.
     """
 
     value: Floats
@@ -33,7 +33,7 @@ class Estimate:
         return Estimate(self.value[which], None if self.error is None else self.error[which])
 
     def at(self, places: Any) -> Estimate:
-        """The points at those places, NaN where a place is negative."""
+        """The points at those places, NaN if a place is negative."""
         if not len(places) or places.min() >= 0:
             return Estimate(self.value[places], None if self.error is None else self.error[places])
         before = places < 0
@@ -56,9 +56,10 @@ NOTHING = Estimate(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit in numbers, which side of it is sick, and how sure a rule wants to be.
+    """A limit in numbers, which side of it is unhealthy, and how sure a rule wants to be.
 
-    A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and significance.
+    A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and
+    significance.
     """
 
     sign: str
@@ -66,7 +67,7 @@ class Bound:
     sure: float = 0.0
 
     def holds(self, found: Floats | Estimate) -> Flags:
-        """Where the values are on the sick side; NaN never is."""
+        """Where the values are on the unhealthy side; NaN never is."""
         one = found if isinstance(found, Estimate) else Estimate(found)
         margin = self.sure * one.error if self.sure and one.error is not None else 0.0
         with np.errstate(invalid="ignore"):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.operands import Operand, Unable, bound_of, pick
+from rlhealth.engine.operands import CannotRun, Operand, bound_of, pick
 from rlhealth.engine.scope import passes
 from rlhealth.metrics import Translation
 from rlhealth.rules.filling import fill, settings
@@ -20,7 +20,7 @@ def named(one: Finding, names: Iterable[str]) -> bool:
     return one.rule in names or one.family in names
 
 
-class Followed:
+class FollowedCondition:
     """One condition, measured on as points come."""
 
     def __init__(self, operand: Operand, bound: Bound) -> None:
@@ -37,16 +37,17 @@ class Followed:
 
 
 class Facts:
-    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past changes only where a
-    point comes late."""
+    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past changes only where
+    a point comes late."""
 
     def __init__(self, translation: Translation) -> None:
         self.translation = translation
         self._measured: dict[tuple[int, int, int, tuple[int, ...]], float | None] = {}
-        self._followed: dict[int, Followed] = {}
+        self._followed: dict[int, FollowedCondition] = {}
 
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
-        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None."""
+        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else
+        None."""
         if fact.finding:
             return self._found(fact, findings, begin, now if fact.at == "now" else raised)
         if fact.settings:
@@ -81,7 +82,8 @@ class Facts:
         return None
 
     def _follow(self, fact: Fact, now: int) -> float | None:
-        """What the fact's first condition measures at the newest point, where all hold; each look measures only new points."""
+        """What the fact's first condition measures at the newest point, where all hold; each look measures only new
+        points."""
         values = []
         for condition in fact.when:
             one = self._followed.get(id(condition))
@@ -89,14 +91,15 @@ class Facts:
                 try:
                     metric = pick(condition.metric, self.translation)
                     bound = bound_of(condition, self.translation.config)
-                except Unable:
+                except CannotRun:
                     return None
-                one = self._followed[id(condition)] = Followed(Operand(condition, metric, None, 1.0), bound)
+                one = self._followed[id(condition)] = FollowedCondition(Operand(condition, metric, None, 1.0), bound)
             values.append(one.at(now))
         return None if None in values else values[0]
 
     def _measure(self, fact: Fact, until: int, since: int) -> float | None:
-        """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that step."""
+        """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that
+        step."""
         key = (id(fact), since, until, tuple(self._points(condition, until) for condition in fact.when))
         if key not in self._measured:
             values = [self._one(condition, until, since) for condition in fact.when]
@@ -107,14 +110,14 @@ class Facts:
         """How many points there are to measure up to that step."""
         try:
             return int(np.searchsorted(pick(condition.metric, self.translation).steps, until, side="right"))
-        except Unable:
+        except CannotRun:
             return 0
 
     def _one(self, condition: Condition, until: int, since: int) -> float | None:
         try:
             operand = Operand(condition, pick(condition.metric, self.translation), None, 1.0)
             bound = bound_of(condition, self.translation.config)
-        except Unable:
+        except CannotRun:
             return None
         steps, found = operand.advance(until)
         looked = min(int(np.searchsorted(steps, since)), len(steps) - 1)  # the last point, where none came since

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlhealth.engine.operands import Unable, pick_all
+from rlhealth.engine.operands import CannotRun, pick_all
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
 from rlhealth.rules.model import Condition, Rule
@@ -20,7 +20,7 @@ class Wanted:
 
     Attributes:
         metrics: canonical names, any one of which will do.
-        spellings: what the run's trainer calls them; empty where it has no such metric.
+        spellings: what the run's trainer calls them; empty if it has no such metric.
         rules: ids of the rules that wait for it.
         alike: tags that nothing recognises and whose last part is that of one of the metrics: perhaps it, under a name
             of the user's own.
@@ -90,7 +90,7 @@ def _joined(waiting: dict[tuple[str, ...], list[str]]) -> dict[tuple[str, ...], 
 
 
 def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
-    """The first of the rule's metrics that was not logged, with its alternatives; None where all were."""
+    """The first of the rule's metrics that was not logged, with its alternatives; None if all were."""
     if rule.when is None:
         return None
     asked = (*rule.when.conditions, *(rule.critical.and_ if rule.critical else ()))
@@ -100,7 +100,7 @@ def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
             continue
         try:
             pick_all(name, translation)
-        except Unable:
+        except CannotRun:
             return tuple(name.split("|"))
     return None
 

@@ -1,4 +1,4 @@
-"""The engine: rules over one run, in one causal pass that can go on where it stopped."""
+"""The engine: rules over one run, in one causal pass that can continue where it stopped."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath, is_fall
 from rlhealth.engine.causes import explain
-from rlhealth.engine.earlier import Earlier, with_earlier
-from rlhealth.engine.earned import unearned
+from rlhealth.engine.earlier import EarlierFindings, with_earlier
+from rlhealth.engine.earned import why_not_healthy
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.facts import Facts
 from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
-    Held,
+    CannotRun,
+    ForwardFill,
     Noises,
     Operand,
-    Shared,
-    Taker,
-    Unable,
+    OperandCursor,
+    SharedOperand,
     bound_of,
     level_of,
     pick,
@@ -34,8 +34,8 @@ from rlhealth.engine.operands import (
     worse_of,
 )
 from rlhealth.engine.precision import is_rounded
-from rlhealth.engine.scope import asked, may_look
-from rlhealth.engine.vanished import Vanishing
+from rlhealth.engine.scope import applicable, check_scope
+from rlhealth.engine.vanished import VanishedMetrics
 from rlhealth.engine.wording import describe, ending_finding, words
 from rlhealth.metrics import Metric, Translation, translate
 from rlhealth.rules.model import Condition, Rule
@@ -45,12 +45,12 @@ from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Sev
 NEVER = int(np.iinfo(np.int64).max)
 LONG = 24  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
 Shape = tuple[Any, ...]
-quietly = np.errstate(
+no_float_warnings = np.errstate(
     all="ignore"
 )  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
 
 
-class Watched:
+class RuleState:
     """One rule on one run: its operands, its bounds and the episodes in which it held."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Watched:
         rule: Rule,
         metric: Metric,
         translation: Translation,
-        measured: dict[Shape, Shared] | None = None,
+        measured: dict[Shape, SharedOperand] | None = None,
         noises: Noises | None = None,
     ) -> None:
         assert rule.when is not None and rule.when.all
@@ -67,20 +67,20 @@ class Watched:
         self.translation = translation
         self.measured = {} if measured is None else measured  # by other rules, from the first step on
         self.noises = noises
-        conditions = asked(rule.when.conditions, translation)
-        extra = asked(rule.critical.and_ if rule.critical else (), translation)
+        conditions = applicable(rule.when.conditions, translation)
+        extra = applicable(rule.critical.and_ if rule.critical else (), translation)
         made = [
             self._operand(one, metric if index == 0 else None, translation)
             for index, one in enumerate((*conditions, *extra))
         ]
         self.anchor = made[0]
-        self.others = [Held(one) for one in made[1:]]
+        self.others = [ForwardFill(one) for one in made[1:]]
         settings = {**translation.config, "planned_steps": translation.planned_steps}
         self.bounds = [bound_of(one, settings) for one in (*conditions, *extra)]
         self.base = len(conditions)
         self.held = 0  # bit by bit, which of its conditions held at the last point
         self.dated: dict[Severity, list[Episode]] = {}
-        # a window that still holds a sick row says nothing of what came after it
+        # a window that still holds an unhealthy row says nothing of what came after it
         clear = max(rule.when.held_for, conditions[0].last)
         self.levels = {Severity.of(rule.severity): Episodes(rule.when.held_for, clear, self.bounds[0].sign)}
         self.worse: Bound | None = None
@@ -91,7 +91,7 @@ class Watched:
         self.points = 0
         self.latest = float("nan")
 
-    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> Taker:
+    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> OperandCursor:
         metric = metric or pick(condition.metric, translation, self.metric)
         per, scale = None, 1.0
         divisor = condition.divided_by
@@ -102,7 +102,7 @@ class Watched:
             if divisor.setting is not None:
                 said = translation.config.get(divisor.setting, divisor.default)
                 if not isinstance(said, int | float) or not said:
-                    raise Unable(f"the setting {divisor.setting} is unknown")
+                    raise CannotRun(f"the setting {divisor.setting} is unknown")
                 scale *= float(said)
         clock = (
             self.metric.tag if metric.name == "step" else ""
@@ -111,8 +111,8 @@ class Watched:
         key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
         shared = self.measured.get(key)
         if shared is None:
-            shared = self.measured[key] = Shared(Operand(condition, metric, per, scale, self.noises, other))
-        return Taker(shared)
+            shared = self.measured[key] = SharedOperand(Operand(condition, metric, per, scale, self.noises, other))
+        return OperandCursor(shared)
 
     @property
     def late(self) -> bool:
@@ -146,9 +146,9 @@ class Watched:
     def _episodes(self, severity: Severity) -> tuple[Episode, ...]:
         """The episodes of one level, each dated back to the first row that agrees."""
         level, known = self.levels[severity], self.dated.setdefault(severity, [])
-        told, marks = level.told, level.marks
+        told, marks = level.raised_episodes, level.marks
         new = [self._dated(told[place], marks[place], severity) for place in range(len(known), len(told))]
-        known += new[: len(level.closed) - len(known)]  # the open one goes on, and is dated anew
+        known += new[: len(level.closed) - len(known)]  # the open one continues, and is dated anew
         return (*known, *new[len(new) - (len(told) - len(known)) :]) if len(told) > len(known) else tuple(known)
 
     def _dated(self, one: Episode, mark: int, severity: Severity) -> Episode:
@@ -159,7 +159,7 @@ class Watched:
         found: list[tuple[int, bool]] = []
         for place in began:
             taker = takers[place]
-            assert isinstance(taker, Taker)
+            assert isinstance(taker, OperandCursor)
             operand = taker.shared.operand
             per = None if operand.per is None else operand.per.source
             assert per is None or isinstance(per, Metric)
@@ -171,15 +171,17 @@ class Watched:
 
     @property
     def too_few(self) -> str:
-        """Of what there was too little to judge; empty where there was enough."""
+        """Of what there was too little to judge; empty if there was enough."""
         if self.points < self.rule.points:
             return f"{self.metric.name} has {self.points} of the {self.rule.points} points it takes to judge"
-        sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, Taker))]
+        sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, OperandCursor))]
         return next((f"{one.metric.name} has {one.lacking} to judge" for one in sides if one.lacking), "")
 
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
-        raised = {severity: self._episodes(severity) for severity in self.levels if self.levels[severity].told}
+        raised = {
+            severity: self._episodes(severity) for severity in self.levels if self.levels[severity].raised_episodes
+        }
         if not raised:
             return None
         severity, base = max(raised), min(raised)
@@ -245,59 +247,61 @@ class Judge:
         self.families = {rule.id: rule.family for rule in rules}
         self.aliases = aliases or {}
         endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
-        self.earlier = Earlier(lambda before: _whole(Judge(before, rules, aliases)), endings)
+        self.earlier = EarlierFindings(lambda before: _whole(Judge(before, rules, aliases)), endings)
         self.restart()
 
-    @quietly
+    @no_float_warnings
     def restart(self) -> None:
         """Begins again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
-        self.watched: list[Watched] = []
-        self.measured: dict[Shape, Shared] = {}
+        self.watched: list[RuleState] = []
+        self.measured: dict[Shape, SharedOperand] = {}
         self.noises: Noises = {}
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
-        self.vanishing: list[Vanishing] = []
+        self.vanishing: list[VanishedMetrics] = []
         self.facts = Facts(self.translation)
         self.judged_to = -1
         self.shape = self._shape()
         for rule in self.rules:
             try:
                 self._enlist(rule)
-            except Unable as reason:
+            except CannotRun as reason:
                 self.skipped.append(Skipped(rule.id, rule.family, str(reason)))
 
     def _enlist(self, rule: Rule) -> None:
-        may_look(rule, self.translation)
+        check_scope(rule, self.translation)
         if rule.scope.full_precision and is_rounded(self.run):
-            raise Unable("the numbers of this log are rounded: one written as 0 may only be small")
+            raise CannotRun("the numbers of this log are rounded: one written as 0 may only be small")
         if rule.when is None or not rule.when.conditions:
             self.others.append(rule)
             if rule.when is not None and rule.when.vanished:
-                self.vanishing.append(Vanishing(rule, self.translation))
+                self.vanishing.append(VanishedMetrics(rule, self.translation))
             return
-        watched: list[Watched] = []
-        unable: list[Unable] = []
+        watched: list[RuleState] = []
+        unable: list[CannotRun] = []
         for aspect in rule.clauses:
             assert aspect.when is not None
             try:
                 name = aspect.when.all[0].metric
                 metrics = pick_all(name, self.translation) if rule.scope.each_metric else [pick(name, self.translation)]
-                watched += [Watched(aspect, metric, self.translation, self.measured, self.noises) for metric in metrics]
-            except Unable as reason:
+                watched += [
+                    RuleState(aspect, metric, self.translation, self.measured, self.noises) for metric in metrics
+                ]
+            except CannotRun as reason:
                 unable.append(reason)
         if not watched:
             raise unable[0]
         self.watched += watched
 
-    @quietly
+    @no_float_warnings
     def advance(self, until: int = NEVER) -> None:
         """Judges every point up to and including step `until` that was not judged yet."""
         if self.shape != self._shape():
             self.restart()
         for index, one in enumerate(self.watched):
             if one.late:
-                self.watched[index] = Watched(one.rule, one.metric, self.translation)
+                self.watched[index] = RuleState(one.rule, one.metric, self.translation)
             self.watched[index].advance(until)
         for gone in self.vanishing:
             gone.advance(until)
@@ -307,13 +311,14 @@ class Judge:
         logged = tuple((len(one) > 0, one.revision) for one in self.translation.metrics.values())
         return shape_of(self.run), logged
 
-    @quietly
+    @no_float_warnings
     def verdict(
         self, now: float | None = None, ignore: Mapping[str, str] | None = None, ended: bool = False
     ) -> RunVerdict:
         """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over.
 
-        Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are sought.
+        Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are
+        sought.
         """
         ending = ending_of(self.run, self.translation, now, ended)
         aftermath = Aftermath(self.translation, self.judged_to)
@@ -330,7 +335,7 @@ class Judge:
                 short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
             else:
                 quiet.add(one.rule.id)
-        found += [one_of(parts) for parts in aspects.values()]
+        found += [joined_finding(parts) for parts in aspects.values()]
         looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
         for rule in self.others:
             assert rule.when is not None
@@ -351,9 +356,9 @@ class Judge:
         diagnoses = []
         for rule in self.diagnoses:
             try:
-                may_look(rule, self.translation)
+                check_scope(rule, self.translation)
                 diagnoses.append(rule)
-            except Unable as reason:
+            except CannotRun as reason:
                 skipped.append(Skipped(rule.id, rule.family, str(reason)))
         found, diagnosed, told_not = explain(found, diagnoses, self.translation, self.facts, self.judged_to)
         quiet |= told_not
@@ -376,7 +381,7 @@ class Judge:
             ignored,
             self.families,
         )
-        answer.unearned = unearned(self.translation)
+        answer.why_not_healthy = why_not_healthy(self.translation)
         early = {one.rule.id for one in self.watched if one.rule.points <= LONG}
         too_few = [one for one in waiting if one.rule in early]
         if len(too_few) > len(looked - fired) and not everything:
@@ -397,7 +402,7 @@ def _looks(condition: Condition) -> Condition:
     return condition.model_copy(update={"above": None, "below": None, "equals": None})
 
 
-def one_of(parts: Sequence[Finding]) -> Finding:
+def joined_finding(parts: Sequence[Finding]) -> Finding:
     """One finding of the aspects of one symptom: in the words of its worst, dated by the one that was raised first."""
     if len(parts) == 1:
         return parts[0]
@@ -430,7 +435,8 @@ def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode,
 
 
 def shape_of(run: Run) -> Shape:
-    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, and the settings."""
+    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, and
+    the settings."""
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
     return series, histograms, dict(run.config), dict(run.versions), run.planned_steps

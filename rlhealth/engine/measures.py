@@ -15,7 +15,7 @@ import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import APART, Noise
-from rlhealth.engine.shares import Proportion
+from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Arrival, Climb, Count
 from rlhealth.engine.windows import ROLLING, Reduce, Rolling, mean, median, plain_median
 from rlhealth.run import Floats
@@ -28,8 +28,8 @@ SURE = 3.0  # errors that a lasting fall is asked for, about
 ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 
 
-class Plain(Protocol):
-    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN where it cannot say yet."""
+class ValueMeasure(Protocol):
+    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN if it cannot say yet."""
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -37,17 +37,17 @@ class Plain(Protocol):
 
 
 class Measure(Protocol):
-    """A causal measure: fed values of shape (n,), it answers with n estimates; NaN where it cannot say yet."""
+    """A causal measure: fed values of shape (n,), it answers with n estimates; NaN if it cannot say yet."""
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
         ...
 
 
-class Exact:
+class WithoutError:
     """A plain measure as an estimate: what it says is no sample of anything, and has no error."""
 
-    def __init__(self, inner: Plain) -> None:
+    def __init__(self, inner: ValueMeasure) -> None:
         self.inner = inner
 
     def extend(self, values: Floats) -> Estimate:
@@ -55,7 +55,7 @@ class Exact:
         return Estimate(self.inner.extend(values))
 
 
-class NonFinite:
+class ShareNonFinite:
     """The share of the last `window` logged points that are NaN or infinite."""
 
     def __init__(self, window: int) -> None:
@@ -66,7 +66,7 @@ class NonFinite:
         return self.rolling.extend((~np.isfinite(values)).astype(np.float64))
 
 
-class Share:
+class ShareOfPoints:
     """The share of the last `window` finite points that lie above a level, below one, or between two."""
 
     def __init__(self, window: int, least: int, above: float | None, below: float | None) -> None:
@@ -84,13 +84,13 @@ class Share:
         return self.rolling.extend(np.where(np.isfinite(values), hit.astype(np.float64), np.nan))
 
 
-class SinceStart:
+class VersusStart:
     """Another measure set against the median of the run's first `count` finite points: a ratio, or a difference.
 
-    Says nothing while the start is still being written. As a ratio, it says nothing where the start is not above 0.
+    Says nothing while the start is still being written. As a ratio, it says nothing if the start is not above 0.
     """
 
-    def __init__(self, inner: Plain, count: int, difference: bool) -> None:
+    def __init__(self, inner: ValueMeasure, count: int, difference: bool) -> None:
         self.inner = inner
         self.count = count
         self.difference = difference
@@ -113,14 +113,20 @@ class SinceStart:
         return compared
 
 
-class AgainstPast:
+class VersusPast:
     """Another measure set against the `count` points before its own window, by their median: a ratio, or a difference.
 
     A spike is a value far above the points just before it; the window itself is left out, so that it cannot hide there.
     """
 
     def __init__(
-        self, inner: Plain, window: int, count: int, difference: bool, reduce: Reduce = median, least: int | None = None
+        self,
+        inner: ValueMeasure,
+        window: int,
+        count: int,
+        difference: bool,
+        reduce: Reduce = median,
+        least: int | None = None,
     ) -> None:
         self.inner = inner
         self.before = Rolling(reduce, count, least or max(3, count // 2))
@@ -139,12 +145,12 @@ class AgainstPast:
             return np.asarray(np.where(past > 0, measured / past, np.nan), np.float64)
 
 
-def against(inner: Plain, window: int, versus: Past) -> Plain:
+def against(inner: ValueMeasure, window: int, versus: Past) -> ValueMeasure:
     """A measure compared with the run's start or with its own past, as a rule says it."""
     if versus.start is not None:
-        return SinceStart(inner, versus.start, not versus.is_ratio)
+        return VersusStart(inner, versus.start, not versus.is_ratio)
     reduce = median if versus.before is not None else ROLLING["max" if versus.largest is not None else "min"]
-    return AgainstPast(inner, window, versus.past, not versus.is_ratio, reduce, versus.needed)
+    return VersusPast(inner, window, versus.past, not versus.is_ratio, reduce, versus.needed)
 
 
 def highest(values: Floats, before: float) -> Floats:
@@ -153,12 +159,12 @@ def highest(values: Floats, before: float) -> Floats:
 
 
 def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
-    """A difference of levels and its error in units of noise; no difference is 0, also where no noise was ever seen."""
+    """A difference of levels and its error in units of noise; no difference is 0, also if no noise was ever seen."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
 
 
-class Levels:
+class SmoothedLevels:
     """The medians of the last `window` points, and the best of them so far; the first `START` points are a level too.
 
     A series that is averaged over many points is none at first: as long as the average fills, a level says little, and
@@ -191,14 +197,14 @@ class Levels:
         return level, best, first
 
 
-class FromBest:
+class DropFromBest:
     """How far the median of the last `window` points lies below the best such median so far, in units of noise.
 
     Two things that chance does are allowed for. The best of many levels is a lucky one: where the best of m independent
-    levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the normal), so the
-    error grows with the run. And a level that dips comes back as fast as its points forget each other: the fall is that
-    of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the run, so that a
-    short dip of a mean over 100 episodes, logged every episode, is none.
+    levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the normal), so
+    the error grows with the run. And a level that dips comes back as fast as its points forget each other: the fall is
+    that of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the run, so
+    that a short dip of a mean over 100 episodes, logged every episode, is none.
 
     The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
     once the run has grown to twice that length, it is estimated from all of them.
@@ -206,7 +212,7 @@ class FromBest:
 
     def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
         self.window = window
-        self.levels = Levels(window, least, smoothed)
+        self.levels = SmoothedLevels(window, least, smoothed)
         self.noise = Noise((window, START), smoothed)
         self.recent: Floats = np.full(LONGEST, np.nan)
         self.count = 0
@@ -268,14 +274,15 @@ def _highest_of(levels: Floats, width: int) -> Floats:
     return np.asarray(np.fmax(levels[: len(levels) - (width - wide)], levels[width - wide :]))
 
 
-class GivenBack:
-    """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the first.
+class ShareOfGainLost:
+    """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the
+    first.
 
     A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
     """
 
     def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
-        self.levels = Levels(window, least, smoothed)
+        self.levels = SmoothedLevels(window, least, smoothed)
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -286,8 +293,9 @@ class GivenBack:
             return np.where(level < best, (best - level) / (best - first), np.where(np.isnan(level), np.nan, 0.0))
 
 
-class Gain:
-    """How far the median of the last `window` points lies above that of the run's first `window` points, in units of noise."""
+class GainSinceStart:
+    """How far the median of the last `window` points lies above that of the run's first `window` points, in units of
+    noise."""
 
     def __init__(self, window: int, smoothed: int = 1) -> None:
         self.level = Rolling(median, window, window)
@@ -307,11 +315,11 @@ class Gain:
         return per_noise(level - self.start, ROOT_2 * error, spread)
 
 
-class Thirds:
+class GainByThirds:
     """How far the mean of the newest third of the run so far lies above that of its first third, in units of noise.
 
-    Thirds grow with the run, and with them shrinks the error: whether a reward has not risen can be said of a run of any
-    length, or cannot be said of it.
+    Thirds grow with the run, and with them shrinks the error: whether a reward has not risen can be said of a run of
+    any length, or cannot be said of it.
     """
 
     def __init__(self, smoothed: int = 1) -> None:
@@ -344,7 +352,7 @@ class Thirds:
         return joined.at(np.cumsum(known))
 
 
-class Peak:
+class MaxSoFar:
     """The largest finite value so far."""
 
     def __init__(self) -> None:
@@ -359,7 +367,7 @@ class Peak:
         return np.where(np.isfinite(peak), peak, np.nan)
 
 
-class SinceFirst:
+class EstimateVersusStart:
     """How far an estimate lies above the first one that was known, with the errors of both."""
 
     def __init__(self, inner: Measure, start: Measure) -> None:
@@ -396,11 +404,11 @@ class Past(Protocol):
 
     @property
     def start(self) -> int | None:
-        """How many points of the start; None where it is the past."""
+        """How many points of the start; None if it is the past."""
 
     @property
     def before(self) -> int | None:
-        """Of how many points the median; None where it is an extreme."""
+        """Of how many points the median; None if it is an extreme."""
 
     @property
     def largest(self) -> int | None:
@@ -439,11 +447,11 @@ class Window(Protocol):
         """What it is compared with."""
 
     @property
-    def where(self) -> Level | None:
+    def where(self) -> FilterBounds | None:
         """The level that points are counted at."""
 
 
-class Level(Protocol):
+class FilterBounds(Protocol):
     """What a point is compared with where points are counted."""
 
     above: float | None
@@ -455,36 +463,38 @@ Make = Callable[[Window, int], Measure]
 
 
 def _rolling(name: str) -> Make:
-    return lambda one, smoothed: Exact(Rolling(ROLLING[name], one.last, one.at_least or one.last))
+    return lambda one, smoothed: WithoutError(Rolling(ROLLING[name], one.last, one.at_least or one.last))
 
 
 def _share(one: Window, smoothed: int) -> Measure:
     level = one.where
     assert level is not None
-    return Exact(Share(one.last, one.at_least or one.last, level.above, level.below))
+    return WithoutError(ShareOfPoints(one.last, one.at_least or one.last, level.above, level.below))
 
 
 def _count(one: Window, smoothed: int) -> Measure:
     """Each point is compared with its past before it is counted."""
     level = one.where
     assert level is not None
-    point: Plain = Rolling(mean, 1, 1)
+    point: ValueMeasure = Rolling(mean, 1, 1)
     inner = point if one.versus is None else against(point, 1, one.versus)
-    return Exact(Count(inner, one.last, level.above, level.below))
+    return WithoutError(Count(inner, one.last, level.above, level.below))
 
 
 #: How each measure of `rules/measures.py` is made for a window.
 MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
-    "share_nonfinite": lambda one, smoothed: Exact(NonFinite(one.last)),
+    "share_nonfinite": lambda one, smoothed: WithoutError(ShareNonFinite(one.last)),
     "share_of_points": _share,
-    "mean_fraction": lambda one, smoothed: Proportion(one.last, one.at_least or one.last, one.items),
-    "drop_from_best": lambda one, smoothed: FromBest(one.last, one.at_least or one.last, smoothed),
-    "share_of_gain_lost": lambda one, smoothed: Exact(GivenBack(one.last, one.at_least or one.last, smoothed)),
-    "gain_since_start": lambda one, smoothed: Gain(one.last, smoothed),
+    "mean_fraction": lambda one, smoothed: MeanFraction(one.last, one.at_least or one.last, one.items),
+    "drop_from_best": lambda one, smoothed: DropFromBest(one.last, one.at_least or one.last, smoothed),
+    "share_of_gain_lost": lambda one, smoothed: WithoutError(
+        ShareOfGainLost(one.last, one.at_least or one.last, smoothed)
+    ),
+    "gain_since_start": lambda one, smoothed: GainSinceStart(one.last, smoothed),
     "count": _count,
     "climb": lambda one, smoothed: Climb(one.last, smoothed),
-    "arrival": lambda one, smoothed: Exact(Arrival(one.last)),
-    "gain_by_thirds": lambda one, smoothed: Thirds(smoothed),
-    "max_so_far": lambda one, smoothed: Exact(Peak()),
+    "arrival": lambda one, smoothed: WithoutError(Arrival(one.last)),
+    "gain_by_thirds": lambda one, smoothed: GainByThirds(smoothed),
+    "max_so_far": lambda one, smoothed: WithoutError(MaxSoFar()),
 }

@@ -25,8 +25,8 @@ APART = (
     8  # distances up to an eighth of the points, so that a bend in the trend touches a third of the differences at most
 )
 CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the more correlation is taken for granted
-DOUBTFUL = 20  # with so many points an error is taken for twice what it seems
-STICKIEST = 0.99  # the correlation of neighbours is not told apart from a random walk beyond this
+DOUBTFUL = 20  # with that many points an error is taken for twice what it seems
+STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
 FLOOR = 1e-3  # of the largest value: less noise than that is none
 FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
@@ -34,13 +34,14 @@ MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of
 
 
 @dataclass(frozen=True)
-class Memory:
+class NoiseEstimate:
     """What is known of the noise of a series.
 
     Attributes:
         spread: the standard deviation of one point around its trend.
         correlation: of neighbouring points, 0 to 0.99, as of a first-order autoregression.
-        doubt: by how much errors are widened, because they too were estimated, and from few points (as Student's t does).
+        doubt: by how much errors are widened, because they too were estimated, and from few points (as Student's t
+            does).
     """
 
     spread: float
@@ -49,7 +50,7 @@ class Memory:
 
     @property
     def mean(self) -> float:
-        """The standard error of the mean of so many points, times the square root of their number: of many points."""
+        """The standard error of the mean of that many points, times the square root of their number: of many points."""
         return self.doubt * self.spread * sqrt(self.lasts)
 
     @property
@@ -65,7 +66,8 @@ class Memory:
 def effective(correlation: float, window: int) -> float:
     """How many independent points say as much about the mean as `window` points in a row of that correlation.
 
-    (The variance of the mean of a first-order autoregression, exactly; Priestley, Spectral Analysis and Time Series, 5.3.)
+    (The variance of the mean of a first-order autoregression, exactly; Priestley, Spectral Analysis and Time Series,
+    5.3.)
     """
     if correlation <= 0 or window == 1:
         return float(window)
@@ -74,8 +76,8 @@ def effective(correlation: float, window: int) -> float:
     return window / variance
 
 
-def remembered(points: Floats, smoothed: int = 1) -> Memory | None:
-    """The noise of those points (shape (n,), finite); None where there are too few, or all are the same.
+def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
+    """The noise of those points (shape (n,), finite); None if there are too few, or all are the same.
 
     `smoothed`: over how many points a framework is known to have averaged each of them, at most.
     """
@@ -93,7 +95,7 @@ def remembered(points: Floats, smoothed: int = 1) -> Memory | None:
     unseen = 1 / sqrt(float(_seen(np.asarray(correlation), distance)))
     correlation = max(correlation, CAUTION * (1 - len(points) / ENOUGH), 1 - 2 / (smoothed + 1))
     averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
-    return Memory(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / len(points))
+    return NoiseEstimate(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / len(points))
 
 
 def _typical(points: Floats, distance: int) -> float | None:
@@ -125,7 +127,8 @@ _GRID = np.linspace(0.0, STICKIEST, 100)
 
 
 def _correlation(part: float, distance: int) -> float:
-    """The correlation of neighbours at which second differences of neighbours see that part of what those at `distance` see."""
+    """The correlation of neighbours at which second differences of neighbours see that part of what those at `distance`
+    see."""
     parts = _seen(_GRID, 1) / _seen(_GRID, distance)  # falls from 1 as the correlation grows
     return float(np.interp(-part, -parts, _GRID))
 
@@ -133,13 +136,13 @@ def _correlation(part: float, distance: int) -> float:
 class Noise:
     """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between.
 
-    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`. `memories`: what was found
-    at which number of points; several may share it that are fed the same series.
+    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`. `memories`: what was
+    found at which number of points; several may share it that are fed the same series.
     """
 
     def __init__(self, windows: tuple[int, ...], smoothed: int = 1) -> None:
         self.windows, self.smoothed = windows, smoothed
-        self.memories: dict[int, Memory | None] = {}
+        self.memories: dict[int, NoiseEstimate | None] = {}
         self.points: Floats = np.empty(0)
         self.count = 0
         self.next = FIRST
@@ -149,7 +152,7 @@ class Noise:
 
     def extend(self, values: Floats) -> Floats:
         """At each of the next points: the spread of one point, the error of a mean, for how many points a fluctuation
-        lasts (see `Memory`), and the error of a level of each window.
+        lasts (see `NoiseEstimate`), and the error of a level of each window.
 
         Shape (3 + windows, n); missing points are NaN.
         """

@@ -22,7 +22,7 @@ def dated_back(
 ) -> tuple[int, bool]:
     """The first row that agrees, of the window that ends at `step`, where the condition began to hold.
 
-    A median over five rows passes a limit at the third row beyond it: the sickness began two rows earlier. Only rows up
+    A median over five rows passes a limit at the third row beyond it: the problem began two rows earlier. Only rows up
     to `step` are looked at, so that a prefix dates an onset as the whole run does.
 
     Returns:
@@ -77,7 +77,7 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, s
     if condition.measure in FALLS and known.any():
         return np.asarray(known & (values <= plain_median(values[known])))  # the lower half of what has fallen
     if condition.measure in PROJECTED:
-        return np.zeros(len(values), np.bool_)  # what is foretold begins where it can be told
+        return np.zeros(len(values), np.bool_)  # what is foretold begins if known
     return known  # a spread, a gain: it is said of the window as a whole
 
 

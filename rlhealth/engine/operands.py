@@ -14,20 +14,20 @@ import numpy as np
 
 from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
-from rlhealth.engine.noise import Memory
+from rlhealth.engine.noise import NoiseEstimate
 from rlhealth.engine.trends import Correlation
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
-from rlhealth.metrics.metric import Derived
+from rlhealth.metrics.metric import DerivedSeries
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition, CriticalLevel, Limit
 from rlhealth.run import Floats, Ints
 
 #: What is known of the noise of each series, by metric, tag and how its values are looked at.
-Noises = dict[tuple[str, str, bool, float], dict[int, Memory | None]]
+Noises = dict[tuple[str, str, bool, float], dict[int, NoiseEstimate | None]]
 
 
-class Unable(Exception):
+class CannotRun(Exception):
     """A rule cannot run at this run; the message says why."""
 
 
@@ -45,8 +45,8 @@ class Operand:
     ) -> None:
         self.condition = condition
         self.metric = metric
-        self.per = Held(per) if per is not None else None
-        self.other = Held(other) if other is not None else None
+        self.per = ForwardFill(per) if per is not None else None
+        self.other = ForwardFill(other) if other is not None else None
         self.scale = scale
         self.measure = build(condition, metric.smoothed)
         noise = getattr(self.measure, "noise", None)
@@ -89,12 +89,13 @@ class Operand:
             return new_steps, self.measure.extend(values)
 
 
-class Shared:
-    """An operand that several rules look at, each as far as it has come: measured once, kept until all have taken it."""
+class SharedOperand:
+    """An operand that several rules look at, each as far as it has come: measured once, kept until all have taken
+    it."""
 
     def __init__(self, operand: Operand) -> None:
         self.operand = operand
-        self.takers: list[ReferenceType[Taker]] = []  # weak: one that is followed anew is no longer waited for
+        self.takers: list[ReferenceType[OperandCursor]] = []  # weak: one that is followed anew is no longer waited for
         self.steps: Ints = np.empty(0, np.int64)
         self.values = NOTHING
         self.dropped = 0
@@ -118,10 +119,10 @@ class Shared:
             self.dropped += done
 
 
-class Taker:
+class OperandCursor:
     """One rule's own place in an operand that it may share."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: SharedOperand) -> None:
         self.shared = shared
         self.condition, self.metric = shared.operand.condition, shared.operand.metric
         self.seen = 0
@@ -134,7 +135,7 @@ class Taker:
 
     @property
     def lacking(self) -> str:
-        """What its measure still waits for; empty where it can say something."""
+        """What its measure still waits for; empty if it can say something."""
         return str(getattr(self.shared.operand.measure, "lacking", ""))
 
     def advance(self, until: int) -> tuple[Ints, Estimate]:
@@ -145,10 +146,10 @@ class Taker:
         return steps, values
 
 
-class Held:
+class ForwardFill:
     """A metric looked up at other steps: its last finite point at or before each of them."""
 
-    def __init__(self, source: Metric | Taker) -> None:
+    def __init__(self, source: Metric | OperandCursor) -> None:
         self.source = source
         self.steps: Ints = np.empty(0, np.int64)
         self.found = NOTHING
@@ -162,8 +163,9 @@ class Held:
 
     @property
     def late(self) -> bool:
-        """Whether a point has come since, at a step that was looked up before: what was answered there no longer holds."""
-        if isinstance(self.source, Taker):
+        """Whether a point has come since, at a step that was looked up before: what was answered there no longer
+        holds."""
+        if isinstance(self.source, OperandCursor):
             return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
         return _unread_before(self.source, self.seen, self.asked)
 
@@ -172,7 +174,7 @@ class Held:
         if not len(steps):
             return NOTHING
         until = self.asked = int(steps[-1])
-        if isinstance(self.source, Taker):
+        if isinstance(self.source, OperandCursor):
             new_steps, new = self.source.advance(until)
         else:
             end = int(np.searchsorted(self.source.steps, until, side="right"))
@@ -210,10 +212,10 @@ def build(condition: Condition, smoothed: int = 1) -> measures.Measure | Correla
     versus = condition.versus
     if versus is None or condition.measure == "count":
         return inner
-    if not isinstance(inner, measures.Exact):
+    if not isinstance(inner, measures.WithoutError):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})
-        return measures.SinceFirst(inner, measures.MAKE[condition.measure](start, smoothed))
-    return measures.Exact(measures.against(inner.inner, condition.last, versus))
+        return measures.EstimateVersusStart(inner, measures.MAKE[condition.measure](start, smoothed))
+    return measures.WithoutError(measures.against(inner.inner, condition.last, versus))
 
 
 def unit_of(condition: Condition) -> str:
@@ -224,7 +226,8 @@ def unit_of(condition: Condition) -> str:
 
 
 def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
-    """The limit of a condition as a level of the metric's own values; None where it measures something else (noise, a rise, a share)."""
+    """The limit of a condition as a level of the metric's own values; None if it measures something else (noise, a
+    rise, a share)."""
     if not np.isfinite(limit) or not KINDS[condition.measure].level or condition.divided_by is not None:
         return None
     versus = condition.versus
@@ -240,7 +243,7 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
 
 
 def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
-    """The limit of a condition in numbers; raises Unable where it follows a setting that the run does not tell."""
+    """The limit of a condition in numbers; raises CannotRun where it follows a setting that is unknown."""
     sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
     return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.standard_errors))
 
@@ -255,20 +258,20 @@ def worse_of(worse: CriticalLevel, base: Bound, config: Mapping[str, Any]) -> Bo
 
 
 def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
-    """A limit in numbers; raises Unable where it follows a setting that the run does not tell."""
+    """A limit in numbers; raises CannotRun where it follows a setting that is unknown."""
     if not isinstance(said, Limit):
         return float(said)
     setting = config.get(said.setting)
     if isinstance(setting, bool) or not isinstance(setting, int | float):
         if said.default is None:
-            raise Unable(f"the setting {said.setting} is unknown")
+            raise CannotRun(f"the setting {said.setting} is unknown")
         return float(said.default)
     limit = float(setting) * float(said.times) + float(said.plus)
     return limit if said.at_most is None else min(limit, float(said.at_most))
 
 
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
-    """The metric of that canonical name, or the first logged of `one|another`; raises Unable where there is none.
+    """The metric of that canonical name, or the first logged of `one|another`; raises CannotRun if there is none.
 
     `*` stands for any part of a name, as the names of reward functions are the user's own.
 
@@ -280,7 +283,7 @@ def pick(name: str, translation: Translation, anchor: Metric | None = None) -> M
         metric = clock_of(anchor, translation) if one == "step" else _named(one, translation)
         if metric is not None and len(metric):
             return metric
-    raise Unable(f"{name.replace('|', ' or ')} was not logged")
+    raise CannotRun(f"{name.replace('|', ' or ')} was not logged")
 
 
 def _named(name: str, translation: Translation) -> Metric | None:
@@ -301,7 +304,7 @@ def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
     )
 
 
-class _Clock(Derived):
+class _Clock(DerivedSeries):
     """The steps of another metric, as values."""
 
     def __init__(self, of: Metric) -> None:
@@ -317,11 +320,11 @@ class _Clock(Derived):
 
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:
-    """Every logged metric that `one|pattern/*` names; raises Unable where there is none."""
+    """Every logged metric that `one|pattern/*` names; raises CannotRun if there is none."""
     pattern = _pattern(names)
     found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
     if not found:
-        raise Unable(f"{names.replace('|', ' or ')} was not logged")
+        raise CannotRun(f"{names.replace('|', ' or ')} was not logged")
     return found
 
 

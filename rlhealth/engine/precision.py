@@ -9,7 +9,7 @@ from rlhealth.run import Run
 PRINTED = frozenset(("console",))  # rounded, unless some number shows more decimals
 WRITTEN = frozenset(("csv", "jsonl", "json", "notebook"))  # as precise as they are, unless all numbers are on a grid
 GRID = 1e4  # four decimals: transformers rounds a loss so, verl's console prints three
-ENOUGH = 3  # numbers that are no integers, before a grid can be told from chance
+ENOUGH = 3  # numbers that are no integers, before a grid can be distinguished from chance
 
 
 def is_rounded(run: Run) -> bool:

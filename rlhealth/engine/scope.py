@@ -5,27 +5,27 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-from rlhealth.engine.operands import Unable
+from rlhealth.engine.operands import CannotRun
 from rlhealth.metrics import Translation
 from rlhealth.rules.model import Bounds, Condition, Rule
 
 
-def may_look(rule: Rule, translation: Translation) -> None:
-    """Raises Unable where a rule is not meant for this run: another framework, or a setting that switches it off."""
+def check_scope(rule: Rule, translation: Translation) -> None:
+    """Raises CannotRun if a rule is not meant for this run: another framework, or a setting that switches it off."""
     scope = rule.scope
     if scope.frameworks and not any(fnmatch.fnmatchcase(translation.framework, one) for one in scope.frameworks):
-        raise Unable(f"it is about {', '.join(scope.frameworks)}, and this is {translation.framework}")
+        raise CannotRun(f"it is about {', '.join(scope.frameworks)}, and this is {translation.framework}")
     for name, test in scope.unless.items():
         setting = translation.config.get(name)
         if setting is not None and passes(setting, test):
-            raise Unable(f"{name} is {setting}")
+            raise CannotRun(f"{name} is {setting}")
     for name in scope.unless_logged:
         if len(translation.metrics.get(name, ())):
-            raise Unable(f"{name} was logged")
+            raise CannotRun(f"{name} was logged")
     for name, test in scope.only_if.items():
         setting = translation.config.get(name)
         if setting is None or not passes(setting, test):
-            raise Unable(f"{name} is {'not told' if setting is None else setting}")
+            raise CannotRun(f"{name} is {'unknown' if setting is None else setting}")
 
 
 def passes(setting: Any, test: Any) -> bool:
@@ -38,7 +38,7 @@ def passes(setting: Any, test: Any) -> bool:
     return test.below is None or (number and setting < test.below)
 
 
-def asked(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
+def applicable(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
     """The conditions without those that are asked only of a metric that this run does not log."""
     logged = {name for name, one in translation.metrics.items() if len(one)}
     return tuple(

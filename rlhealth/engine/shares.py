@@ -47,10 +47,10 @@ def _multiple(values: Floats, items: int) -> Flags:
     return np.asarray(np.abs(scaled - np.rint(scaled)) <= SAME * items)
 
 
-class Proportion:
+class MeanFraction:
     """The mean of a share over the last `window` points, or over as many as it takes to have seen `items` items.
 
-    Its error is binomial (Agresti and Coull), over the items in the window: it stays above 0 where every item agrees,
+    Its error is binomial (Agresti and Coull), over the items in the window: it stays above 0 if every item agrees,
     because ten of ten do not prove that all do. Nothing is said before `items` items were seen. Values outside 0 to 1
     count as missing.
     """
@@ -91,6 +91,6 @@ class Proportion:
 
     @property
     def lacking(self) -> str:
-        """How many items it still waits for; empty where there are enough."""
+        """How many items it still waits for; empty if there are enough."""
         seen = self.seen * self.grain.items
         return "" if seen >= self.items else f"{seen} of the {self.items} items (groups, completions) that it takes"

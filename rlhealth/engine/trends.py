@@ -1,4 +1,5 @@
-"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, and what it moves with."""
+"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, and what it moves
+with."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
 
 
-class Plain(Protocol):
+class ValueMeasure(Protocol):
     """A measure without an error, as those of measures.py."""
 
     def extend(self, values: Floats) -> Floats:
@@ -29,7 +30,8 @@ class Plain(Protocol):
 
 
 class Climb:
-    """How far the median of the last `window` points lies above that of the `window` points before, in units of noise."""
+    """How far the median of the last `window` points lies above that of the `window` points before, in units of
+    noise."""
 
     def __init__(self, window: int, smoothed: int = 1) -> None:
         self.level = Rolling(median, window, window)
@@ -54,8 +56,8 @@ class Arrival:
     """In how many points a falling series is down to a twentieth of its start, at the rate of the last `window` points.
 
     Said only where that rate is a third greater than the one before the window, by more than three errors of the fitted
-    line: most series fall fast at first and ever slower, and their lines never keep what they promise. NaN elsewhere, and
-    where the series did not begin above 0.
+    line: most series fall fast at first and ever slower, and their lines never keep what they promise. NaN elsewhere,
+    and where the series did not begin above 0.
     """
 
     def __init__(self, window: int) -> None:
@@ -86,7 +88,8 @@ class Arrival:
         return np.asarray(joined[np.cumsum(known)], np.float64)
 
     def _arrivals(self, points: Floats, number: Ints) -> Floats:
-        """At each of the windows that end the points: what is left over the rate; NaN where the fall does not quicken."""
+        """At each of the windows that end the points: what is left over the rate; NaN if the fall does not
+        quicken."""
         start = plain_median(self.first)
         if start <= 0:
             return np.full(len(number), np.nan)
@@ -148,7 +151,7 @@ class Count:
     What is counted is what `inner` says of each point: the point itself, or the point against its own past.
     """
 
-    def __init__(self, inner: Plain, window: int, above: float | None, below: float | None) -> None:
+    def __init__(self, inner: ValueMeasure, window: int, above: float | None, below: float | None) -> None:
         self.inner = inner
         self.bounds = [Bound(sign, level) for sign, level in (("above", above), ("below", below)) if level is not None]
         self.window = window

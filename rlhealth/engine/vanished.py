@@ -1,4 +1,4 @@
-"""Metrics that vanish: logged so far, then missing while others go on. Trainers hide NaN in this way."""
+"""Metrics that vanish: logged so far, then missing while others continue. Trainers hide NaN in this way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HISTORY = 5  # and only if it had been logged this often, so that its interval i
 
 
 @dataclass
-class Trail:
+class LoggedTicks:
     """One metric among the steps at which anything was logged (the ticks).
 
     Attributes:
@@ -27,7 +27,7 @@ class Trail:
         usual: the largest number of ticks between two of its points, so that metrics logged on every k-th step only, or
             with the odd gap, are left alone.
         points: how many points it had.
-        gone: the absences that were long enough to be told, and that ended.
+        gone: the absences that were long enough to be reported, and that ended.
     """
 
     metric: Metric
@@ -64,7 +64,7 @@ class Trail:
         return (*self.gone, Episode(int(ticks[self.place + 1]), int(ticks[needed]), int(ticks[-1])))
 
 
-class Vanishing:
+class VanishedMetrics:
     """Follows the metrics that a rule's pattern names, against the steps at which any training metric was logged that
     counts its steps on the same axis.
     """
@@ -83,7 +83,7 @@ class Vanishing:
         self.axes = list(range(len(self.metrics)))
         self.ticks: dict[int, Series] = {}
         self.trails = {
-            place: Trail(one)
+            place: LoggedTicks(one)
             for place, one in enumerate(self.metrics)
             if any(fnmatch.fnmatchcase(one.name, to) for to in self.patterns)
         }

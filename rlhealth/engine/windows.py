@@ -1,4 +1,5 @@
-"""Reductions over the last points of a series: causal, the same in whatever pieces the points come, and cheap in all of them."""
+"""Reductions over the last points of a series: causal, the same in whatever pieces the points come, and cheap in all of
+them."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def median(windows: Floats, counts: Ints) -> Floats:
 
 
 def plain_median(values: Floats) -> float:
-    """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the time of a small check.)"""
+    """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the
+    time of a small check.)"""
     ordered = np.sort(values)
     return float(_middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
 
@@ -102,7 +104,8 @@ def _middle(low: Floats, high: Floats) -> Floats:
 
 @lru_cache(maxsize=WIDEST)
 def _network(width: int) -> list[tuple[int, int, bool, bool]]:
-    """Comparisons that bring the middle of `width` values to its place: Batcher's merge exchange (Knuth, 5.2.2 M), less what the middle does not need.
+    """Comparisons that bring the middle of `width` values to its place: Batcher's merge exchange (Knuth, 5.2.2 M), less
+    what the middle does not need.
 
     Each is two places, and whether the lower and the higher of their values are looked at again.
     """

@@ -66,7 +66,7 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
 
 
 def _start(metric: Metric) -> float:
-    """Where a metric began: the median of its first three finite values; NaN where there is none."""
+    """Where a metric began: the median of its first three finite values; NaN if there is none."""
     values = metric.values[:START_SEEN]
     values = values[np.isfinite(values)][:START_ROWS]
     return plain_median(values) if len(values) else float("nan")

@@ -54,7 +54,7 @@ class Health:
     Args:
         stop_on: "critical" or "warning": ends training, in good order, at the first such finding that has not ended;
             None never does.
-        rules: what to judge by; the shipped rules where not given.
+        rules: what to judge by; the shipped rules if not given.
         report: whether rlhealth.json and rlhealth.md are left in the trainer's output folder at the end.
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out.
@@ -113,7 +113,7 @@ class Health:
         for change in self.monitor.log(state.global_step, logs or {}):
             self._tell(change)
         if self.stop_on is not None and self.stopped_by is None:
-            # not by what is told: a finding that becomes critical within an incident need not be told again
+            # not by what is reported: a finding that becomes critical within an incident need not be reported again
             self.stopped_by = self.monitor.worst(self.stop_on)
             if self.stopped_by is not None:
                 log.error("rlhealth: stops training at step %d: %s", state.global_step, self.stopped_by.rule)
@@ -122,8 +122,8 @@ class Health:
             control.should_training_stop = True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """With several processes, all of them stop at the same step, or those that go on would wait for the others for
-        ever.
+        """With several processes, all of them stop at the same step, or those that continue would wait for the others
+        forever.
 
         For the same reason a process asks the others even when this callback has broken in it.
         """

@@ -16,8 +16,8 @@ _MOST_RUNS = 50  # runs of one answer
 _MOST_FINDINGS = 8  # findings of a run in a short answer
 _MOST_POINTS = 2000  # points of a series, however many are asked for
 _ABOUT = (
-    "rlhealth reads the logs of reinforcement-learning runs and reports whether a run is healthy, since which step it is"
-    " not, why, and what to try. It only reads. `unknown` is not healthy: the reason says what was missing."
+    "rlhealth reads the logs of reinforcement-learning runs and reports whether a run is healthy, since which step it "
+    "is not, why, and what to try. It only reads. `unknown` is not healthy: the reason says what was missing."
 )
 
 
@@ -25,7 +25,7 @@ def server() -> MCPServer:
     """The server with its tools.
 
     Raises:
-        RlhealthError: where the extra is not installed.
+        RlhealthError: if the extra is not installed.
     """
     try:
         from mcp.server.mcpserver import MCPServer
@@ -74,7 +74,8 @@ def check(where: str, run: str = "", full: bool = False) -> dict[str, Any]:
 
 
 def explain(rule: str) -> dict[str, Any]:
-    """Explain a rule or a family of rules: when it fires, why it matters, what to try, and where its limit comes from."""
+    """Explain a rule or a family of rules: when it fires, why it matters, what to try, and where its limit comes
+    from."""
     from rlhealth.rules.loading import choose, load_rules
     from rlhealth.rules.words import advice, in_words, scope
 
@@ -133,7 +134,8 @@ def series(where: str, metric: str, run: str = "", points: int = 50) -> dict[str
 
 
 def _thinned(values: Any, most: int) -> list[int]:
-    """The places of at most `most` values: both ends, and of each stretch the smallest, the largest and one that is not finite."""
+    """The places of at most `most` values: both ends, and of each stretch the smallest, the largest and one that is not
+    finite."""
     import numpy as np
 
     count = len(values)

@@ -22,7 +22,7 @@ from rlhealth.run import Place, Run, flat
 from rlhealth.sources.base.spelling import number
 from rlhealth.system.files import write_whole
 from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
-from rlhealth.watch.changes import Change, Ledger
+from rlhealth.watch.changes import Change, ReportedFindings
 
 PER_LOG = 0.4e-3  # seconds of judging that each call of `log` may cost, on average …
 PER_SECOND = 1e-3  # … with this share of the time that passes between the calls …
@@ -40,8 +40,8 @@ class Monitor:
         name: what reports call the run.
         config: the trainer's settings; limits that follow a setting (a clip range, a length) need them.
         versions: library versions, such as {"trl": "1.16.0"}: names changed their meaning between some.
-        planned_steps: the number of steps planned, where `config` does not tell it.
-        rules: what to judge by; the shipped rules where not given.
+        planned_steps: the number of steps planned, where `config` does not give it.
+        rules: what to judge by; the shipped rules if not given.
         aliases: your own metric names, raw tag to canonical name.
         ignore: rule ids or families to leave out, each with the reason.
     """
@@ -70,7 +70,7 @@ class Monitor:
         self._verdict: RunVerdict | None = None
         self._waiting: dict[str, tuple[list[int], list[float], list[float]]] = {}
         self._untold: list[Change] = []
-        self._ledger = Ledger()
+        self._ledger = ReportedFindings()
         self._clock = clock
         self._spared = AT_FIRST
         self._last = clock()
@@ -107,7 +107,8 @@ class Monitor:
         return min(standing, key=lambda one: (-one.severity, one.raised_step), default=None)
 
     def verdict(self) -> RunVerdict:
-        """What is known of the run now, everything logged so far judged. What is new is told by the next `log` too."""
+        """What is known of the run now, everything logged so far judged. What is new is reported by the next `log`
+        too."""
         self._look()
         assert self._verdict is not None
         return self._verdict
@@ -123,7 +124,7 @@ class Monitor:
         """Writes the report into a folder: rlhealth.json and rlhealth.md, or the formats given, by file name.
 
         Raises:
-            RlhealthError: where the folder cannot be written to.
+            RlhealthError: if the folder cannot be written to.
         """
         from rlhealth.reports import write  # late: reports are only written now and then
 

@@ -50,7 +50,7 @@ def assert_healthy(
     """
     __tracebackhide__ = True  # pytest shows the caller's line, not this one
     from rlhealth.check import check
-    from rlhealth.reports import Look, write
+    from rlhealth.reports import ReportOptions, write
     from rlhealth.rules.loading import check_names, load_rules
     from rlhealth.verdict.baseline import read_baseline
     from rlhealth.verdict.findings import Gate, Severity
@@ -69,5 +69,5 @@ def assert_healthy(
         baseline=read_baseline(Path(baseline)) if baseline is not None else None,
     )
     if verdict.exit_code:
-        raise AssertionError("\n" + write(verdict, "terminal", Look(width=width)))
+        raise AssertionError("\n" + write(verdict, "terminal", ReportOptions(width=width)))
     return verdict

@@ -26,7 +26,7 @@ class Meaning:
         name: what rules call it.
         title: what reports call it.
         unit: in which a framework gives it, unless that framework's file says otherwise.
-        low, high: the values that are possible at all; None where there is no bound.
+        low, high: the values that are possible at all; None if there is no bound.
         better: "up", "down" or "none": where a healthy run moves it.
         log: whether its sparkline is drawn on a logarithmic scale.
     """
@@ -47,7 +47,7 @@ class Alias:
 
     Attributes:
         raw: the name as the framework writes it, without a tracker's prefix; may hold `{f}` and `*`.
-        name: the canonical name; empty where the alias is there to take the name out.
+        name: the canonical name; empty if the alias is there to take the name out.
         rank: its place in the file; where two feed one metric, the lower one wins.
         since, until: versions of the framework, both inclusive; None is open.
         unsure: the sentence for the user, where the version had to be guessed to choose this one.
@@ -70,7 +70,7 @@ class Alias:
     steps_of: str = ""
     smoothed: int = 1
 
-    def excepts(self, part: str) -> bool:
+    def is_exception(self, part: str) -> bool:
         """Whether its placeholder does not stand for that part of a name; an exception may hold `*`."""
         return part in self.excepted or any("*" in one and fnmatchcase(part, one) for one in self.excepted)
 
@@ -106,7 +106,7 @@ class Names:
             return found, {}
         for pattern, aliases in self.patterns:
             match = pattern.fullmatch(name)
-            if match and not any(aliases[0].excepts(part) for part in match.groupdict().values()):
+            if match and not any(aliases[0].is_exception(part) for part in match.groupdict().values()):
                 return aliases, match.groupdict()
         return [], {}
 
@@ -123,7 +123,7 @@ def meanings() -> dict[str, Meaning]:
 
 @lru_cache(maxsize=512)
 def meaning(name: str) -> Meaning | None:
-    """What a canonical name means, with `{f}` filled in and `eval/` before any name; None where nothing is known."""
+    """What a canonical name means, with `{f}` filled in and `eval/` before any name; None if nothing is known."""
     known = meanings()
     if name in known:
         return known[name]
@@ -184,7 +184,8 @@ def version_of(text: str | None) -> Version | None:
 
 @lru_cache(maxsize=1024)
 def pattern_of(template: str) -> re.Pattern[str]:
-    """A regular expression for a name with `{f}` (one part of it) and `*` (anything); `_` may stand for what tensorboardX rewrites."""
+    """A regular expression for a name with `{f}` (one part of it) and `*` (anything); `_` may stand for what
+    tensorboardX rewrites."""
     pieces = []
     for piece in re.split(r"(\{\w+\}|\*)", template):
         if piece == "*":

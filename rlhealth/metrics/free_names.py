@@ -58,6 +58,6 @@ def forms(tag: str) -> tuple[str, ...]:
 
 
 def evaluation(tag: str) -> str:
-    """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`; "" where there is none."""
+    """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`; "" if there is none."""
     first, _, rest = tag.partition("/")
     return rest if _EVALUATIONS.fullmatch(plain(first)) else ""

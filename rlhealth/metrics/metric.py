@@ -42,7 +42,7 @@ class Metric:
         name: canonical, such as `objective/kl`.
         tag: the name under which it was logged.
         unit: of `values`.
-        estimator: "k1" (signed), "k2", "k3" (never negative), or "" where there is nothing to tell apart.
+        estimator: "k1" (signed), "k2", "k3" (never negative), or "" where there is nothing to distinguish.
         transform: what was done to the logged value, such as "negate"; "" for nothing.
         note: what a careful reader has to know about it; "" for nothing.
         source: the points.
@@ -63,7 +63,8 @@ class Metric:
 
     @property
     def revision(self) -> int:
-        """Counts the changes that were not a growth at the end; where it stays, the points up to the old length are the same."""
+        """Counts the changes that were not a growth at the end; where it stays, the points up to the old length are the
+        same."""
         return self.source.revision
 
     @property
@@ -73,7 +74,7 @@ class Metric:
 
     @property
     def times(self) -> Floats:
-        """Wall times, shape (n,), seconds since 1970; NaN where the tracker kept none."""
+        """Wall times, shape (n,), seconds since 1970; NaN if the tracker kept none."""
         return self.source.times
 
     @property
@@ -86,7 +87,7 @@ class Metric:
         return self.source.values[start:]
 
 
-class Derived:
+class DerivedSeries:
     """A series made from another, point by point, as that one grows."""
 
     def __init__(self, tag: str) -> None:
@@ -138,7 +139,7 @@ class Derived:
         raise NotImplementedError
 
 
-class Changed(Derived):
+class ConvertedSeries(DerivedSeries):
     """A series in another unit, without the points that measured nothing."""
 
     def __init__(self, series: Series, change: Change) -> None:
@@ -153,8 +154,8 @@ class Changed(Derived):
         self._made.extend(self._series.steps[start:][keep], values[keep], self._series.times[start:][keep])
 
 
-class Reduced(Derived):
-    """One number a step from a distribution."""
+class HistogramSeries(DerivedSeries):
+    """One number per step from a distribution."""
 
     def __init__(self, histogram: Histogram, reduce: Reduce, clip_range: float) -> None:
         super().__init__(histogram.tag)
@@ -172,7 +173,7 @@ class Reduced(Derived):
         self._made.extend(one.steps[start:], values, one.times[start:])
 
 
-class Summed(Derived):
+class SummedSeries(DerivedSeries):
     """The sum of several series at the steps of another; one without a point there counts as 0."""
 
     def __init__(self, tag: str, parts: Sequence[Series], axis: Series, change: Change | None) -> None:

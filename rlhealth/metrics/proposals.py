@@ -1,4 +1,5 @@
-"""Proposes which metric an unrecognised name may be, from the words in it, with the values that do not speak against it."""
+"""Proposes which metric an unrecognised name may be, from the words in it, with the values that do not speak against
+it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from rlhealth.metrics.recognise import spaced
 from rlhealth.metrics.translation import Translation
 from rlhealth.run import Run, Series
 
-#: Words of which all of one group stand in a name, words of which none may, and the metric that it then may be; the first that fits.
+#: Words of which all of one group stand in a name, words of which none may, and the metric that it then may be; the
+#: first that fits.
 _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (("clip", "frac"), (), "clip_ratio/outside_mean"),
     (("clip", "ratio"), ("response", "completion", "length"), "clip_ratio/outside_mean"),
@@ -47,7 +49,7 @@ class Proposal:
         tag: as it was logged.
         metric: the canonical metric that it may be.
         points: how many values it has.
-        low, high: the smallest and the largest of them; NaN where none is finite.
+        low, high: the smallest and the largest of them; NaN if none is finite.
     """
 
     tag: str

@@ -33,7 +33,7 @@ class Recognised:
     Attributes:
         entry: its entry in frameworks.yaml.
         names: what its file says.
-        version: as a file tells it; None where none does.
+        version: as a file gives it; None if none does.
         low, high: the versions that are possible, both inclusive; None is open.
         assumed: one sentence for each thing that the logs leave open.
     """
@@ -81,7 +81,7 @@ def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
 
 
 def recognise(run: Run) -> Recognised:
-    """The framework that wrote the run; `unknown` where no entry fits."""
+    """The framework that wrote the run; `unknown` if no entry fits."""
     tags = [spaced(tag) for tag, one in run.series.items() if len(one)] + [
         spaced(tag) for tag, one in run.histograms.items() if len(one)
     ]

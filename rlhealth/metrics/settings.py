@@ -1,4 +1,4 @@
-"""Translates a run's configuration into canonical settings, and tells what this trainer calls each of them."""
+"""Translates a run's configuration into canonical settings, and reports what this trainer calls each of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def options_of(run: Run, known: Recognised) -> dict[str, str]:
 
 
 def planned_steps_of(run: Run, known: Recognised, settings: dict[str, Any]) -> int | None:
-    """How many steps were planned, where this framework's files can be trusted to tell; else None."""
+    """How many steps were planned, where this framework's files can be trusted to report; else None."""
     planned = known.names.planned or {}
     for name in planned.get("settings", []):
         value = settings.get(name)

@@ -1,4 +1,5 @@
-"""The way back: under which name the trainer of a run logs a canonical metric, and what its reader has to know of it."""
+"""The way back: under which name the trainer of a run logs a canonical metric, and what its reader has to know of
+it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Spelling:
 
 
 def spellings(run: Run, metric: str) -> tuple[Spelling, ...]:
-    """What the run's trainer, in the versions that are possible, calls that metric; empty where it has no such metric.
+    """What the run's trainer, in the versions that are possible, calls that metric; empty if it has no such metric.
 
     Args:
         metric: canonical; `*` stands for any part of a name, as in rules.

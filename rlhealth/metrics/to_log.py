@@ -1,4 +1,5 @@
-"""What a run could log so that more could be told: options of its own trainer and version, which are data (to_log.yaml)."""
+"""What a run could log so that more could be known: options of its own trainer and version, which are data
+(to_log.yaml)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class ToLog:
 
     Attributes:
         option: its name; `value` is what to set it to, None for a setting whose value should be in the log.
-        gives: what could be told then.
+        gives: what could be known then.
     """
 
     option: str
@@ -54,7 +55,8 @@ def _is_there(one: dict[str, Any], known: Recognised) -> bool:
 
 
 def _is_untold(translation: Translation) -> bool:
-    """Whether the log holds none of the settings that advice is about, though some may be read off its metrics or its file."""
+    """Whether the log holds none of the settings that advice is about, though some may be read off its metrics or its
+    file."""
     return not any(name in translation.config for name in _AMOUNTS)
 
 

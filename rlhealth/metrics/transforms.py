@@ -29,7 +29,7 @@ def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool =
         keep_unscaled: whether the values are still of use where that setting is unknown.
 
     Returns:
-        None where nothing is to be done; where a setting that it takes is not known, the sentence that says so.
+        None if nothing is to be done; where a setting that it takes is not known, the sentence that says so.
     """
     steps: list[Step] = []
     missing: list[float] = []

@@ -9,7 +9,7 @@ from typing import Any
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.free_names import evaluation, forms
-from rlhealth.metrics.metric import Changed, Metric, Points, Reduced, Summed
+from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
 from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
 from rlhealth.metrics.transforms import change_of, reduction_of
@@ -23,9 +23,10 @@ class Translation:
     """One run in canonical names.
 
     Attributes:
-        framework: its id, such as "trl-grpo"; "generic" for a trainer not in the catalogue, "unknown" where no name is known.
+        framework: its id, such as "trl-grpo"; "generic" for a trainer not in the catalogue, "unknown" if no name is
+            known.
         title: the framework as a person calls it.
-        version: as a file tells it; None where none does.
+        version: as a file gives it; None if none does.
         is_rl: False for supervised fine-tuning, reward models and offline preference training.
         assumed: one sentence for each thing that the logs leave open.
         metrics: by canonical name; live views that grow with the run. A metric may have no points yet.
@@ -33,7 +34,7 @@ class Translation:
         options: what this trainer calls each setting.
         unrecognised: tags that no alias knows.
         dropped: tags that are known and not used, each with the reason.
-        planned_steps: how many steps were planned; None where that cannot be told.
+        planned_steps: how many steps were planned; None if that is unknown.
         lacks: canonical settings that this trainer does not have at all: no advice names them.
     """
 
@@ -75,7 +76,8 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
 
     Args:
         aliases: raw tag to canonical name, as the user gave them; they go before the catalogue.
-        previous: the translation of the same run before it grew: it is returned as it is where no new name, setting or version came.
+        previous: the translation of the same run before it grew: it is returned as it is if no new name, setting or
+            version came.
 
     Raises:
         RlhealthError: if an alias names a metric that there is none of.
@@ -189,7 +191,9 @@ def _plain(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str
         if isinstance(change, str):
             sorting.dropped[tag] = change
         else:
-            metrics[name] = _metric(name, tag, alias, Changed(run.series[tag], change) if change else run.series[tag])
+            metrics[name] = _metric(
+                name, tag, alias, ConvertedSeries(run.series[tag], change) if change else run.series[tag]
+            )
     return metrics
 
 
@@ -202,7 +206,7 @@ def _summed(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[st
             sorting.dropped |= dict.fromkeys(tags, change if isinstance(change, str) else f"needs {alias.steps_of}")
         else:
             metrics[alias.name] = _metric(
-                alias.name, alias.raw, alias, Summed(alias.raw, [run.series[tag] for tag in tags], axis, change)
+                alias.name, alias.raw, alias, SummedSeries(alias.raw, [run.series[tag] for tag in tags], axis, change)
             )
     return metrics
 
@@ -216,7 +220,9 @@ def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> di
             for alias in known.names.histograms.get(bare(spaced(tag), known.prefixes), []):
                 metrics.setdefault(
                     alias.name,
-                    _metric(alias.name, tag, alias, Reduced(histogram, reduction_of(alias.transform), clip_range)),
+                    _metric(
+                        alias.name, tag, alias, HistogramSeries(histogram, reduction_of(alias.transform), clip_range)
+                    ),
                 )
     return metrics
 

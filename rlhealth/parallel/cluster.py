@@ -1,4 +1,4 @@
-"""Many runs on a Ray cluster, several of them a task; the answers come in order, as if one after the other."""
+"""Many runs on a Ray cluster, several of them a task; the answers come in order, as if one after another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rlhealth.errors import RlhealthError
 from rlhealth.parallel.jobs import Answer, Examine
-from rlhealth.parallel.workers import may_leave
+from rlhealth.parallel.workers import can_be_sent
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.reader import Remote
 
@@ -23,7 +23,7 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
     copy is.
 
     Raises:
-        RlhealthError: where Ray is not installed, or no cluster answers.
+        RlhealthError: if Ray is not installed, or no cluster answers.
     """
     try:
         import ray
@@ -52,7 +52,9 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
         task = ray.remote(max_retries=1)(_on_ray)
         size = max(1, min(PIECE, len(readers) // (EACH * int(ray.cluster_resources().get("CPU", 1)))))
         pieces = [readers[start : start + size] for start in range(0, len(readers), size)]
-        answers = [task.remote(told, pickle.dumps(piece)) if all(map(_may_leave, piece)) else None for piece in pieces]
+        answers = [
+            task.remote(told, pickle.dumps(piece)) if all(map(_can_be_sent, piece)) else None for piece in pieces
+        ]
         for piece, answer in zip(pieces, answers, strict=True):
             yield from map(examine, piece) if answer is None else pickle.loads(ray.get(answer))  # noqa: S301 (from the user's own cluster)
     finally:
@@ -60,8 +62,8 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
             ray.shutdown()
 
 
-def _may_leave(reader: Reader) -> bool:
-    return not isinstance(reader, Remote) and may_leave(reader)
+def _can_be_sent(reader: Reader) -> bool:
+    return not isinstance(reader, Remote) and can_be_sent(reader)
 
 
 def _on_ray(examine: Examine, readers: bytes) -> bytes:

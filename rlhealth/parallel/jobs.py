@@ -1,4 +1,4 @@
-"""Many runs at once, over processes of this machine; the answers come in order, as if one after the other."""
+"""Many runs at once, over processes of this machine; the answers come in order, as if one after another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def read_and(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
+def read_and_judge(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
     """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the
     others.
     """

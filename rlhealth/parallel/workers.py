@@ -46,7 +46,7 @@ def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: 
     pool.shutdown()
 
 
-def may_leave(reader: Any) -> bool:
+def can_be_sent(reader: Any) -> bool:
     """Whether a reader can be sent to another process: one that holds a file or a connection open cannot."""
     try:
         pickle.dumps(reader)
@@ -64,7 +64,7 @@ def _pieces(readers: Sequence[Any], jobs: int) -> Iterator[Sequence[Any]]:
 
 
 def _submitted(pool: ProcessPoolExecutor, examine: Callable[[Any], Any], readers: Sequence[Any]) -> Any:
-    """The future of a piece; None where it cannot be sent. Pickled here, because loky would pickle copies of open
+    """The future of a piece; None if it cannot be sent. Pickled here, because loky would pickle copies of open
     files.
     """
     try:

@@ -1,4 +1,5 @@
-"""Puts new values into a YAML or JSON text and leaves every other byte as it was: comments, order, quotes, indentation."""
+"""Puts new values into a YAML or JSON text and leaves every other byte as it was: comments, order, quotes,
+indentation."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def patched(text: str, location: str, values: Mapping[str, Any], siblings: froze
         siblings: other options of the same trainer: an option that is nowhere is added beside most of them.
 
     Raises:
-        RlhealthError: where the text is no mapping of YAML or JSON, or an option stands there more than once.
+        RlhealthError: if the text is no mapping of YAML or JSON, or an option stands there more than once.
     """
     for option, value in values.items():
         text = _with(text, location, option, value, siblings)
@@ -92,7 +93,8 @@ def _names(path: tuple[str, ...], option: str) -> bool:
 
 
 def _added(text: str, root: yaml.MappingNode, option: str, value: str, siblings: frozenset[str], is_json: bool) -> str:
-    """The text with the option after the last one of the mapping that holds most of its siblings; the root where none does."""
+    """The text with the option after the last one of the mapping that holds most of its siblings; the root where none
+    does."""
     mappings = [root, *(node for _, (_, node) in _walked(root) if isinstance(node, yaml.MappingNode) and node.value)]
     home = max(mappings, key=lambda one: sum(getattr(key, "value", None) in siblings for key, _ in one.value))
     end = _end(home.value[-1])

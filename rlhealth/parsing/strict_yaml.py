@@ -72,7 +72,7 @@ class _Reading:
         self.marks: Marks = {}
 
     def document(self) -> Any:
-        """The document's value; None where there is none."""
+        """The document's value; None if there is none."""
         found, documents = None, 0
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):

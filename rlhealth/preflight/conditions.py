@@ -9,12 +9,12 @@ from typing import Any
 from rlhealth.preflight.model import Asked, Check
 from rlhealth.rules.model import Limit
 
-#: Where nobody says how many processes train: what machines have, with or without one that only samples.
+#: Where no one says how many processes train: what machines have, with or without one that only samples.
 _DEVICES = (*range(1, 17), 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 
 
 def missing(check: Check, values: Mapping[str, Any]) -> str:
-    """The first setting that a check needs and that is not set; empty where there is none."""
+    """The first setting that a check needs and that is not set; empty if there is none."""
     for asked in check.conditions:
         for name in asked.names:
             if name != "devices" and pick(name, values) is None:
@@ -28,12 +28,12 @@ def missing(check: Check, values: Mapping[str, Any]) -> str:
 
 
 def pick(name: str, values: Mapping[str, Any]) -> str | None:
-    """The first of `a|b` that is known; None where none is."""
+    """The first of `a|b` that is known; None if none is."""
     return next((one for one in name.split("|") if values.get(one) is not None), None)
 
 
 def measured(asked: Asked, values: Mapping[str, Any], devices: int = 1) -> Any:
-    """The value of a setting, or of a sum or a product of some; None where one of these is no number."""
+    """The value of a setting, or of a sum or a product of some; None if one of these is no number."""
     parts = [
         values.get("devices", devices) if name == "devices" else values[pick(name, values) or name]
         for name in asked.names
@@ -82,6 +82,6 @@ def _remainders(asked: Asked, values: Mapping[str, Any]) -> list[float]:
 
 
 def depends(asked: Asked, values: Mapping[str, Any]) -> bool:
-    """Whether the answer depends on the number of processes, and nobody says it."""
+    """Whether the answer depends on the number of processes, and no one says it."""
     left = _remainders(asked, values) if asked.not_divisible_by is not None else []
     return any(left) and not all(left)

@@ -70,7 +70,8 @@ class Preflight:
 
     @property
     def exit_code(self) -> int:
-        """0 where nothing counts, 1 where a finding is at or above the gate, 2 where something could not be read or checked."""
+        """0 if nothing counts, 1 if a finding is at or above the gate, 2 where something could not be read or
+        checked."""
         if self.fail_on is not None and any(one.severity >= self.fail_on for one in self.hurts):
             return 1
         return 2 if self.errors or not self.examined else 0
@@ -87,7 +88,7 @@ def preflight(
 
     Args:
         where: a config file (YAML, JSON, .py, .ipynb, .sh), or a run as `check` takes it; or several of them.
-        framework: the trainer, where the options do not tell it: an id such as `trl-grpo`.
+        framework: the trainer, where the options do not give it: an id such as `trl-grpo`.
         devices: how many processes will train; a batch must be whole groups over all of them.
         fail_on: the least severity that fails; None never does.
 
@@ -107,7 +108,8 @@ def preflight(
 
 
 def _settings(place: str, framework: str | None, errors: list[RlhealthError]) -> list[Settings]:
-    """The settings of each training at a place. Raises RlhealthError where there are none that a check could look at."""
+    """The settings of each training at a place. Raises RlhealthError if there are none that a check could look
+    at."""
     if is_config(place):
         told = [settings_in(one, framework) for one in read_options(Path(place))]
     else:
@@ -117,7 +119,7 @@ def _settings(place: str, framework: str | None, errors: list[RlhealthError]) ->
     known = [one for one in told if one.values]
     errors += [
         RlhealthError(
-            f"{one.options_of.location}: tells no settings",
+            f"{one.options_of.location}: contains no settings",
             hint="name the trainer's config file",
             location=one.options_of.location,
         )
@@ -164,7 +166,7 @@ def _defaults() -> dict[str, dict[str, Any]]:
 
 
 def _out_of_scope(check: Check, settings: Settings, values: Mapping[str, Any]) -> str:
-    """Why a check is not meant for these settings; empty where it is."""
+    """Why a check is not meant for these settings; empty if it is."""
     if check.scope.frameworks and not any(
         fnmatch.fnmatchcase(settings.framework, one) for one in check.scope.frameworks
     ):

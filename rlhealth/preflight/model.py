@@ -10,15 +10,16 @@ from pydantic import Field, StrictBool, model_validator
 
 from rlhealth.parsing.checked import checked
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Bounds, Limit, Number, Setting, Source, Strict, Text
+from rlhealth.rules.model import Bounds, Limit, Number, Setting, Source, StrictModel, Text
 
 FOLDER = Path(__file__).parent / "checks"
 
 
-class Asked(Strict):
+class Asked(StrictModel):
     """One setting, or a sum or product of some, compared with a limit; `a|b` is the first of them that is set.
 
-    `devices`, in a product, is the number of processes; where nobody says it, the condition must hold for any that is usual.
+    `devices`, in a product, is the number of processes; if no one says it, the condition must hold for any that is
+    usual.
     """
 
     setting: str = ""
@@ -44,20 +45,20 @@ class Asked(Strict):
         return self.sum or self.product or (self.setting,)
 
 
-class All(Strict):
+class All(StrictModel):
     """Conditions that must all hold; the first one's setting is the one that is reported."""
 
     all: Annotated[tuple[Asked, ...], Field(min_length=1)]
 
 
-class CriticalLevel(Strict):
+class CriticalLevel(StrictModel):
     """When the finding is critical: another limit for the first condition."""
 
     above: Number | Limit | None = None
     below: Number | Limit | None = None
 
 
-class Scope(Strict):
+class Scope(StrictModel):
     """The trainings that a check is about; elsewhere it is skipped, with the reason.
 
     Attributes:
@@ -74,7 +75,7 @@ class Scope(Strict):
     until_started: StrictBool = False
 
 
-class Check(Strict):
+class Check(StrictModel):
     """One check, as its YAML says it."""
 
     id: str
@@ -93,7 +94,7 @@ class Check(Strict):
         return self.when.all if isinstance(self.when, All) else (self.when,)
 
 
-class _File(Strict):
+class _File(StrictModel):
     checks: tuple[Check, ...]
 
 

@@ -1,4 +1,5 @@
-"""The options of a training that has not begun: from YAML, JSON, a Python file or a notebook (by `ast`), or a shell script."""
+"""The options of a training that has not begun: from YAML, JSON, a Python file or a notebook (by `ast`), or a shell
+script."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Options:
     Attributes:
         location: the file, or the run's own place.
         values: flat, nested keys joined with a dot.
-        lines: the line on which an option stands, where it is known.
+        lines: the line on which an option stands, if known.
         trainer: the trainer's class, where the code names it.
         libraries: what the code imports.
     """
@@ -62,7 +63,7 @@ def read_options(path: Path) -> list[Options]:
     """The options of each training that a file describes; a notebook may describe several.
 
     Raises:
-        RlhealthError: where it cannot be read, or holds no settings; it names the line where it can.
+        RlhealthError: if it cannot be read, or holds no settings; it names the line where it can.
     """
     kind = path.suffix.lower()
     with open_regular(path) as file:

@@ -1,4 +1,5 @@
-"""Options in a shell script that starts a trainer: `--option value`, `option=value`, and the script's own plain variables."""
+"""Options in a shell script that starts a trainer: `--option value`, `option=value`, and the script's own plain
+variables."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def options_in(script: str) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def _commands(script: str) -> list[tuple[int, str]]:
-    """Each command with the number of its first line; a backslash or an open quote carries it on, comments are blank lines."""
+    """Each command with the number of its first line; a backslash or an open quote carries it on, comments are blank
+    lines."""
     commands: list[tuple[int, str]] = []
     begun, parts = 0, [""]
     for number, line in enumerate(script.replace("\r\n", "\n").split("\n"), 1):
@@ -58,7 +60,8 @@ def _commands(script: str) -> list[tuple[int, str]]:
 
 
 def _options(text: str, known: dict[str, str]) -> list[tuple[int, str, Any]]:
-    """The options of one command: the line below its first, the name, and the value; None where only the shell knows it."""
+    """The options of one command: the line below its first, the name, and the value; None if only the shell knows
+    it."""
     found: list[tuple[int, str, Any]] = []
     waiting: tuple[int, str] | None = None
     for offset, line in enumerate(text.split("\n")):
@@ -88,7 +91,7 @@ def _options(text: str, known: dict[str, str]) -> list[tuple[int, str, Any]]:
 
 
 def _filled(value: str, known: dict[str, str]) -> str | None:
-    """The value with the script's variables put in; None where one of them is not known."""
+    """The value with the script's variables put in; None if one of them is not known."""
     for match in _VARIABLE.finditer(value):
         name = match["braced"] or match["plain"]
         if name not in known and match["default"] is None:

@@ -17,7 +17,7 @@ from rlhealth.parsing.strict_yaml import read_texts
 from rlhealth.preflight.options import Options
 from rlhealth.run import Place, Run
 
-FEWEST = 2  # options of a trainer's own vocabulary by which it is told; one that has dots is enough
+FEWEST = 2  # options of a trainer's own vocabulary by which it is recognised; one that has dots is enough
 #: Sections of a config whose options are not the trainer's own, though they may have its names.
 _OTHERS = frozenset(
     {"model_config", "generation_kwargs", "val_kwargs", "critic", "reward_model", "ref", "eval", "peft", "lora", "env"}
@@ -57,7 +57,7 @@ def settings_in(options: Options, framework: str | None = None) -> Settings:
     """What the options mean, for the trainer that has them.
 
     Raises:
-        RlhealthError: where no trainer can be told, or `framework` is none.
+        RlhealthError: if no trainer is recognised, or `framework` is none.
     """
     entry = entry_of(framework) if framework else _told(options)
     known = Recognised(entry, names(entry["names"]), None, None, None)
@@ -76,7 +76,7 @@ def settings_in(options: Options, framework: str | None = None) -> Settings:
 
 
 def settings_of_run(run: Run) -> Settings:
-    """What a logged run says of its settings; for those that it does not tell, its metrics stand in."""
+    """What a logged run says of its settings; for those that it does not say, its metrics stand in."""
     known = translate(run)
     values = {name: value for name, value in known.config.items() if value is not None}
     options = Options(run.place.location, dict(run.config), trainer=run.trainer)
@@ -90,7 +90,7 @@ def settings_of_run(run: Run) -> Settings:
 
 
 def entry_of(framework: str) -> dict[str, Any]:
-    """The entry of a trainer in frameworks.yaml. Raises RlhealthError where there is none."""
+    """The entry of a trainer in frameworks.yaml. Raises RlhealthError if there is none."""
     ids = [str(one["id"]) for one in frameworks()]
     found = next((one for one in frameworks() if one["id"] == framework), None)
     if found is None:
@@ -134,7 +134,8 @@ def _own(file: str) -> frozenset[str]:
 
 
 def _written(values: Mapping[str, Any], known: Names) -> dict[str, str]:
-    """The trainer's name of each option that is there to the key that it stands under: itself, or the end of one key alone."""
+    """The trainer's name of each option that is there to the key that it stands under: itself, or the end of one key
+    alone."""
     found: dict[str, str] = {}
     for raw in dict.fromkeys(alias.raw for alias in known.settings):
         if raw in values:

@@ -18,7 +18,7 @@ def publish(run: RunVerdict) -> str:
     TensorBoard a folder beside it. Logs are not changed.
 
     Raises:
-        RlhealthError: where it cannot be written, or the run was read from files that no tracker shows.
+        RlhealthError: if it cannot be written, or the run was read from files that no tracker shows.
     """
     place = run.run.place
     kind = f"{place.kind} online" if "://" in place.location and place.kind == "wandb" else place.kind

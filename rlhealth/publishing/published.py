@@ -17,7 +17,7 @@ class Published:
 
     Attributes:
         verdict: in a word.
-        first_step: the step since which it holds; None where nothing was found.
+        first_step: the step since which it holds; None if nothing was found.
         headline: one line for people.
         markdown: the report as Markdown.
         page: the report as a file, which is gone after the writing.

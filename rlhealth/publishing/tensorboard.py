@@ -24,7 +24,7 @@ def write_back(location: str, told: Published) -> str:
     """Writes the report as text, the verdict as a hyperparameter, and the page; what was written before is replaced.
 
     Raises:
-        RlhealthError: where the folder cannot be written.
+        RlhealthError: if the folder cannot be written.
     """
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary

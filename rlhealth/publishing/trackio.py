@@ -20,7 +20,7 @@ LEVELS = {"critical": "error", "warning": "warn"}
 
 
 def needed(flag: str) -> None:
-    """Raises RlhealthError where Trackio is not installed."""
+    """Raises RlhealthError if Trackio is not installed."""
     if importlib.util.find_spec("trackio") is None:
         raise RlhealthError(f"{flag} needs Trackio, which is not installed", hint="pip install trackio")
 
@@ -29,7 +29,7 @@ def storage_of(database: str, flag: str) -> Any:
     """Trackio's storage of the folder that a database lies in.
 
     Raises:
-        RlhealthError: where Trackio has been set to another folder.
+        RlhealthError: if Trackio has been set to another folder.
     """
     folder = Path(database).resolve().parent
     os.environ.setdefault("TRACKIO_DIR", str(folder))  # Trackio reads it once, when it is imported
@@ -44,7 +44,8 @@ def storage_of(database: str, flag: str) -> Any:
 def alert(
     location: str, run: str, title: str, text: str, level: str, step: int | None, flag: str, key: str | None = None
 ) -> str:
-    """Writes an alert into the run of a project; one with the same `key` is written once. Returns the run's own name."""
+    """Writes an alert into the run of a project; one with the same `key` is written once. Returns the run's own
+    name."""
     database, _, name = location.partition("#")
     storage = storage_of(database, flag)
     project = Path(database).stem
@@ -59,7 +60,7 @@ def write_back(location: str, told: Published) -> str:
     """Writes the verdict as an alert, and the page into the project's files.
 
     Raises:
-        RlhealthError: where Trackio is not installed, or keeps its projects elsewhere.
+        RlhealthError: if Trackio is not installed, or keeps its projects elsewhere.
     """
     needed("--write-back")
     key = hashlib.sha256(f"{location}\n{told.headline}".encode()).hexdigest()[:32]

@@ -22,7 +22,7 @@ def publish_here(run: RunVerdict, folder: Path, trackers: Iterable[str], project
         project, name: of the run in Trackio.
 
     Raises:
-        RlhealthError: where one of them cannot be written to.
+        RlhealthError: if one of them cannot be written to.
     """
     told = published(run, folder)
     reporting = set(trackers)

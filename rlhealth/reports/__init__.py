@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rlhealth.completions.shown import Shown
     from rlhealth.verdict.findings import Verdict
 
-# Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy are not free.
+# Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy
+# are not free.
 REPORTS = {
     "terminal": "rlhealth.reports.terminal",
     "json": "rlhealth.reports.json_report",
@@ -29,18 +30,18 @@ REPORTS = {
 
 
 @dataclass(frozen=True)
-class Look:
+class ReportOptions:
     """How a report is shown. Only the terminal report has a width and colour; the others ignore what they cannot use.
 
     Attributes:
         width: columns of the terminal.
         color: whether escape sequences may be written.
         ascii: only ASCII characters may be written.
-        piped: nobody is looking: one finding a line, never wrapped or cut.
+        piped: one finding per line, never wrapped or cut.
         show_all: nothing is folded away.
         quiet: only the closing line.
-        completions: texts to show at findings, by run, rule and metric; none unless they were asked for. The terminal and
-            the page show them, no other format does.
+        completions: texts to show at findings, by run, rule and metric; none unless they were asked for. The terminal
+            and the page show them, no other format does.
     """
 
     width: int = 80
@@ -52,7 +53,7 @@ class Look:
     completions: Shown = field(default_factory=dict)
 
 
-def write(verdict: Verdict, format: str, look: Look | None = None) -> str:
+def write(verdict: Verdict, format: str, look: ReportOptions | None = None) -> str:
     """The report of `verdict` in that format, ending in a newline.
 
     Raises:
@@ -60,7 +61,7 @@ def write(verdict: Verdict, format: str, look: Look | None = None) -> str:
     """
     if format not in REPORTS:
         raise RlhealthError(f"there is no report format {format!r}", hint=f"the formats are {', '.join(REPORTS)}")
-    text: str = import_module(REPORTS[format]).render(verdict, look or Look())
+    text: str = import_module(REPORTS[format]).render(verdict, look or ReportOptions())
     text = in_format(text if text.endswith("\n") else text + "\n", format)
     return _in_ascii(text, format) if look is not None and look.ascii and not text.isascii() else text
 

@@ -11,7 +11,7 @@ from rlhealth.parsing.patching import written
 from rlhealth.reports.words import clean
 
 if TYPE_CHECKING:
-    from rlhealth.verdict.advised import Advice, Look
+    from rlhealth.verdict.advised import Advice, StepsToInspect
     from rlhealth.verdict.findings import RunVerdict
 
 FORMATS = ("table", "yaml", "flags")
@@ -44,7 +44,8 @@ def yaml(run: RunVerdict, advice: Advice) -> str:
 
 
 def flags(run: RunVerdict, advice: Advice) -> str:
-    """The changes as flags, on one line; an option with dots as an override, `a.b=1`. Where there are none, a comment says so."""
+    """The changes as flags, on one line; an option with dots as an override, `a.b=1`. Where there are none, a comment
+    says so."""
     said = " ".join(
         f"{one.option}={written(one.to)}" if "." in one.option else f"--{one.option} {written(one.to)}"
         for one in advice.changes
@@ -67,14 +68,14 @@ def _commented(run: RunVerdict, advice: Advice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _look(one: Look) -> list[str]:
+def _look(one: StepsToInspect) -> list[str]:
     where = f"step {one.first:,}" if one.first == one.last else f"steps {one.first:,} to {one.last:,}"
     lines = [f"  no setting to change ({one.rule}); look at {clean(one.metric)} and the completions of {where}"]
     return lines + [f"  - {clean(said)}" for said in one.advice]
 
 
 def _value(value: object) -> str:
-    return "not told" if value is None else f"{value:g}" if isinstance(value, float) else clean(value)
+    return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else clean(value)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from rlhealth.reports import Look
+from rlhealth.reports import ReportOptions
 from rlhealth.reports.stories import stories, worst_first
 from rlhealth.reports.words import clean
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, strict
@@ -39,7 +39,7 @@ COLUMNS = (
 _FORMULA = ("=", "+", "-", "@")
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The table; text that a spreadsheet would take for a formula has an apostrophe before it."""
     out = StringIO()
     table = csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n")

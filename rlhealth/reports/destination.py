@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refuse_logs(file: str, verdict: Verdict, flag: str = "-o") -> None:
-    """Raises RlhealthError where what `flag` writes would take the place of a log that was judged, or of any tracker's
+    """Raises RlhealthError if what `flag` writes would take the place of a log that was judged, or of any tracker's
     file.
     """
     places = [run.run.place.location.partition("#")[0] for run in verdict.runs]

@@ -1,4 +1,5 @@
-"""Completions at a finding in the terminal: escaped like all that comes from a log, what repeats marked. Only where they were asked for."""
+"""Completions at a finding in the terminal: escaped like all that comes from a log, what repeats marked. Only where
+they were asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlhealth.completions.shown import SHOWN, Excerpt
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.verdict.findings import Finding, RunVerdict
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _PROMPT = 200  # characters of a prompt that are shown
 
 
-def of(look: Look, run: RunVerdict, finding: Finding) -> Sequence[Excerpt]:
+def of(look: ReportOptions, run: RunVerdict, finding: Finding) -> Sequence[Excerpt]:
     """The texts that were asked for at this finding."""
     return look.completions.get((run.name, finding.rule, finding.metric), ())
 
@@ -32,7 +33,7 @@ def write(page: Page, run: RunVerdict, finding: Finding) -> None:
         page.prose("", body(one), indent=5, most=0)
 
 
-def lines(look: Look, run: RunVerdict, finding: Finding, where: str) -> list[str]:
+def lines(look: ReportOptions, run: RunVerdict, finding: Finding, where: str) -> list[str]:
     """The texts at a finding as lines for a program."""
     return [
         f"{where}: text[{finding.rule}] step={one.step} {rewards(one)}"
@@ -47,7 +48,8 @@ def rewards(one: Excerpt) -> str:
 
 
 def body(one: Excerpt, most: int = SHOWN) -> str:
-    """The text with what repeats between ⟦ and ⟧, and what was left out counted; a text without any letter is named so."""
+    """The text with what repeats between ⟦ and ⟧, and what was left out counted; a text without any letter is named
+    so."""
     if not one.completion.strip():
         return "(empty)" if not one.completion else f"(blank: {one.length} characters)"
     said, at = "", 0
@@ -66,7 +68,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else "… " + text[-most:]
 
 
-def pages(found: Sequence[Excerpt], total: int, steps: Sequence[int], look: Look) -> str:
+def pages(found: Sequence[Excerpt], total: int, steps: Sequence[int], look: ReportOptions) -> str:
     """Texts for a person to read through: each whole, with its own line breaks, below its step, rewards and prompt."""
     from rlhealth.reports.page import Page  # late: rich is only needed here
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlhealth.reports import Look, markdown, words
+from rlhealth.reports import ReportOptions, markdown, words
 from rlhealth.reports.stories import everything
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
@@ -13,7 +13,7 @@ _COMMANDS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.I
 _LONGEST = 2000
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """Annotations as workflow commands: errors, warnings, notices; the last notice counts."""
     said: dict[str, list[str]] = {command: [] for command in _COMMANDS.values()}
     for error in verdict.errors:
@@ -25,7 +25,7 @@ def render(verdict: Verdict, look: Look) -> str:
         if run.no_answer:
             command = "notice" if verdict.is_aside(run) else "error"
             said[command].append(
-                _annotation(command, f"rlhealth: no answer for {run.name}", f"{run.name}: {run.no_answer}")
+                _annotation(command, f"rlhealth: no verdict for {run.name}", f"{run.name}: {run.no_answer}")
             )
     for run, name in verdict.unmet:
         said["error"].append(
@@ -47,7 +47,7 @@ def render(verdict: Verdict, look: Look) -> str:
     return "\n".join(line for command, lines in said.items() for line in _capped(command, lines))
 
 
-def summary(verdict: Verdict, look: Look) -> str:
+def summary(verdict: Verdict, look: ReportOptions) -> str:
     """The job summary (for GITHUB_STEP_SUMMARY): the Markdown report."""
     return markdown.render(verdict, look)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
 from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
@@ -13,7 +13,7 @@ from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
 _SEVERITY = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """A JSON array of issues. A fingerprint is of run, rule and metric, so that the same finding in a later pipeline
     is the same issue.
     """

@@ -1,4 +1,5 @@
-"""A verdict in Python and notebooks: a few lines of text, the HTML report in a frame, a table of findings, a file by its suffix."""
+"""A verdict in Python and notebooks: a few lines of text, the HTML report in a frame, a table of findings, a file by
+its suffix."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.reports import Look, words, write
+from rlhealth.reports import ReportOptions, words, write
 from rlhealth.reports.destination import refuse_logs
 from rlhealth.reports.stories import worst_first
 from rlhealth.system.files import write_whole
@@ -74,9 +75,11 @@ def text_of_all(verdict: Verdict) -> str:
 
 
 def framed(verdict: Verdict) -> str:
-    """The HTML report as a frame for a notebook: its styles and scripts stay inside, and it cannot reach the notebook."""
+    """The HTML report as a frame for a notebook: its styles and scripts stay inside, and it cannot reach the
+    notebook."""
     several = len(verdict.runs) + len(verdict.errors) > 1 or any(run.findings for run in verdict.runs)
-    style = f"box-sizing:border-box;width:100%;height:{640 if several else 420}px;border:1px solid #8884;border-radius:6px;resize:vertical"
+    size = f"box-sizing:border-box;width:100%;height:{640 if several else 420}px"
+    style = f"{size};border:1px solid #8884;border-radius:6px;resize:vertical"
     page = escape(write(verdict, "html"), quote=True)
     title = escape(words.clean(f"rlhealth: {verdict.verdict}"), quote=True)
     return f'<iframe title="{title}" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -139,7 +142,7 @@ def save(verdict: Verdict, path: str | Path) -> Path:
         )
     refuse_logs(str(file), verdict)
     try:
-        write_whole(file, write(verdict, name, Look(show_all=True)))
+        write_whole(file, write(verdict, name, ReportOptions(show_all=True)))
     except OSError as error:
         raise RlhealthError(
             f"{path}: {error.strerror or error}", hint="save into a folder that exists", location=str(path)

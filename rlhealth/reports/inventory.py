@@ -1,4 +1,5 @@
-"""The inventory for a reader: a table of what was logged, what is not recognised, what cannot be judged for want of a metric; lines of fields where it is piped."""
+"""The inventory for a reader: a table of what was logged, what is not recognised, what cannot be judged without a
+metric; lines of fields where it is piped."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from rlhealth.engine.inventory import Inventory, Wanted
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric
 from rlhealth.metrics.proposals import proposals
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic
 
@@ -22,7 +23,7 @@ COLUMNS = ("run", "kind", "name", "tag", "unit", "points", "first", "last", "not
 _MOST_TAGS = 12
 
 
-def render(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: Look) -> str:
+def render(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: ReportOptions) -> str:
     """What each run holds; the last line counts."""
     if look.piped:
         return _piped(found, errors, look)
@@ -76,7 +77,8 @@ def _run(page: Page, one: Inventory) -> None:
 
 
 def _table(page: Page, metrics: Sequence[Metric], span: tuple[int, int] | None) -> None:
-    """A row a metric; where the page is too narrow for a column of tags, a tag that is not its metric's name stands below it."""
+    """A row per metric; where the page is too narrow for a column of tags, a tag that is not its metric's name stands
+    below it."""
     if not metrics:
         page.line("   no metric that a rule knows was logged")
         return
@@ -201,7 +203,7 @@ def _closing(found: Sequence[Inventory], errors: Sequence[RlhealthError]) -> lis
     return parts + ([f"{len(errors)} unreadable"] if errors else [])
 
 
-def _piped(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: Look) -> str:
+def _piped(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: ReportOptions) -> str:
     """One line a thing, its fields apart by tabs; the first line names them."""
     rows: list[tuple[object, ...]] = [COLUMNS]
     for one in found:

@@ -1,4 +1,5 @@
-"""The JSON report, schema rlhealth.report/1: strictly valid, for programs; report.schema.json beside this file describes it."""
+"""The JSON report, schema rlhealth.report/1: strictly valid, for programs; report.schema.json beside this file
+describes it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlhealth import __version__
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.stories import stories
 from rlhealth.verdict.cost import cost_of
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, counts, strict
@@ -17,7 +18,7 @@ from rlhealth.verdict.vitals import Vital, vitals
 SCHEMA = "rlhealth.report/1"
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The whole answer as one JSON object. A non-finite number is the string "NaN", "Infinity" or "-Infinity"."""
     text = json.dumps(strict(report(verdict)), indent=1, ensure_ascii=look.ascii, allow_nan=False, default=_plain)
     return "".join(one if one == "\n" or one.isprintable() else _escape(one) for one in text)

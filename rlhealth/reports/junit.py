@@ -5,13 +5,13 @@ from __future__ import annotations
 from xml.etree import ElementTree as Tree
 
 from rlhealth.errors import RlhealthError
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 _LONGEST = 4000
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The suites as XML 1.0. Findings below the gate pass, with their message as output; the last suite holds the
     closing line.
     """

@@ -1,12 +1,13 @@
-"""Markdown for a pull-request comment or a job summary: verdict and causes first, tiny charts as text, everything else folded."""
+"""Markdown for a pull-request comment or a job summary: verdict and causes first, tiny charts as text, everything else
+folded."""
 
 from __future__ import annotations
 
 import re
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, notes, shared, skips, stories, telling, worst, worst_first
+from rlhealth.reports.stories import logarithmic, main_metrics, notes, shared, skips, stories, worst, worst_first
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 from rlhealth.verdict.vitals import vitals
 
@@ -18,8 +19,8 @@ _STORIES = 10
 _ROWS = 200
 
 
-def render(verdict: Verdict, look: Look) -> str:
-    """The comment. Runs are told worst first until it is full; the closing line says how many there were."""
+def render(verdict: Verdict, look: ReportOptions) -> str:
+    """The comment. Runs are reported worst first until it is full; the closing line says how many there were."""
     runs = worst_first(verdict.runs)
     parts = [f"## {_SIGNS[verdict.verdict]} rlhealth: {verdict.verdict}\n"]
     if len(runs) + len(verdict.errors) > 1:
@@ -46,12 +47,12 @@ def render(verdict: Verdict, look: Look) -> str:
     return "\n".join([*kept, end])
 
 
-def _table(verdict: Verdict, runs: list[RunVerdict], look: Look) -> str:
+def _table(verdict: Verdict, runs: list[RunVerdict], look: ReportOptions) -> str:
     healthy = [run for run in runs if run.verdict == "healthy"]
     shown = runs if look.show_all or len(runs) <= 12 else [run for run in runs if run.verdict != "healthy"]
     rows = ["| run | verdict | worst finding | since | | |", "| --- | --- | --- | ---: | --- | ---: |"]
     for run in shown[:_ROWS]:
-        metric = next(iter(telling(run, 1)), None)
+        metric = next(iter(main_metrics(run, 1)), None)
         chart = (
             f"`{sparkline(metric.steps, metric.values, 12, span=words.span_of(run), log=logarithmic(metric))}`"
             if metric
@@ -90,7 +91,7 @@ def _run(run: RunVerdict) -> str:
         "",
     ]
     if run.no_answer:
-        lines += [f"**No answer**: {_text(run.no_answer)}", ""]
+        lines += [f"**Unknown**: {_text(run.no_answer)}", ""]
     lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
     told = stories(run)
     for cause, following in told:
@@ -129,9 +130,14 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
         )
         limit = "" if one.limit is None else words.amount(one, one.limit)
         name = f"{_SIGNS[str(one.severity)]} {_code(one.rule)}" + (f" {_code(one.metric)}" if one.metric else "")
-        rows.append(
-            f"| {name} | {words.grouped(one.first_step)} | {f'`{chart}`' if chart.strip() else ''} | {words.amount(one, one.worst_value)} | {limit} |"
+        cells = (
+            name,
+            words.grouped(one.first_step),
+            f"`{chart}`" if chart.strip() else "",
+            words.amount(one, one.worst_value),
+            limit,
         )
+        rows.append(f"| {' | '.join(cells)} |")
     advice = [f"- {_text(part)}" for part in cause.advice]
     evidence = [f"- {_text(part)}" for part in cause.evidence]
     evidence = ["Evidence:", "", *evidence, "", "What to try:", ""] if evidence else []
@@ -162,9 +168,9 @@ def _vitals(run: RunVerdict) -> str:
             span, log = words.span_of(run), logarithmic(one.metric)
             chart = f"`{sparkline(one.metric.steps, one.metric.values, 20, span=span, log=log)}`"
         named = _code(one.metric.name) if one.metric is not None else ""
-        rows.append(
-            f"| {_STATES.get(one.state, '➖')} {one.state} | {one.title} | {named} | {chart} | {_text(words.ends(one))} | {_text(words.vital(one))} |"
-        )
+        state = f"{_STATES.get(one.state, '➖')} {one.state}"
+        cells = (state, one.title, named, chart, _text(words.ends(one)), _text(words.vital(one)))
+        rows.append(f"| {' | '.join(cells)} |")
     table = "\n".join(rows) + "\n"
     spent = words.cost(run)
     said = f"{_text(spent)}\n\n" if spent else ""
@@ -192,7 +198,8 @@ def _skipped(runs: list[RunVerdict]) -> str:
 
 
 def _code(text: str) -> str:
-    """Log text as a code span: nothing in it is markup, a link or a mention. A fence longer than any run of backticks inside closes it."""
+    """Log text as a code span: nothing in it is markup, a link or a mention. A fence longer than any run of backticks
+    inside closes it."""
     shown = words.shortened(words.clean(text), _NAME).replace("|", "\\|").strip() or "?"
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     space = " " if "`" in shown else ""

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.glyphs import ASCII, UNICODE, Glyphs
 
 MOST_TEXT = 100  # columns: longer lines of prose are hard to read
@@ -18,7 +18,7 @@ MOST_TEXT = 100  # columns: longer lines of prose are hard to read
 class Page:
     """Collects lines; `text()` gives them all. Whatever is added is made harmless here, so no report can forget it."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: ReportOptions) -> None:
         self.look = look
         self.width = max(20, look.width)
         self.glyphs: Glyphs = ASCII if look.ascii else UNICODE
@@ -106,7 +106,7 @@ class Page:
 
     def fit(self, text: object, width: int, *, right: bool = False) -> str:
         """The text in exactly `width` columns: padded, or with its middle replaced by an ellipsis (both ends of a
-        name tell runs apart).
+        name distinguish runs).
         """
         shown = self.safe(text)
         mark = self.glyphs.ellipsis

@@ -1,15 +1,16 @@
-"""The terminal report where nobody is looking: one finding a line, never wrapped or cut, no escape sequences, so that grep and wc work."""
+"""The terminal report when piped: one finding per line, never wrapped or cut, no escape sequences, so that
+grep and wc work."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from rlhealth.reports import Look, excerpts, words
+from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.stories import stories, worst_first
 from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The answer as lines; the last one counts."""
     lines: list[str] = []
     if not look.quiet:
@@ -51,4 +52,5 @@ def _finding(one: Finding, where: str) -> str:
     limit = "" if one.limit is None else f" limit={one.limit:.6g}"
     ended = "" if one.active else f" until={one.last_step}"
     cause = f" cause={one.explained_by}" if one.explained_by else ""
-    return f"{where}: {one.severity}[{one.rule}] step={one.first_step}{ended} value={one.worst_value:.6g}{limit}{cause}: {one.message}"
+    fields = f"step={one.first_step}{ended} value={one.worst_value:.6g}{limit}{cause}"
+    return f"{where}: {one.severity}[{one.rule}] {fields}: {one.message}"

@@ -16,7 +16,7 @@ _LONGEST = 1000
 
 def fingerprint(run: RunVerdict | str, one: Finding | str) -> str:
     """64 hexadecimal digits of the run's name, the rule and the metric: never of a step or a value, which change
-    while a run goes on.
+    while a run continues.
     """
     name = run if isinstance(run, str) else run.name
     what = one if isinstance(one, str) else f"{one.rule}\n{one.metric}"

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from rlhealth import __version__
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict, strict
@@ -17,7 +17,7 @@ _LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INF
 _LONGEST = 4000
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """One SARIF run: results worst first, ignored findings as suppressed results, what could not run or be read as
     notifications.
     """

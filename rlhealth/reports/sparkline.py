@@ -35,7 +35,7 @@ def sparkline(
 def cells(steps: Ints, values: Floats, width: int, *, span: tuple[int, int] | None = None) -> Floats:
     """For each of `width` equal stretches of `span` the value furthest from the median, shape (width,).
 
-    -inf where the series is absent, NaN where it is not finite.
+    -inf where the series is absent, NaN if it is not finite.
     """
     absent = np.full(width, -np.inf)
     if not len(steps) or width < 1:

@@ -125,7 +125,7 @@ def _slots() -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(slot) for slot in read_texts(Path(__file__).with_name("shown.yaml"))["slots"])
 
 
-def telling(run: RunVerdict, limit: int = 6) -> list[Metric]:
+def main_metrics(run: RunVerdict, limit: int = 6) -> list[Metric]:
     """The few metrics that a reader looks at first, at most one of each slot of shown.yaml; raw order where none of
     those was logged.
     """

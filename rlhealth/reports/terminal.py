@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlhealth.reports import Look, piped, words
+from rlhealth.reports import ReportOptions, piped, words
 from rlhealth.verdict.findings import Verdict, counts
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
 
 _ERRORS = 5
-_STORIES = 2  # this many sick runs among several are told in full below the table
+_STORIES = 2  # this many unhealthy runs among several are reported in full below the table
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The answer for a person at a terminal; lines for a program where the output is piped."""
     if look.piped:
         return piped.render(verdict, look)

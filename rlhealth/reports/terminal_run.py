@@ -1,4 +1,5 @@
-"""One run in the terminal: its header, its findings with their evidence, or the few metrics that show that it is well."""
+"""One run in the terminal: its header, its findings with their evidence, or the few metrics that show that it is
+well."""
 
 from __future__ import annotations
 
@@ -75,11 +76,8 @@ def _header(page: Page, run: RunVerdict) -> None:
         right=f" {page.glyphs.dot} ".join(one for one in facts if one),
     )
     if run.no_answer:
-        page.prose(
-            "",
-            f"No answer: {run.no_answer}, so nothing is known about {'the rest of ' if run.findings else ''}its health.",
-            indent=3,
-        )
+        what = "the rest of its health" if run.findings else "its health"
+        page.prose("", f"Unknown: {run.no_answer}, so nothing is known about {what}.", indent=3)
     if spent := words.cost(run):
         page.line("   ", spent)
 

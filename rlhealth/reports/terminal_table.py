@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, shared, telling, worst
+from rlhealth.reports.stories import logarithmic, main_metrics, shared, worst
 from rlhealth.verdict.findings import RunVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _unreadable(error: RlhealthError) -> Row:
 
 
 def _vital(run: RunVerdict) -> Metric | None:
-    return next(iter(telling(run, 1)), None)
+    return next(iter(main_metrics(run, 1)), None)
 
 
 def _vital_name(runs: list[RunVerdict]) -> str:

@@ -10,14 +10,14 @@ from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES, VITALS
 from rlhealth.reports.sparkline import cell_of, cells, draw
 from rlhealth.reports.stories import logarithmic
-from rlhealth.verdict.vitals import Sign, Vital, vitals
+from rlhealth.verdict.vitals import Vital, VitalState, vitals
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
     from rlhealth.verdict.findings import RunVerdict
 
 _CURVE, _WIDE_CURVE = 14, 26  # columns, and on a page of more than 100
-_ABSENT = (Sign.NOT_LOGGED, Sign.NOT_FOR_TRAINER)
+_ABSENT = (VitalState.NOT_LOGGED, VitalState.NOT_FOR_TRAINER)
 
 
 def write(page: Page, run: RunVerdict) -> None:
@@ -67,7 +67,7 @@ def _line(page: Page, one: Vital, span: tuple[int, int], columns: tuple[int, int
         *shown,
         (f"  {said}" if fits else "", style if one.finding else "dim"),
     )
-    if said and not fits and one.state is not Sign.WELL:
+    if said and not fits and one.state is not VitalState.WELL:
         page.prose("", said, indent=5 + titles, style=style if one.finding else "dim", most=0)
 
 

@@ -12,14 +12,17 @@ import re
 from typing import Any, TextIO
 
 #: Printable characters without width, which a comparison by culture leaves out.
-_UNSEEN = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+_UNSEEN = (
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2064"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+)
 _HASHES = re.compile(rf"#(?=[{_UNSEEN}]*#[{_UNSEEN}\w.-]{{0,60}}\[)")
 _COLONS = re.compile(rf"((?:^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[\s{_UNSEEN}]*:)(?=[{_UNSEEN}]*:)")
 _WRITTEN_AS = {"json": "\\u0023", "sarif": "\\u0023", "gitlab": "\\u0023", "junit": "&#35;", "html": "&#35;"}
 _TAIL = 64  # characters of a line by which one that is written in pieces is known
 
 
-def unsteered(text: str) -> str:
+def without_commands(text: str) -> str:
     """The text with a blank inside each sign of a command."""
     if "##" not in text and ":" not in text and not re.search(f"[{_UNSEEN}]", text):
         return text
@@ -33,10 +36,10 @@ def in_format(text: str, format: str) -> str:
     if format == "github":
         return _HASHES.sub("# ", text)
     written = _WRITTEN_AS.get(format)
-    return unsteered(text) if written is None else _HASHES.sub(lambda _: written, text)
+    return without_commands(text) if written is None else _HASHES.sub(lambda _: written, text)
 
 
-class Unsteered:
+class CommandFreeStream:
     """A stream that breaks up commands in whatever is written to it, in whatever pieces; everything else is the
     stream's own.
     """
@@ -51,9 +54,9 @@ class Unsteered:
     def write(self, text: str) -> int:
         """Writes the text, broken up where it needs to be."""
         before = self._line
-        whole = unsteered(before + text)
+        whole = without_commands(before + text)
         crossing = not whole.startswith(before)  # a sign lies across the two pieces
-        said = " " + unsteered(text) if crossing else whole[len(before) :]
+        said = " " + without_commands(text) if crossing else whole[len(before) :]
         self._line = (before + said).rpartition("\n")[2][-_TAIL:]
         self._stream.write(said)
         return len(text)

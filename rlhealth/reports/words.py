@@ -1,4 +1,5 @@
-"""Words and numbers as reports show them: log text made harmless, values to three digits, steps and times for people."""
+"""Words and numbers as reports show them: log text made harmless, values to three digits, steps and times for
+people."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ _PLAIN = str.maketrans(
 
 
 def clean(text: object, *, ascii: bool = False) -> str:
-    r"""Text from a log with everything that could steer a terminal or a reader's eye written out: ESC as \x1b, a newline as \n, bidi overrides as \u202e."""
+    r"""Text from a log with everything that could steer a terminal or a reader's eye written out: ESC as \x1b, a
+    newline as \n, bidi overrides as \u202e."""
     shown = "".join(_shown(one) for one in str(text))
     return plain(shown) if ascii else shown
 
@@ -65,7 +67,8 @@ def plain(text: str) -> str:
 
 
 def number(value: float | None, unit: str = "") -> str:
-    """A value to three significant digits with its unit: 0.0123, 1 234, 1.2e-05, 51 % for a fraction; a dash for None."""
+    """A value to three significant digits with its unit: 0.0123, 1 234, 1.2e-05, 51 % for a fraction; a dash for
+    None."""
     if value is None:
         return "–"
     if not math.isfinite(value):
@@ -82,7 +85,8 @@ def measured(value: float | None, unit: str = "") -> str:
 
 
 def amount(one: Finding, value: float | None) -> str:
-    """A finding's value or limit in what its rule measures: the metric's unit, a multiple (`17.7×`), the metric's noise (`5.5σ`) or a share."""
+    """A finding's value or limit in what its rule measures: the metric's unit, a multiple (`17.7×`), the metric's noise
+    (`5.5σ`) or a share."""
     sign = {"ratio": "×", "noise": "σ"}.get(one.measured, "") if value is not None and math.isfinite(value) else ""
     share = one.measured == "share" or (one.measured == "value" and one.unit == "fraction")
     return number(value, "fraction" if share else "") + sign
@@ -106,7 +110,8 @@ def grouped(count: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text with its middle replaced where it is longer than `most` characters: both ends of a name tell runs apart."""
+    """The text with its middle replaced where it is longer than `most` characters: both ends of a name tell runs
+    apart."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
 
@@ -148,13 +153,13 @@ def tracker(kind: str) -> str:
 
 
 def span_of(run: RunVerdict) -> tuple[int, int] | None:
-    """The first and last step of the run, or None where nothing was logged."""
+    """The first and last step of the run, or None if nothing was logged."""
     first, last = run.run.first_step, run.run.last_step
     return None if first is None or last is None else (first, last)
 
 
 def wall_time(run: RunVerdict) -> float:
-    """Seconds between the run's first and last point; NaN where the tracker kept no times."""
+    """Seconds between the run's first and last point; NaN if the tracker kept no times."""
     starts = [float(one.times[0]) for one in run.run.series.values() if len(one) and math.isfinite(float(one.times[0]))]
     return run.run.last_time - min(starts) if starts else float("nan")
 
@@ -190,16 +195,18 @@ def ends(one: Vital, arrow: str = "→", *, unit: bool = True) -> str:
 
 
 def cost(run: RunVerdict) -> str:
-    """What a broken run cost: `healthy for 1.2 h, then 5.3 h after it broke at step 82`; empty where times are not known."""
+    """What a broken run cost: `healthy for 1.2 h, then 5.3 h after it broke at step 82`; empty if times are not
+    known."""
     spent = cost_of(run)
     if spent is None or not round(spent.after):
         return ""
     where = f"after it broke at step {grouped(spent.step)}"
-    return f"{f'healthy for {duration(spent.before)}, then ' if round(spent.before) else ''}{duration(spent.after)} {where}"
+    healthy = f"healthy for {duration(spent.before)}, then " if round(spent.before) else ""
+    return f"{healthy}{duration(spent.after)} {where}"
 
 
 def tally(run: RunVerdict) -> str:
-    """How many findings of each severity: `2 critical, 1 warning`; the bare verdict where there is none."""
+    """How many findings of each severity: `2 critical, 1 warning`; the bare verdict if there is none."""
     parts = [(sum(str(one.severity) == word for one in run.findings), word) for word in ("critical", "warning", "info")]
     return (
         ", ".join(f"{count} {word}" for count, word in parts if count)
@@ -221,7 +228,8 @@ def closing(verdict: Verdict) -> str:
 
 
 def hidden(verdict: Verdict) -> str:
-    """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty where all was."""
+    """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty if
+    all was."""
     ignored = sum(len(run.ignored) for run in verdict.runs)
     skipped = len({one.rule for run in verdict.runs for one in run.skipped})
     left = len(verdict.left_out)
@@ -236,7 +244,8 @@ def hidden(verdict: Verdict) -> str:
 
 
 def left_out(verdict: Verdict, most: int = 5) -> list[str]:
-    """The files that look like logs and were not read, as sentences: how many, then each with its reason, `most` of them; empty where there is none."""
+    """The files that look like logs and were not read, as sentences: how many, then each with its reason, `most` of
+    them; empty if there is none."""
     found = verdict.left_out
     if not found:
         return []
@@ -248,7 +257,7 @@ def left_out(verdict: Verdict, most: int = 5) -> list[str]:
 def changed(one: Change) -> str:
     """A setting that is worth changing, as a line: `learning_rate: 0.01 -> 0.001 (why)`."""
     before = (
-        "not told" if one.before is None else f"{one.before:g}" if isinstance(one.before, float) else str(one.before)
+        "unknown" if one.before is None else f"{one.before:g}" if isinstance(one.before, float) else str(one.before)
     )
     to = f"{one.to:g}" if isinstance(one.to, float) else str(one.to)
     return f"{one.option}: {before} -> {to} ({one.why})"

@@ -19,11 +19,11 @@ _FORMAT = re.compile(
     r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?"
 )  # {value:>999999999} shall not fill the memory
 
-FIRST_POINTS = 5  # before so many points of a metric there is no checkpoint from a time at which all was well
+FIRST_POINTS = 5  # before that many points of a metric there is no checkpoint from a time at which all was well
 
 
 def settings(translation: Translation) -> dict[str, Any]:
-    """The run's settings as far as they are told, and what its trainer calls each, as a message names them:
+    """The run's settings as far as they are known, and what its trainer calls each, as a message names them:
     {config.beta}, {option.kl_coef}.
     """
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
@@ -93,7 +93,8 @@ def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def back_to(points: int, step: object) -> str:
-    """What to go back to from a step before which a metric has so many points: a checkpoint, where there can be one."""
+    """What to go back to from a step before which a metric has that many points: a checkpoint, where there can be
+    one."""
     if points < FIRST_POINTS:
         return f"start the run again, since it was so by step {step} and no checkpoint is older"
     return f"go back to the last checkpoint before step {step}"

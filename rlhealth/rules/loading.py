@@ -49,7 +49,7 @@ def text_of(file: Path) -> str:
     """The text of a file of rules or of their tests.
 
     Raises:
-        RlhealthError: where it cannot be read, is larger than any such file, or is no text in UTF-8.
+        RlhealthError: if it cannot be read, is larger than any such file, or is no text in UTF-8.
     """
     try:
         with file.open("rb") as stream:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Kind:
+class MeasureKind:
     """One measure.
 
     Attributes:
@@ -26,51 +26,55 @@ class Kind:
     at_once: bool = False
 
 
-KINDS: dict[str, Kind] = {
-    "value": Kind("{metric}", level=True),
-    "mean": Kind("the mean of {window} of {metric}", level=True),
-    "median": Kind("the median of {window} of {metric}", level=True),
-    "std": Kind("the standard deviation of {window} of {metric}"),
-    "min": Kind("the smallest of {window} of {metric}", level=True),
-    "max": Kind("the largest of {window} of {metric}", level=True),
-    "range": Kind("the span of {window} of {metric}"),
-    "share_nonfinite": Kind("the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True),
-    "share_of_points": Kind("the share of {window} of {metric} {where}", unit="share"),
-    "count": Kind("the number of {window} of {metric} {where}", unit="count", at_once=True),
-    "mean_fraction": Kind(
+KINDS: dict[str, MeasureKind] = {
+    "value": MeasureKind("{metric}", level=True),
+    "mean": MeasureKind("the mean of {window} of {metric}", level=True),
+    "median": MeasureKind("the median of {window} of {metric}", level=True),
+    "std": MeasureKind("the standard deviation of {window} of {metric}"),
+    "min": MeasureKind("the smallest of {window} of {metric}", level=True),
+    "max": MeasureKind("the largest of {window} of {metric}", level=True),
+    "range": MeasureKind("the span of {window} of {metric}"),
+    "share_nonfinite": MeasureKind(
+        "the share of {window} of {metric} that are NaN or infinite", unit="share", at_once=True
+    ),
+    "share_of_points": MeasureKind("the share of {window} of {metric} {where}", unit="share"),
+    "count": MeasureKind("the number of {window} of {metric} {where}", unit="count", at_once=True),
+    "mean_fraction": MeasureKind(
         "the mean of {metric} over {window}, or as many as it takes to have seen {items} groups or completions",
         level=True,
         has_error=True,
     ),
-    "drop_from_best": Kind(
+    "drop_from_best": MeasureKind(
         "the fall of {metric} from its best so far (by the median of {window})", unit="noise", has_error=True
     ),
-    "share_of_gain_lost": Kind("the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"),
-    "gain_since_start": Kind(
+    "share_of_gain_lost": MeasureKind(
+        "the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"
+    ),
+    "gain_since_start": MeasureKind(
         "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True
     ),
-    "climb": Kind(
+    "climb": MeasureKind(
         "how far the median of {window} of {metric} lies above that of the {last} points before",
         unit="noise",
         has_error=True,
     ),
-    "arrival": Kind(
+    "arrival": MeasureKind(
         "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
         "faster,",
         unit="count",
     ),
-    "correlation": Kind(
+    "correlation": MeasureKind(
         "the correlation of the changes of {metric} with those of {other} over {window}",
         unit="correlation",
         has_error=True,
     ),
-    "gain_by_thirds": Kind(
+    "gain_by_thirds": MeasureKind(
         "how far the mean of the newest third of {metric} lies above that of its first third",
         unit="noise",
         has_error=True,
         at_once=True,
     ),
-    "max_so_far": Kind("the largest value of {metric} so far", level=True, at_once=True),
+    "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)
 ESTIMATED = tuple(name for name, kind in KINDS.items() if kind.has_error)

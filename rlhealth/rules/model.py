@@ -55,7 +55,7 @@ FAMILIES = (
 )
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     """A model that refuses unknown keys and numbers written as text."""
 
     model_config = ConfigDict(
@@ -63,8 +63,9 @@ class Strict(BaseModel):
     )  # built when first used: most are only parts of others
 
 
-class Limit(Strict):
-    """A limit that follows one of the run's own settings: `times` x the setting + `plus`, or `default` if it is unknown.
+class Limit(StrictModel):
+    """A limit that follows one of the run's own settings: `times` x the setting + `plus`, or `default` if it is
+    unknown.
 
     `planned_steps` is a setting too. The limit is never above `at_most`.
     """
@@ -76,10 +77,11 @@ class Limit(Strict):
     default: Number | None = None
 
 
-class Divisor(Strict):
+class Divisor(StrictModel):
     """What a metric is divided by: another metric to a power, or a setting, times a factor.
 
-    Of the other metric, its last point so far counts, or with `max_so_far` the largest. It must be above 0 unless `signed`.
+    Of the other metric, its last point so far counts, or with `max_so_far` the largest. It must be above 0 unless
+    `signed`.
     """
 
     metric: str | None = None
@@ -91,7 +93,7 @@ class Divisor(Strict):
     times: Number = 1
 
 
-class Versus(Strict):
+class Versus(StrictModel):
     """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
     Both by their median; `largest: N` and `smallest: N` are the extremes of the N points before the window.
@@ -112,7 +114,7 @@ class Versus(Strict):
 
     @property
     def past(self) -> int:
-        """How many points before the window it looks at; 0 where it looks at the start."""
+        """How many points before the window it looks at; 0 if it looks at the start."""
         return self.before or self.largest or self.smallest or 0
 
     @property
@@ -126,20 +128,20 @@ class Versus(Strict):
         return self.as_ == "ratio"
 
 
-class Where(Strict):
+class PointFilter(StrictModel):
     """The points that `measure: share_of_points` and `measure: count` count."""
 
     above: Number | None = None
     below: Number | None = None
 
     @model_validator(mode="after")
-    def _any(self) -> Where:
+    def _any(self) -> PointFilter:
         if self.above is None and self.below is None:
             raise ValueError("needs `above` or `below`: without one, every point counts")
         return self
 
 
-class Condition(Strict):
+class Condition(StrictModel):
     """One measure of one metric, compared with a limit.
 
     Attributes:
@@ -161,7 +163,7 @@ class Condition(Strict):
     items: Annotated[StrictInt, Field(ge=1)] = 20
     measure: str = "value"
     with_: StrictStr = Field(default="", alias="with")
-    where: Where | None = None
+    where: PointFilter | None = None
     absolute: StrictBool = False
     divided_by: Divisor | None = None
     versus: Versus | None = None
@@ -208,14 +210,14 @@ class Condition(Strict):
         return own + self.versus.needed
 
 
-class Bounds(Strict):
+class Bounds(StrictModel):
     """The bounds of a setting, both exclusive."""
 
     above: Number | None = None
     below: Number | None = None
 
 
-class Scope(Strict):
+class Scope(StrictModel):
     """The runs that a rule is about; elsewhere it is skipped, with the reason.
 
     Attributes:
@@ -237,7 +239,7 @@ class Scope(Strict):
     full_precision: StrictBool = False
 
 
-class When(Strict):
+class When(StrictModel):
     """When a rule fires: a condition, all or any of several, or the way in which the run ended.
 
     Conditions other than the first are looked up at the first one's steps, at their last point so far.
@@ -261,7 +263,7 @@ class When(Strict):
         return self.all or self.any
 
 
-class CriticalLevel(Strict):
+class CriticalLevel(StrictModel):
     """When the finding is critical: another limit for the first condition, more conditions on top, or both.
 
     It refines `when` rather than replace it, so that whatever is critical is a warning too.
@@ -274,7 +276,7 @@ class CriticalLevel(Strict):
     held_for: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
-class Fact(Strict):
+class Fact(StrictModel):
     """A fact that speaks for a cause or against it: findings, a metric measured by one condition, or settings.
 
     Attributes:
@@ -283,8 +285,9 @@ class Fact(Strict):
         order: when that finding began, against the beginning of the cause: before it, by then, or after it.
         from_start: whether that finding was so from the start.
         when: conditions on metrics, all of which must hold there; `{value}` is what the first of them measured.
-        at: where on the run the condition is looked at: at the last point `before` the cause began, at its `onset`, where it
-            could be known (`raised`), at any point `between` these two, or `now`. Only what speaks against a cause may wait for `now`: it withdraws it.
+        at: where on the run the condition is looked at: at the last point `before` the cause began, at its `onset`,
+            where it could be known (`raised`), at any point `between` these two, or `now`. Only what speaks against a
+            cause may wait for `now`: it withdraws it.
         settings: tests of which each one must hold; what is not known does not.
     """
 
@@ -307,18 +310,18 @@ class Fact(Strict):
         return self
 
 
-class Cause(Strict):
+class Cause(StrictModel):
     """A hypothesis: which findings (rule ids or families) it begins with, which follow, and what else must be so.
 
-    It is named where it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does, and
-    there are at least two pieces of evidence: families of findings, and facts.
+    It is named where it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does,
+    and there are at least two pieces of evidence: families of findings, and facts.
 
     Attributes:
         begins_with: what it begins with.
         from_start: whether what it begins with must have been so from the start (true), or must not (false).
         followed_by: what follows from it, and begins no earlier.
         unless: findings that rule it out, whenever they began.
-        within: the first that follows begins within so many points of the cause's metric.
+        within: the first that follows begins within that many points of the cause's metric.
         requires: facts without which it is not named.
         requires_any: facts of which at least one must hold.
         supported_by: facts that make it likelier; the cause with the most evidence explains a finding.
@@ -346,14 +349,15 @@ class Cause(Strict):
         return self
 
 
-class Changed(Strict):
-    """A setting that is worth changing, by its canonical name, and by how much: to a value, or so many times the present one.
+class SettingChange(StrictModel):
+    """A setting that is worth changing, by its canonical name, and by how much: to a value, or so many times the
+    present one.
 
     Attributes:
         times: the new value as a multiple of the run's own.
         to: the new value, where the run's own does not matter.
         from_zero: the new value where the run's own is 0, of which no multiple helps.
-        metric: where the run does not tell the setting, the largest value of this metric stands for it.
+        metric: where the run does not give the setting, the largest value of this metric stands for it.
         at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
     """
 
@@ -367,14 +371,15 @@ class Changed(Strict):
     why: Text
 
     @model_validator(mode="after")
-    def _one_way(self) -> Changed:
+    def _one_way(self) -> SettingChange:
         if (self.times is None) == (self.to is None):
             raise ValueError("needs either `times` or `to`")
         return self
 
 
-class Aspect(Strict):
-    """Another way in which the same symptom shows, on the same metric: one symptom is one finding, in the words of its worst aspect."""
+class Aspect(StrictModel):
+    """Another way in which the same symptom shows, on the same metric: one symptom is one finding, in the words of its
+    worst aspect."""
 
     title: Annotated[str, Field(max_length=200)]
     severity: Literal["info", "warning", "critical"]
@@ -386,14 +391,14 @@ class Aspect(Strict):
     try_: tuple[Text, ...] | None = Field(default=None, alias="try", min_length=1)
 
 
-class Source(Strict):
+class Source(StrictModel):
     """Where a limit comes from: published guidance, or a distribution over labelled runs."""
 
     text: str
     url: str | None = None
 
 
-class Rule(Strict):
+class Rule(StrictModel):
     """One rule, as its YAML file says it."""
 
     id: str
@@ -408,7 +413,7 @@ class Rule(Strict):
     message: Text
     because: Text
     try_: tuple[Text, ...] = Field(alias="try", min_length=1)
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
     aspects: tuple[Aspect, ...] = ()
     source: tuple[Source, ...] = Field(min_length=1)
     guidance: tuple[str, ...] = ()
@@ -446,7 +451,8 @@ class Rule(Strict):
 
     @property
     def clauses(self) -> tuple[Rule, ...]:
-        """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the alternatives of `any`.
+        """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the
+        alternatives of `any`.
 
         Of two that are as bad, the one that comes first speaks: the aspects, which say more, then the rule itself.
         """
@@ -486,7 +492,7 @@ def _check_levels(one: Rule | Aspect) -> None:
 
 
 def _alternatives(rule: Rule) -> list[Rule]:
-    """A rule for each alternative of `any`, which is followed by itself; the rule itself where there is none."""
+    """A rule for each alternative of `any`, which is followed by itself; the rule itself if there is none."""
     if rule.when is None or not rule.when.any:
         return [rule]
     found = []

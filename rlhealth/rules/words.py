@@ -18,7 +18,7 @@ _ENDINGS = {
 
 
 def in_words(rule: Rule) -> list[str]:
-    """When the rule fires, one line a thought; then when it is critical."""
+    """When the rule fires, one line per thought; then when it is critical."""
     if rule.cause is not None:
         return _hypothesis(rule.cause)
     when = rule.when
@@ -26,9 +26,8 @@ def in_words(rule: Rule) -> list[str]:
     if when.ending:
         return [_ENDINGS.get(one, one) for one in when.ending]
     if when.vanished is not None:
-        return [
-            f"{_metrics(when.vanished, 'or')} is missing for five of its own usual intervals while other metrics continue"
-        ]
+        gone = _metrics(when.vanished, "or")
+        return [f"{gone} is missing for five of its own usual intervals while other metrics continue"]
     joint = "or " if when.any else "and "
     lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
     if when.held_for > 1:
@@ -76,11 +75,12 @@ def condition_in_words(one: Condition) -> str:
     sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors else ""
     asked = " (where it is logged)" if one.if_logged else ""
     asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
-    return f"{said} {'is exactly' if sign == 'equals' else 'is ' + sign} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
+    compared = "is exactly" if sign == "equals" else f"is {sign}"
+    return f"{said} {compared} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
 
 
 def scope(rule: Rule) -> list[str]:
-    """For which runs the rule is meant, one line a thought; nothing where for all."""
+    """For which runs the rule is meant, one line per thought; nothing if for all."""
     scope = rule.scope
     lines = [f"about {_listed(scope.frameworks, 'and')}"] if scope.frameworks else []
     lines += [f"not where {_setting(name, test)}" for name, test in scope.unless.items()]
@@ -92,12 +92,12 @@ def scope(rule: Rule) -> list[str]:
 
 
 def advice(rule: Rule) -> list[str]:
-    """What to try, where no run tells the names of its settings."""
+    """What to try, if the names of its settings are unknown."""
     return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N")}))
 
 
 def severities(rule: Rule) -> str:
-    """`warning`, or `warning, critical` where the same sickness can be worse."""
+    """`warning`, or `warning, critical` where the same problem can be worse."""
     return f"{rule.severity}, critical" if rule.critical is not None and rule.severity != "critical" else rule.severity
 
 

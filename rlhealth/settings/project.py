@@ -1,4 +1,5 @@
-"""Settings of a project: `rlhealth.toml`, or `[tool.rlhealth]` in pyproject.toml, from the folder of the call upwards."""
+"""Settings of a project: `rlhealth.toml`, or `[tool.rlhealth]` in pyproject.toml, from the folder of the call
+upwards."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Settings:
     """A project's settings, ready for use.
 
     Attributes:
-        location: the file; empty where there is none.
+        location: the file; empty if there is none.
         ignore: rule or family to the reason, of those that have not expired.
         notes: what the user should know, one sentence each: an `ignore` that has expired.
     """
@@ -49,7 +50,7 @@ class Settings:
 
 
 def load_settings(start: Path | None = None, file: Path | None = None, today: date | None = None) -> Settings:
-    """The settings of the nearest file from `start` (the working folder, where not given) upwards, or of `file`.
+    """The settings of the nearest file from `start` (the working folder, if not given) upwards, or of `file`.
 
     Raises:
         RlhealthError: naming `file:line:column` and, for a misspelt key, what may have been meant.
@@ -132,7 +133,8 @@ def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
     """The rules with the settings' parameters; each changed rule names the file among its sources.
 
     Raises:
-        RlhealthError: for a name that is no rule or family, or a limit that the rule does not have, with `file:line:column`.
+        RlhealthError: for a name that is no rule or family, or a limit that the rule does not have, with
+            `file:line:column`.
     """
     if settings._said is None:
         return list(rules)

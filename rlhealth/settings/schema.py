@@ -12,12 +12,12 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
 from rlhealth.parsing.checked import Marks, checked, meant, place
-from rlhealth.rules.model import Number, Strict
+from rlhealth.rules.model import Number, StrictModel
 
 HINT = "`rlhealth rules schema --settings` prints what may be set"
 
 
-class Ignore(Strict):
+class Ignore(StrictModel):
     """A rule or family to leave out of the verdict, why, and the last day on which that holds."""
 
     rule: StrictStr = Field(description="The rule id or family.")
@@ -25,7 +25,7 @@ class Ignore(Strict):
     until: date | None = Field(default=None, description="The last day on which it is ignored.")
 
 
-class CriticalLimits(Strict):
+class CriticalLimits(StrictModel):
     """When a finding becomes critical."""
 
     above: Number | None = Field(default=None, description="Critical above this value.")
@@ -35,8 +35,9 @@ class CriticalLimits(Strict):
     )
 
 
-class Parameters(Strict):
-    """What may be changed about a rule: its limit (`limit`, or by its side: `above`, `below`), its damping and its severity."""
+class Parameters(StrictModel):
+    """What may be changed about a rule: its limit (`limit`, or by its side: `above`, `below`), its damping and its
+    severity."""
 
     limit: Number | None = Field(default=None, description="The rule's limit, where it has one.")
     above: Number | None = Field(default=None, description="The upper limit of a rule with two.")
@@ -53,7 +54,7 @@ class Parameters(Strict):
     critical: CriticalLimits | None = Field(default=None, description="When a finding becomes critical.")
 
 
-class GateSettings(Strict):
+class GateSettings(StrictModel):
     """What a gate may take for granted (`ended`: every run is over), and what it refuses.
 
     `strict` refuses files left unread; `fail_on_past` counts what is over as severe as it was.
@@ -66,7 +67,7 @@ class GateSettings(Strict):
     )
 
 
-class SettingsFile(Strict):
+class SettingsFile(StrictModel):
     """What a settings file may hold."""
 
     fail_on: Literal["critical", "warning", "info", "never"] | None = Field(
@@ -99,7 +100,8 @@ class SettingsFile(Strict):
 
 
 def checked_settings(raw: Mapping[str, Any], marks: Marks, location: str, folder: Path) -> SettingsFile:
-    """The content of the file at `location`, in `folder`: every key, every metric of an alias and every folder of rules is there.
+    """The content of the file at `location`, in `folder`: every key, every metric of an alias and every folder of rules
+    is there.
 
     Raises:
         RlhealthError: naming `file:line:column` and, for a misspelt name, what may have been meant.

@@ -15,7 +15,7 @@ def write_whole(path: Path, text: str) -> None:
     it is.
 
     Raises:
-        OSError: where it cannot be written; what was there is as it was.
+        OSError: if it cannot be written; what was there is as it was.
     """
     with replaced(path) as place, place.open("w", encoding="utf-8", newline="") as out:
         out.write(text)
@@ -28,7 +28,7 @@ def replaced(path: Path) -> Iterator[Path]:
     A pipe or a device is its own place.
 
     Raises:
-        OSError: where it cannot be written; what was there is as it was.
+        OSError: if it cannot be written; what was there is as it was.
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     try:

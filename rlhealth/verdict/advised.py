@@ -8,11 +8,11 @@ from rlhealth.verdict.findings import Change, Finding, RunVerdict, Severity
 
 
 @dataclass(frozen=True)
-class Look:
-    """Steps that are worth looking at, where no setting is to blame.
+class StepsToInspect:
+    """Steps that are worth looking at, if no setting is to blame.
 
     Attributes:
-        first, last: from the step where the finding began to the one where it could be told.
+        first, last: from the step where the finding began to the one where it could be known.
         advice: what to do there, in sentences.
     """
 
@@ -29,22 +29,23 @@ class Advice:
     """What to do about one run.
 
     Attributes:
-        cause: the rule that the changes come from; empty where there are none.
+        cause: the rule that the changes come from; empty if there are none.
         changes: settings to change, all at once, in the trainer's own names.
-        looks: where to look instead, by cause: empty where there are changes.
+        looks: where to look instead, by cause: empty if there are changes.
     """
 
     cause: str
     title: str
     changes: tuple[Change, ...]
-    looks: tuple[Look, ...]
+    looks: tuple[StepsToInspect, ...]
 
 
 def advice_of(run: RunVerdict) -> Advice:
-    """The advice on one run: of its first cause alone, so that what is changed next can be told from what was changed before.
+    """The advice on one run: of its first cause alone, so that what is changed next can be distinguished from what was
+    changed before.
 
-    A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate. Where
-    nothing but symptoms was found, an unusual setting comes first, then the first symptom that names a setting.
+    A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate.
+    Where nothing but symptoms was found, an unusual setting comes first, then the first symptom that names a setting.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
     if not roots:
@@ -60,5 +61,7 @@ def advice_of(run: RunVerdict) -> Advice:
     return Advice("", roots[0].title, (), tuple(_look(one) for one in roots))
 
 
-def _look(one: Finding) -> Look:
-    return Look(one.rule, one.title, one.metric, one.first_step, max(one.raised_step, one.first_step), one.advice)
+def _look(one: Finding) -> StepsToInspect:
+    return StepsToInspect(
+        one.rule, one.title, one.metric, one.first_step, max(one.raised_step, one.first_step), one.advice
+    )

@@ -21,8 +21,8 @@ _HINT = "write it anew with --write-baseline"
 class Baseline:
     """Accepted findings: the severity up to which each is known, by run, rule and metric.
 
-    No step and no value is kept: they move while a run goes on. A finding is new where its run, its rule or its metric
-    is, or where it is more severe than it was.
+    No step and no value is kept: they move while a run continues. A finding is new where its run, its rule or its
+    metric is, or where it is more severe than it was.
     """
 
     accepted: dict[Known, Severity] = field(default_factory=dict)
@@ -59,12 +59,12 @@ def accept_all(verdict: Verdict, before: Baseline) -> Baseline:
     return baseline
 
 
-def accept_into(verdict: Verdict, path: Path, before: Baseline) -> None:
+def accept_findings(verdict: Verdict, path: Path, before: Baseline) -> None:
     """Accepts everything that was found, and writes it to the file together with what other processes have accepted
     there meanwhile.
 
     Raises:
-        RlhealthError: where the file cannot be read or written.
+        RlhealthError: if the file cannot be read or written.
     """
     with locked(path):
         there = read_baseline(path) if path.is_file() and path.stat().st_size else Baseline()
@@ -74,10 +74,10 @@ def accept_into(verdict: Verdict, path: Path, before: Baseline) -> None:
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Writes the file, one finding a line and in order, so that a diff of it reads well.
+    """Writes the file, one finding per line and in order, so that a diff of it reads well.
 
     Raises:
-        RlhealthError: where it cannot be written.
+        RlhealthError: if it cannot be written.
     """
     rows = [
         json.dumps({"run": run, "rule": rule, "metric": metric, "severity": str(severity)})
@@ -102,7 +102,7 @@ def read_baseline(path: Path) -> Baseline:
     """The accepted findings of a file.
 
     Raises:
-        RlhealthError: where it cannot be read or is no baseline, naming the place in it.
+        RlhealthError: if it cannot be read or is no baseline, naming the place in it.
     """
     try:
         said = json.loads(path.read_text(encoding="utf-8"))

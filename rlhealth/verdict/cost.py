@@ -27,7 +27,7 @@ class Cost:
 
 
 def cost_of(run: RunVerdict) -> Cost | None:
-    """What the run cost after it broke; None where nothing critical counts, or the log has no times of those steps."""
+    """What the run cost after it broke; None if nothing critical counts, or the log has no times of those steps."""
     broken = [one for one in run.findings if one.severity is Severity.CRITICAL and one.state is not State.OVER]
     if not broken:
         return None

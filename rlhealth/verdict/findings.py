@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rlhealth.metrics import Translation
-    from rlhealth.run import LeftOut, Run
+    from rlhealth.run import Run, UnreadFile
 
 
 class Severity(IntEnum):
@@ -75,7 +75,7 @@ class Change:
     Attributes:
         option: what the run's trainer calls it.
         setting: its canonical name.
-        before: its value in this run; None where the run does not tell it.
+        before: its value in this run; None if the run does not give it.
         to: the value to try.
         why: the reason, in a sentence.
     """
@@ -95,19 +95,19 @@ class Finding:
         severity: how much it matters now: what is over is a warning at most.
         state: standing, lasting or over.
         metric, tag: the canonical metric, and the name under which it was logged.
-        peak: how severe it was while it held; `severity` where not given.
+        peak: how severe it was while it held; `severity` if not given.
         worst_value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value".
         side: on which side of the limit it is sick: above, below or equals.
         measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
             "noise" where it is in units of the metric's noise, "share" where it is a share of points.
-        level: the limit as a level of the metric's own values, for charts; None where the measure is something else.
+        level: the limit as a level of the metric's own values, for charts; None if the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
         evidence: of a cause: what speaks for it, a line each, in the order of time.
         against: of a cause: what was looked for that would speak against it, and was not there.
-        rivals: of a cause: other causes for which the evidence holds too, each with what would tell them apart.
+        rivals: of a cause: other causes for which the evidence holds too, each with what would distinguish them.
         changes: settings that are worth changing, in the trainer's own names.
-        replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged again; None where
-            it was found in the run as it is.
+        replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged
+            again; None if it was found in the run as it is.
     """
 
     rule: str
@@ -203,7 +203,7 @@ class RunVerdict:
         quiet: ids of the rules that ran and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
         families: the family of each rule that the run was judged by, those that found nothing too.
-        too_short: why the run is too short for an answer (`--min-steps`); empty where it is not.
+        too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
         unearned: why the run would not be healthy though nothing was found: no reward or no witness of learning was
             recognised with enough points, or it is no reinforcement learning.
     """
@@ -218,7 +218,7 @@ class RunVerdict:
     families: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     too_short: str = ""
-    unearned: str = ""
+    why_not_healthy: str = ""
 
     def __repr__(self) -> str:
         return str(_interactive().text_of(self))
@@ -227,7 +227,7 @@ class RunVerdict:
         return str(_interactive().framed(Verdict([self])))
 
     def frame(self) -> pd.DataFrame:
-        """The findings as a table, one row each; a single row with the verdict where there are none."""
+        """The findings as a table, one row each; a single row with the verdict if there are none."""
         made: pd.DataFrame = _interactive().frame([self])
         return made
 
@@ -265,16 +265,16 @@ class RunVerdict:
 
     @property
     def no_answer(self) -> str:
-        """Why nothing can be said about the run's health; empty where something can."""
+        """Why nothing can be said about the run's health; empty if something can."""
         if self.too_short:
             return self.too_short
-        if not self.sick and self.unearned:
-            return self.unearned
-        return "" if self.judged else "no rule could look"
+        if not self.sick and self.why_not_healthy:
+            return self.why_not_healthy
+        return "" if self.judged else "no rule could run"
 
     @property
     def verdict(self) -> str:
-        """healthy, warning, critical, or unknown where nothing was found and health was not earned."""
+        """healthy, warning, critical, or unknown if nothing was found and health was not earned."""
         if self.sick:
             return str(max(one.severity for one in self.findings))
         return "unknown" if self.no_answer else "healthy"
@@ -317,7 +317,7 @@ class Gate:
         return "never" if self.fail_on is None else str(self.fail_on)
 
     def too_short(self, last_step: int | None) -> str:
-        """Why a run that came as far as `last_step` is too short for an answer; empty where it is not."""
+        """Why a run that came as far as `last_step` is too short for an answer; empty if it is not."""
         return (
             f"it has {last_step or 0} of the {self.min_steps} steps that --min-steps asks for"
             if (last_step or 0) < self.min_steps
@@ -344,7 +344,7 @@ class Verdict:
     errors: list[RlhealthError] = field(default_factory=list)
     gate: Gate = field(default_factory=Gate)
     seconds: float = 0.0
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[UnreadFile] = field(default_factory=list)
     asked: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -359,7 +359,7 @@ class Verdict:
         return self.exit_code == 0
 
     def run(self, name: str) -> RunVerdict:
-        """The run of that name. Raises RlhealthError, with the nearest names, where there is none."""
+        """The run of that name. Raises RlhealthError, with the nearest names, if there is none."""
         found = next((one for one in self.runs if one.name == name), None)
         if found is None:
             import difflib
@@ -380,7 +380,7 @@ class Verdict:
         return made
 
     def vitals(self) -> pd.DataFrame:
-        """The eight vital signs of each run as a table, worst runs first, eight rows a run.
+        """The eight vital signs of each run as a table, worst runs first, eight rows per run.
 
         Columns: run, vital, state, metric, unit, start, end (in that unit), trend, said.
         """
@@ -410,9 +410,11 @@ class Verdict:
         return [(run, name) for run in judged for name in self.gate.require if name not in run.looked]
 
     def is_aside(self, run: RunVerdict) -> bool:
-        """Whether a run is supervised training in the same file as a judged reinforcement-learning run, such as a notebook.
+        """Whether a run is supervised training in the same file as a judged reinforcement-learning run, such as a
+        notebook.
 
-        Nobody who names that file asks for its health: it stays unknown and is shown, and the gate does not wait for it.
+        Whoever names that file does not ask for its health: it stays unknown and is shown, and the gate does not wait
+        for it.
         """
         if run.translation.is_rl or not run.no_answer:
             return False
@@ -450,7 +452,7 @@ class Verdict:
 
 
 def _interactive() -> Any:
-    """How a verdict shows itself in Python; reports are above this module, so they are imported only when asked for."""
+    """How a verdict is shown in Python; reports are above this module, so they are imported only when asked for."""
     return import_module("rlhealth.reports.interactive")
 
 

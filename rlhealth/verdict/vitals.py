@@ -27,7 +27,7 @@ _BATCHES, _ERRORS = (
 )  # batch means a third, and how many of their standard errors a change takes, as in earned.yaml
 
 
-class Sign(StrEnum):
+class VitalState(StrEnum):
     """How one vital sign stands."""
 
     WELL = "well"
@@ -47,17 +47,17 @@ class Vital:
         id, title: reward, signal, policy, exploration, completions, numbers, critic, pace; and what reports call it.
         state: sick and watch where a critical finding or a warning holds or left a loss; over where one did, and both
             came back; well only where a rule looked and found nothing; unknown where it is logged and none could look.
-        metric: what decides it; None where nothing that shows it was logged.
+        metric: what decides it; None if nothing that shows it was logged.
         finding: the finding that decides it, if any.
-        start, end: medians of the metric's first and last few points, in its unit; None where it has no finite point.
-        trend: rose, fell, steady, or empty where the points are too few to say.
+        start, end: medians of the metric's first and last few points, in its unit; None if it has no finite point.
+        trend: rose, fell, steady, or empty if the points are too few to say.
         moving: whether the last third still goes the way of `trend`.
         said: a few words: what is wrong, or why nothing can be said.
     """
 
     id: str
     title: str
-    state: Sign
+    state: VitalState
     metric: Metric | None = None
     finding: Finding | None = None
     start: float | None = None
@@ -68,7 +68,8 @@ class Vital:
 
 
 def vitals(run: RunVerdict) -> tuple[Vital, ...]:
-    """The eight vital signs of a run, in the order of vitals.yaml. Nothing is judged here: states follow from the findings."""
+    """The eight vital signs of a run, in the order of vitals.yaml. Nothing is judged here: states follow from the
+    findings."""
     return tuple(_vital(run, name, entry) for name, entry in _signs().items())
 
 
@@ -92,7 +93,7 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     if worst is None and metric is not None:  # what another sign's rule says of this very metric: it is not well
         worst = _worst([one for one in told if one.metric == metric.name])
     state, said = _state(run, name, entry, worst, metric)
-    if metric is None or state is Sign.NOT_FOR_TRAINER:
+    if metric is None or state is VitalState.NOT_FOR_TRAINER:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)
     values = metric.values[np.isfinite(metric.values)]
     start, end = _ends(values)
@@ -114,34 +115,34 @@ def _deciding(run: RunVerdict, names: list[str], worst: Finding | None) -> Metri
 
 def _state(
     run: RunVerdict, name: str, entry: dict[str, Any], worst: Finding | None, metric: Metric | None
-) -> tuple[Sign, str]:
+) -> tuple[VitalState, str]:
     if worst is not None:
         if worst.state is State.OVER:
-            return Sign.OVER, worst.title
-        return (Sign.SICK if worst.severity is Severity.CRITICAL else Sign.WATCH), worst.title
+            return VitalState.OVER, worst.title
+        return (VitalState.SICK if worst.severity is Severity.CRITICAL else VitalState.WATCH), worst.title
     ending = _ENDINGS.get(run.state, "") if name == "pace" else ""
     if name == "pace" and not ending:
-        return Sign.UNKNOWN, "no planned length and no end in the log"
+        return VitalState.UNKNOWN, "no planned length and no end in the log"
     absent = _absent(run.translation.framework, entry)
-    if absent[0] is Sign.NOT_FOR_TRAINER or (metric is None and not ending):
+    if absent[0] is VitalState.NOT_FOR_TRAINER or (metric is None and not ending):
         return absent
     families = {run.families.get(rule) for rule in run.quiet}
     ignored = [one for one in run.ignored if sign_of(one.finding) == name]
     if ignored or families & set(entry["families"]):
         accepted = f"{len(ignored)} ignored" if ignored else ""
-        return Sign.WELL, ", ".join(filter(None, (ending, accepted)))
-    return Sign.UNKNOWN, _unjudged(run, entry["families"])
+        return VitalState.WELL, ", ".join(filter(None, (ending, accepted)))
+    return VitalState.UNKNOWN, _unjudged(run, entry["families"])
 
 
 _ENDINGS = {"finished": "came to its end", "running": "still running"}
 
 
-def _absent(framework: str, entry: dict[str, Any]) -> tuple[Sign, str]:
+def _absent(framework: str, entry: dict[str, Any]) -> tuple[VitalState, str]:
     for pattern, reason in entry.get("not_for", {}).items():
         if fnmatch.fnmatchcase(framework, pattern):
-            return Sign.NOT_FOR_TRAINER, str(reason)
+            return VitalState.NOT_FOR_TRAINER, str(reason)
     asked = next((said for pattern, said in entry["ask"].items() if fnmatch.fnmatchcase(framework, pattern)), "")
-    return Sign.NOT_LOGGED, f"{entry['missing']}; {asked}" if asked else str(entry["missing"])
+    return VitalState.NOT_LOGGED, f"{entry['missing']}; {asked}" if asked else str(entry["missing"])
 
 
 def _unjudged(run: RunVerdict, families: list[str]) -> str:
@@ -186,6 +187,6 @@ def _level(values: Floats) -> tuple[float, float]:
 
 
 def _beyond(start: tuple[float, float], end: tuple[float, float]) -> int:
-    """1 where the second level is higher by more than chance, -1 where it is lower, 0 where neither can be said."""
+    """1 if the second level is higher by more than chance, -1 if it is lower, 0 if neither can be said."""
     gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
     return int(np.sign(gained)) if abs(gained) > _ERRORS * error else 0

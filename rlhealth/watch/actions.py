@@ -78,7 +78,7 @@ def run_command(
     Its output goes to stderr where `shown`, else nowhere. It is ended with all that it started when the time is up.
 
     Raises:
-        RlhealthError: where it cannot be started, takes too long or fails.
+        RlhealthError: if it cannot be started, takes too long or fails.
     """
     text = json.dumps(strict(document), ensure_ascii=False, allow_nan=False, default=str)
     finding, incident = document.get("finding") or {}, document.get("incident") or {}
@@ -133,10 +133,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def apprise_to(addresses: Sequence[str]) -> Action:
-    """Tells Slack, Discord, mail and the rest through apprise.
+    """Notifies Slack, Discord, mail and the rest through apprise.
 
     Raises:
-        RlhealthError: where apprise is not installed, or does not know an address. The address itself is not repeated:
+        RlhealthError: if apprise is not installed, or does not know an address. The address itself is not repeated:
             it holds secrets.
     """
     try:
@@ -192,7 +192,7 @@ def letter(change: Change, run: RunVerdict) -> tuple[str, str]:
 
 
 class Actions:
-    """Carries actions out one after another, beside the watch, and keeps what went wrong to be told."""
+    """Carries actions out one after another, beside the watch, and keeps what went wrong to be reported."""
 
     def __init__(self, actions: Sequence[Action]) -> None:
         self.actions = list(actions)
@@ -201,7 +201,7 @@ class Actions:
         self._waiting: list[Future[None]] = []
 
     def take(self, change: Change, run: RunVerdict) -> None:
-        """Has every action done for this change, soon."""
+        """Runs every action for this change, soon."""
         for one in self.actions if self._thread is not None else ():
             self._waiting = [job for job in self._waiting if not job.done()]
             assert self._thread is not None
@@ -220,5 +220,5 @@ class Actions:
             action(change, run)
         except RlhealthError as error:
             self.troubles.append(error.message)
-        except Exception as error:  # whatever an action does, the watch goes on
+        except Exception as error:  # whatever an action does, the watch continues
             self.troubles.append(f"{type(error).__name__}: {error}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlhealth.engine.ending import usual_seconds, usual_steps
-from rlhealth.engine.judge import Judge, Watched
+from rlhealth.engine.judge import Judge, RuleState
 from rlhealth.engine.operands import level_of
 from rlhealth.verdict.vitals import course
 
@@ -18,7 +18,7 @@ WINDOW = (
 
 @dataclass(frozen=True)
 class Ahead:
-    """Where a metric will reach a limit if it goes on as it went.
+    """Where a metric will reach a limit if it continues as it went.
 
     Attributes:
         level: the limit, in the metric's own unit.
@@ -45,7 +45,8 @@ def limits_of(judge: Judge) -> dict[str, list[tuple[float, str, str]]]:
 def projections(judge: Judge) -> dict[str, Ahead]:
     """By metric, the limit that it will reach first, where its last points move towards one by more than chance.
 
-    The slope is the change between the first and the last third of the last points, which must go on in the last third.
+    The slope is the change between the first and the last third of the last points, which must continue in the last
+    third.
     """
     found: dict[str, Ahead] = {}
     planned = judge.translation.planned_steps
@@ -72,7 +73,7 @@ def projections(judge: Judge) -> dict[str, Ahead]:
 
 
 def seconds_left(judge: Judge) -> float | None:
-    """Seconds to the end of the plan at the usual pace; None where the plan or the pace is not known."""
+    """Seconds to the end of the plan at the usual pace; None if the plan or the pace is not known."""
     planned, last = judge.translation.planned_steps, judge.run.last_step
     pace = usual_seconds(judge.run)
     apart = max(usual_steps(judge.run), 1.0)
@@ -81,7 +82,7 @@ def seconds_left(judge: Judge) -> float | None:
     return (planned - last) / apart * pace
 
 
-def _level(one: Watched) -> float | None:
+def _level(one: RuleState) -> float | None:
     """The limit of a rule with one condition as a level of its metric; of several, no one of them is the limit."""
     if one.base != 1 or one.rule.when is None:
         return None

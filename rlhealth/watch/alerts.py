@@ -16,7 +16,7 @@ def alert_in(tracker: str) -> Action:
     """Writes an alert into `wandb` or `trackio`, into the run that the finding is about; what cleared is not an alert.
 
     Raises:
-        RlhealthError: where Trackio is asked for and not installed.
+        RlhealthError: if Trackio is asked for and not installed.
     """
     if tracker == "trackio":
         return _trackio()

@@ -1,4 +1,4 @@
-"""The parts of the screen that hold whatever is watched: the head, one line a run, the log of what happened, and the
+"""The parts of the screen that hold whatever is watched: the head, one line per run, the log of what happened, and the
 foot.
 """
 
@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, telling, worst
+from rlhealth.reports.stories import logarithmic, main_metrics, worst
 from rlhealth.reports.terminal_vitals import marks
 from rlhealth.watch.clock import clock_time
 from rlhealth.watch.lines import counted
@@ -47,7 +47,7 @@ def state_of(one: Follower) -> tuple[str, str]:
 
 
 def rate_of(one: Follower) -> str:
-    """Steps a second, or seconds a step where they are slow; nothing where no times are known."""
+    """Steps a second, or seconds a step where they are slow; nothing if no times are known."""
     longest = max(one.reader.run.series.values(), key=len, default=None)
     if longest is None or len(longest) < 3:
         return ""
@@ -87,7 +87,8 @@ def _ago(seconds: float) -> str:
 
 
 def write(page: Page, watch: Watch, followers: list[Follower], room: int, view: View | None = None) -> None:
-    """One line a run, those in trouble first unless the view says otherwise; the chosen one is marked and in sight."""
+    """One line per run, those in trouble first unless the view says otherwise; the chosen one is marked and in
+    sight."""
     view = view or View()
     waiting = list(watch.discovery.waiting.items())
     places = ", ".join(watch.discovery.places)
@@ -141,7 +142,7 @@ def _row(page: Page, one: Follower, named: int, *, chosen: bool = False) -> None
 
 
 def _spark(page: Page, one: Follower, width: int) -> str:
-    metric = next(iter(telling(one.verdict, 1)), None) if one.verdict is not None else None
+    metric = next(iter(main_metrics(one.verdict, 1)), None) if one.verdict is not None else None
     if metric is None:
         return " " * width
     steps, values = one.traces.of(metric)
@@ -155,7 +156,7 @@ def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
         change = event.change
         if change is None:
             word = _SIGNS.get(event.kind, "info")
-            said = f"{who}{event.kind if event.kind not in ('over', 'sees', 'found') else {'over': 'ended', 'sees': 'back', 'found': 'watching'}[event.kind]}"
+            said = who + {"over": "ended", "sees": "back", "found": "watching"}.get(event.kind, event.kind)
             body, step = event.said, ""
         else:
             word = "healthy" if change.kind == "cleared" else str(change.finding.severity)
@@ -187,7 +188,7 @@ def cut(page: Page, text: str, width: int) -> str:
 
 
 def foot(page: Page, watch: Watch) -> None:
-    """How many rules look and find, and what the watch would leave with."""
+    """How many rules look and find, and what the watch would exit with code."""
     count = counted(watch)
     said = [f"{number} {word}" for word, number in count.items()]
     code = watch.verdict().exit_code if watch.followers else 2

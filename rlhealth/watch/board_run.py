@@ -13,11 +13,11 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, stories, telling
+from rlhealth.reports.stories import logarithmic, main_metrics, stories
 from rlhealth.watch.ahead import Ahead, projections, seconds_left
 from rlhealth.watch.board import head, rate_of, rule, state_of
 from rlhealth.watch.follower import why_of
-from rlhealth.watch.near import CLOSE, Near, nearest, pending
+from rlhealth.watch.near import CLOSE, LimitMargin, nearest, pending
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -83,14 +83,14 @@ def _shown(verdict: RunVerdict, most: int) -> list[Metric]:
         for one in verdict.findings
         if not one.ended and one.metric in known and len(known[one.metric])
     ]
-    usual = telling(verdict, most)
+    usual = main_metrics(verdict, most)
     more = [one for one in dict.fromkeys(one.name for one in sick) if one not in {metric.name for metric in usual}]
     kept = usual[: max(1, most - len(more))]
     return kept + [known[name] for name in more[: most - len(kept)]]
 
 
 def write_metric(
-    page: Page, one: Follower, metric: Metric, near: Near | None, named: int, coming: Ahead | None = None
+    page: Page, one: Follower, metric: Metric, near: LimitMargin | None, named: int, coming: Ahead | None = None
 ) -> None:
     """A metric on a line: its curve, its value, where it goes, and how near a limit is or when it will be reached."""
     width, trended = (12, 1) if page.width < 70 else (15, 8) if page.width < 110 else (40, 8)
@@ -122,7 +122,7 @@ def reached(coming: Ahead, room: int) -> str:
     return next((one for one in (f"{said[0]} ({coming.rule})", *said) if len(one) <= room), "")
 
 
-def distance(near: Near, room: int) -> tuple[str, str]:
+def distance(near: LimitMargin, room: int) -> tuple[str, str]:
     """How near a metric is to its limit, in that many columns, and the style for it."""
     style = "red" if near.share >= 1 else "yellow" if near.share >= CLOSE else "dim"
     if near.share >= 1:  # a multiple of the limit: a per cent would leave open whether it is of the limit or beyond it

@@ -1,4 +1,4 @@
-"""Changes: what is new since a run was last looked at, an incident at a time, so that each thing is told once."""
+"""Changes: what is new since a run was last looked at, an incident at a time, so that each thing is reported once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from rlhealth.watch.incidents import Group, Incident, Incidents
 
 @dataclass(frozen=True)
 class Change:
-    """One thing to tell.
+    """One thing to report.
 
     Attributes:
         kind: raised (an incident opened), explained (its cause became known, or another one), worsened (it is more
-            severe than was told) or cleared (it is over); "stop" where the run is to be stopped.
-        finding: the one that stands for it: its cause, or else the worst; of one that was withdrawn, as it stood before.
+            severe than was reported) or cleared (it is over); "stop" where the run is to be stopped.
+        finding: the one that stands for it: its cause, or else the worst; of one that was withdrawn, as it stood
+            before.
         note: why, where that is not plain: "again", or what took the finding back.
         incident: what the finding is part of.
     """
@@ -33,23 +34,23 @@ class Change:
         )
 
 
-class Ledger:
-    """What was told about one run so far."""
+class ReportedFindings:
+    """What was reported about one run so far."""
 
     def __init__(self) -> None:
         self.incidents = Incidents()
 
     def changes(self, verdict: RunVerdict, *, first: bool = False, last: bool = False) -> list[Change]:
-        """What is to be told of a newer verdict, in the order of the incidents; it counts as told from then on.
+        """What is to be reported of a newer verdict, in the order of the incidents; it counts as reported from then on.
 
-        An incident is told when it opens, when its cause becomes known, when it grows more severe than was told, and
-        once when it is over: when nothing of it holds, what it cost has come back, and it has rested. If it comes back
-        it is told again only where it is critical, and rests for longer, so that a metric at its limit is soon told no
-        more. One that opened and ended between two looks is told as both.
+        An incident is reported when it opens, when its cause becomes known, when it grows more severe than was
+        reported, and once when it is over: when nothing of it holds, what it cost has come back, and it has rested. If
+        it comes back it is reported again only where it is critical, and rests for longer, so that a metric at its
+        limit is soon no longer reported. One that opened and ended between two looks is reported as both.
 
         Args:
             first: what is there was there before anybody watched: all of it is one change.
-            last: no other verdict follows: what is over is told without waiting for its rest.
+            last: no other verdict follows: what is over is reported without waiting for its rest.
         """
         self.incidents.take(verdict)
         if first:
@@ -91,7 +92,8 @@ class Ledger:
         return [Change("explained", known, note, group.seen())]
 
     def _closed(self, group: Group, verdict: RunVerdict) -> list[Change]:
-        """Closes an incident: that is told if its beginning was. A warning that comes back is known; more is told."""
+        """Closes an incident: that is reported if its beginning was. A warning that comes back is known; more is
+        reported."""
         told, group.told, group.open, group.severity = group.told, False, False, Severity.WARNING
         self.incidents.closed += 1
         note = "" if group.members or group.gone is None else _why_gone(group.gone, verdict)

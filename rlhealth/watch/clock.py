@@ -10,7 +10,7 @@ import time
 BEHIND = 300.0  # seconds by which what arrives may be old before the clock that dated it must be behind this one
 ZONES = 15 * 3600.0  # seconds: no time zone is further off; what is older was copied or replayed, not dated wrongly
 ASLEEP = 5.0  # seconds by which the wall clock may run ahead of the monotonic one before the machine must have slept
-#: The clock that goes on while the machine sleeps, and that nobody sets, where the system names one.
+#: The clock that continues while the machine sleeps, and that nobody sets, where the system names one.
 _ALWAYS = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
@@ -34,13 +34,13 @@ class Clock:
         time.sleep(max(0.0, seconds))
 
 
-class Vigil:
-    """Tells how much of the time since the run was last seen alive the machine was awake and could see.
+class AwakeTime:
+    """Says how much of the time since the run was last seen alive the machine was awake and could see.
 
     A laptop that was shut for a night makes every run look silent for a night; so does a network that was away, and a
     clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one or
-    far behind it, the times in the log are no measure: how long a run that grows has been quiet is counted from its last
-    news.
+    far behind it, the times in the log are no measure: how long a run that grows has been quiet is counted from its
+    last news.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlhealth.errors import Blind, RlhealthError
-from rlhealth.run import LeftOut
+from rlhealth.errors import RlhealthError, Unavailable
+from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.walk import walk
 from rlhealth.sources.discovery.find import find_readers
@@ -34,7 +34,7 @@ class Discovery:
         self.places = list(places)
         self.source = source
         self.waiting: dict[str, RlhealthError] = {}
-        self.left_out: dict[str, list[LeftOut]] = {}
+        self.left_out: dict[str, list[UnreadFile]] = {}
         self._files: dict[str, frozenset[Path]] = {}
         self._found: set[str] = set()
         self._grows: set[str] = set()
@@ -57,7 +57,7 @@ class Discovery:
                 self.left_out[place] = []
                 readers = find_readers(place, source=self.source, left=self.left_out[place])
             except RlhealthError as error:
-                if not may_appear(place, error):
+                if not is_worth_waiting_for(place, error):
                     raise
                 self.waiting[place] = error
                 continue
@@ -92,11 +92,11 @@ class Discovery:
         return settled and place in self._found
 
 
-def may_appear(place: str, error: RlhealthError) -> bool:
+def is_worth_waiting_for(place: str, error: RlhealthError) -> bool:
     """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays
     wrong, and so does a link that leads to itself.
     """
-    if isinstance(error, Blind):
+    if isinstance(error, Unavailable):
         return True
     return place.startswith("trackio://") or not ("://" in place or place == "-" or _is_loop(place))
 
@@ -124,7 +124,7 @@ def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
 
 
 def appeared(reader: Reader) -> list[Reader]:
-    """Readers for the runs that have begun in the file or database that it reads, and that nobody reads yet."""
+    """Readers for the runs that have begun in the file or database that it reads, and that are not read yet."""
     offered: Callable[[], list[Reader]] | None = getattr(getattr(reader, "main", reader), "appeared", None)
     return offered() if offered is not None else []
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from rlhealth.completions.texts import texts_of
 from rlhealth.engine.ending import CLOSING, Ending, ending_of, last_sign
 from rlhealth.engine.judge import NEVER, Judge
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.rules.model import Rule
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.findings import RunVerdict
-from rlhealth.watch.changes import Change, Ledger
-from rlhealth.watch.clock import Clock, Vigil
+from rlhealth.watch.changes import Change, ReportedFindings
+from rlhealth.watch.clock import AwakeTime, Clock
 from rlhealth.watch.trace import Traces
 
 PATIENCE = 10.0  # seconds for which a failing request is repeated within one look
@@ -26,10 +26,11 @@ LONG_OVER = 600.0  # an end that old needs no second look
 
 @dataclass(frozen=True)
 class Event:
-    """One thing to tell about a run.
+    """One thing to report about a run.
 
     Attributes:
-        kind: found, raised, explained, worsened, cleared, resumed, blind, sees, silent, awake, over, waiting, stopping, trouble.
+        kind: found, raised, explained, worsened, cleared, resumed, blind, sees, silent, awake, over, waiting, stopping,
+            trouble.
         run: its name.
         said: the event in a sentence, for the kinds that carry no change.
         change: for raised, explained, worsened and cleared.
@@ -41,8 +42,9 @@ class Event:
     change: Change | None = None
 
 
-def impatient(reader: Reader) -> Reader:
-    """The same reader, which gives a failing server up soon: the watch will ask again, and a person looks at the screen meanwhile."""
+def with_short_patience(reader: Reader) -> Reader:
+    """The same reader, which gives a failing server up soon: the watch will ask again, and a person looks at the screen
+    meanwhile."""
     patience: float | None = getattr(reader, "patience", None)
     if patience is not None and patience > PATIENCE:
         reader.patience = PATIENCE  # type: ignore[attr-defined]
@@ -51,7 +53,7 @@ def impatient(reader: Reader) -> Reader:
 
 def why_of(error: RlhealthError) -> str:
     """What went wrong, without the place, which is known."""
-    return error.reason if isinstance(error, Blind) else error.message.removeprefix(f"{error.location}: ")
+    return error.reason if isinstance(error, Unavailable) else error.message.removeprefix(f"{error.location}: ")
 
 
 def _unexpected(error: Exception, place: str) -> RlhealthError:
@@ -90,7 +92,7 @@ class Follower:
         baseline: Baseline | None = None,
         completions: str | None = None,
     ) -> None:
-        self.reader = impatient(reader)
+        self.reader = with_short_patience(reader)
         self.texts = texts_of(reader, completions)
         self.completions = completions
         self.place = place  # where it was found
@@ -101,7 +103,7 @@ class Follower:
         self.clock = clock or Clock()
         self.judge: Judge | None = None
         self.traces = Traces()
-        self.ledger = Ledger()
+        self.ledger = ReportedFindings()
         self.verdict: RunVerdict | None = None
         self.ending: Ending | None = None
         self.error: RlhealthError | None = None
@@ -109,7 +111,7 @@ class Follower:
         self.live = False
         self.looks = 0
         self.news_at = self.clock.monotonic()
-        self._vigil = Vigil(self.clock)
+        self._vigil = AwakeTime(self.clock)
         self._seen_at = self.clock.passed()
         self._failures = 0
         self._next_attempt = -math.inf
@@ -127,8 +129,9 @@ class Follower:
         return self.clock.passed() - self._seen_at if self._failures else None
 
     def adopt(self, reader: Reader) -> None:
-        """Goes on with another reader of the same run, one that covers more of it; what was told stays told."""
-        self.reader = impatient(reader)
+        """Continues with another reader of the same run, one that covers more of it; what was reported stays
+        reported."""
+        self.reader = with_short_patience(reader)
         self.texts = texts_of(reader, self.completions)
         self.judge = None
         self.traces = Traces()
@@ -137,7 +140,8 @@ class Follower:
         """Reads and judges what is new. `pause` is the usual time between two looks, seconds.
 
         Returns:
-            what is to be told. A look that fails raises nothing: it is told once, and again when the run is seen again.
+            what is to be reported. A look that fails raises nothing: it is reported once, and again when the run is
+            seen again.
         """
         if self.clock.monotonic() < self._next_attempt:
             return []
@@ -146,9 +150,7 @@ class Follower:
             new = self.texts.poll() or new
         except RlhealthError as error:
             return self._blinded(error, pause)
-        except (
-            Exception
-        ) as error:  # a bug of ours must not leave a run unwatched either: it is told, and the next look tries again
+        except Exception as error:  # our own bug: reported, and the next look tries again
             return self._blinded(_unexpected(error, self.reader.run.place.location), pause)
         now = self._vigil.look(new=new, sees=True, newest=last_sign(self.reader.run))
         told = self._sighted()
@@ -166,7 +168,8 @@ class Follower:
         return told + self._stands(new=new)
 
     def finish(self) -> list[Event]:
-        """Judges what was held back, because its step might not have been complete; then the verdict is what `check` gives."""
+        """Judges what was held back, because its step might not have been complete; then the verdict is what `check`
+        gives."""
         if not self.looks:
             return []
         return self._judge(

@@ -105,7 +105,7 @@ class Group:
         )
 
     def known_cause(self) -> str | None:
-        """The rule of its cause, where one is known; one that holds before one that is over."""
+        """The rule of its cause, if one is known; one that holds before one that is over."""
         causes = [one for one in self.found if one.rule in self._causes]
         first = min(causes, key=lambda one: (one.ended, one.explained_by is not None, one.raised_step), default=None)
         return None if first is None else first.rule
@@ -171,8 +171,8 @@ class Incidents:
         return rows_between(verdict, last, None) >= int(needed)
 
     def is_news(self, group: Group, severity: Severity) -> bool:
-        """Whether an incident of that severity is to be told though others are open: a warning beside what is critical
-        can wait until that is over.
+        """Whether an incident of that severity is to be reported though others are open: a warning beside what is
+        critical can wait until that is over.
         """
         others = [other for other in self.groups if other is not group and other.open and other.told]
         return severity is Severity.CRITICAL or not any(other.worst_now is Severity.CRITICAL for other in others)
@@ -209,7 +209,7 @@ def _is_back(now: Finding, before: Finding | None) -> bool:
 
 
 def rows_between(verdict: RunVerdict, start: int, end: int | None) -> int:
-    """How many rows the run has after a step and up to another, or up to its end; 0 where the second comes first."""
+    """How many rows the run has after a step and up to another, or up to its end; 0 if the second comes first."""
     steps = max((one.steps for one in verdict.run.series.values()), key=len, default=np.empty(0, np.int64))
     last = len(steps) if end is None else int(np.searchsorted(steps, end, side="right"))
     return max(0, last - int(np.searchsorted(steps, start, side="right")))

@@ -26,7 +26,7 @@ _NUMBERED = {"1": "home", "4": "end", "5": "pageup", "6": "pagedown", "7": "home
 _CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace"}
 
 
-class Keys:
+class Keyboard:
     """Reads keys where there is a terminal to read them from; else only lets time pass."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Keys:
         self._typed: list[str] = []  # keys that were read and not yet asked for
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator[Keys]:
+    def listening(self) -> Iterator[Keyboard]:
         """Takes keys one by one, unseen, until the end of the block; the terminal is as before afterwards."""
         if termios is None or not sys.stdin or not sys.stdin.isatty():
             yield self
@@ -50,7 +50,7 @@ class Keys:
             termios.tcsetattr(file, termios.TCSADRAIN, before)
 
     @property
-    def can_hear(self) -> bool:
+    def has_terminal(self) -> bool:
         """Whether there is a terminal that keys come from."""
         return self._file is not None
 
@@ -63,7 +63,8 @@ class Keys:
         return self._typed.pop(0) if self._typed else ""
 
     def _read(self, seconds: float) -> str:
-        """What the terminal sent within that time; the rest of an escape sequence that was cut is waited for a moment."""
+        """What the terminal sent within that time; the rest of an escape sequence that was cut is waited for a
+        moment."""
         read, patience = b"", seconds
         while self._file is not None and select.select([self._file], [], [], patience)[0]:
             new = os.read(self._file, 64)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rlhealth.watch.loop import Watch
 
 
-class Lines:
+class LineDisplay:
     """Writes each event as one line that is never wrapped or cut, and flushes it."""
 
     def __init__(self, out: TextIO, *, ascii: bool = False) -> None:
@@ -34,7 +34,7 @@ class Lines:
         self.out.flush()
 
     def wait(self, watch: Watch, seconds: float) -> bool:
-        """Lets time pass; a pipe has no key to leave with."""
+        """Lets time pass; a pipe has no key to exit with code."""
         watch.clock.wait(seconds)
         return True
 

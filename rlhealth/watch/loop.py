@@ -1,4 +1,4 @@
-"""Watch: the main path walked again and again while runs are written; what is new is told once."""
+"""Watch: the main path walked again and again while runs are written; what is new is reported once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.rules.model import Rule
 from rlhealth.run import unique_name
 from rlhealth.sources.base.reader import Reader
@@ -42,7 +42,7 @@ class Watch:
         places: files, folders or addresses; they need not exist yet.
         rules: what to judge by.
         baseline: findings that are known and accepted; they are counted, and not told.
-        interval: seconds between two looks; 15 for files and 60 for servers where not given.
+        interval: seconds between two looks; 15 for files and 60 for servers if not given.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class Watch:
         """One look at everything.
 
         Returns:
-            what is to be told, in order.
+            what is to be reported, in order.
 
         Raises:
-            RlhealthError: where no run can ever appear.
+            RlhealthError: if no run can ever appear.
         """
         events = self._discover()
         for one in self.followers:
@@ -93,7 +93,7 @@ class Watch:
         return events
 
     def finish(self) -> list[Event]:
-        """Judges what was held back; what changed by it is to be told too."""
+        """Judges what was held back; what changed by it is to be reported too."""
         return [event for one in self.followers for event in one.finish()]
 
     def verdict(self) -> Verdict:
@@ -136,7 +136,7 @@ class Watch:
         """Whether a server says that the one run that was named is not there, or not for us: waiting would not
         change that.
         """
-        never_seen = one.looks == 0 and one.error is not None and not isinstance(one.error, Blind)
+        never_seen = one.looks == 0 and one.error is not None and not isinstance(one.error, Unavailable)
         return never_seen and is_online(one.place) and sum(other.place == one.place for other in self.followers) == 1
 
     def _discover(self) -> list[Event]:
@@ -168,7 +168,7 @@ class Watch:
         return [one for one in self.followers if one not in before]
 
     def _take(self, reader: Reader, place: str) -> None:
-        """Follows a run that is new; one that is followed goes on with this reader where it covers more, so that it
+        """Follows a run that is new; one that is followed continues with this reader where it covers more, so that it
         is read as `check` would read it.
         """
         mine, also = covered(reader), elsewhere(reader)
@@ -202,7 +202,7 @@ class Display(Protocol):
     """Who tells a person what happens: lines, or a screen."""
 
     def show(self, watch: Watch, event: Event) -> None:
-        """Tells one event."""
+        """Notifies one event."""
 
     def wait(self, watch: Watch, seconds: float) -> bool:
         """Lets time pass until the next look; False to leave."""
@@ -216,7 +216,7 @@ def watch(
     it as a limit does.
 
     Raises:
-        RlhealthError: where no run can ever appear, or it cannot be told which of several runs is to be stopped.
+        RlhealthError: if no run can ever appear, or it is unknown which of several runs is to be stopped.
     """
 
     def show(events: Iterable[Event]) -> None:

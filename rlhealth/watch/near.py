@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.judge import Judge, Watched
+from rlhealth.engine.judge import Judge, RuleState
 from rlhealth.verdict.findings import Severity
 
 CLOSE = 0.8  # of the way to a limit: worth a second look
 
 
 @dataclass(frozen=True)
-class Near:
-    """How far a metric has come on the way to the limit of a rule.
+class LimitMargin:
+    """How far a metric has come towards the limit of a rule.
 
     Attributes:
         share: 1 at the limit, more beyond it.
@@ -43,19 +43,19 @@ class Pending:
     needed: int
 
 
-def nearest(judge: Judge) -> dict[str, Near]:
+def nearest(judge: Judge) -> dict[str, LimitMargin]:
     """By metric, the limit that it is nearest to, as a share of the way."""
-    found: dict[str, Near] = {}
+    found: dict[str, LimitMargin] = {}
     for one in judge.watched:
         share = share_of(one)
         if share is not None and (one.metric.name not in found or share > found[one.metric.name].share):
-            found[one.metric.name] = Near(share, one.rule.id)
+            found[one.metric.name] = LimitMargin(share, one.rule.id)
     return found
 
 
-def share_of(watched: Watched) -> float | None:
+def share_of(watched: RuleState) -> float | None:
     """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None
-    where that cannot be told.
+    where that is unknown.
     """
     values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][
         : watched.base
@@ -68,7 +68,7 @@ def share_of(watched: Watched) -> float | None:
 
 
 def way(bound: Bound, value: float) -> float | None:
-    """How far a value has come to a limit: 1 there, more beyond; None where that is not a matter of more or less."""
+    """How far a value has come to a limit: 1 there, more beyond; None if that is not a matter of more or less."""
     if not math.isfinite(value):
         return None
     beyond = bool(bound.holds(np.asarray([value]))[0])

@@ -20,7 +20,7 @@ def owned_by(pid: int, runs: Sequence[Follower], named: str | None = None) -> Fo
         named: the run that the user named (`--stop-run`).
 
     Raises:
-        RlhealthError: where several runs are watched, none is named, and the process's open files do not tell which one
+        RlhealthError: if several runs are watched, none is named, and the process's open files do not say which one
             it writes.
     """
     names = ", ".join(sorted(one.name for one in runs)[:8])
@@ -43,7 +43,7 @@ def owned_by(pid: int, runs: Sequence[Follower], named: str | None = None) -> Fo
 
 
 def open_files(pid: int) -> frozenset[Path]:
-    """The files that a process and its descendants hold open; empty where the system does not tell."""
+    """The files that a process and its descendants hold open; empty if the system does not say."""
     found: set[Path] = set()
     for one in _family(pid):
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlhealth.run import Floats, Ints
 
 Part = str | tuple[str, str]
-REACH = 1.0  # a limit further beyond the curve than so many times its height is told, and not drawn
+REACH = 1.0  # a limit further beyond the curve than so many times its height is reported, and not drawn
 _AXIS = 9  # columns for numbers
 
 

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.page import Page
 from rlhealth.watch import board, board_detail, board_run
-from rlhealth.watch.keys import Keys
+from rlhealth.watch.keys import Keyboard
 from rlhealth.watch.lines import sentence
 from rlhealth.watch.view import View
 
@@ -32,12 +32,12 @@ class Screen:
         bell: whether the terminal rings, and notifies (OSC 9), when an incident opens or worsens.
     """
 
-    def __init__(self, look: Look, *, bell: bool = False) -> None:
+    def __init__(self, look: ReportOptions, *, bell: bool = False) -> None:
         self.look = look
         self.bell = bell
         self.view = View()
         self.told: deque[tuple[float, Event]] = deque(maxlen=KEPT)
-        self.keys = Keys()
+        self.keys = Keyboard()
         self._live: Live | None = None
 
     @contextlib.contextmanager
@@ -76,7 +76,7 @@ class Screen:
             if left <= 0:
                 return True
             part = min(REDRAWN, left)
-            if self.keys.can_hear:
+            if self.keys.has_terminal:
                 if (key := self.keys.pressed(part)) and not self.view.press(key, _shown(watch)):
                     return False
             else:
@@ -105,10 +105,15 @@ def _shown(watch: Watch) -> list[Follower]:
 
 
 def drawn(
-    watch: Watch, told: list[tuple[float, Event]], look: Look, width: int, height: int, view: View | None = None
+    watch: Watch,
+    told: list[tuple[float, Event]],
+    look: ReportOptions,
+    width: int,
+    height: int,
+    view: View | None = None,
 ) -> list[str]:
     """The screen as lines of at most `width` columns, at most `height` of them: what the view asks for."""
-    page = Page(Look(max(20, width), look.color, look.ascii))
+    page = Page(ReportOptions(max(20, width), look.color, look.ascii))
     followers, view = _shown(watch), view or View()
     asked, run = view.page(followers), view.run(followers)
     if asked == "help" or (asked in ("story", "metric") and run is not None and run.judge is not None):
@@ -116,14 +121,14 @@ def drawn(
             page, watch, run, view, height
         )
         return _lines(page)[:height]
-    below = Page(Look(max(20, width), look.color, look.ascii))
+    below = Page(ReportOptions(max(20, width), look.color, look.ascii))
     board.foot(below, watch)
     if asked == "overview" and len(followers) == 1:
         board_run.write(page, watch, followers[0], room=height - 4)
     else:
         board.write(page, watch, followers, room=height - 8, view=view)
     top, bottom = _lines(page), _lines(below)
-    log = Page(Look(max(20, width), look.color, look.ascii))
+    log = Page(ReportOptions(max(20, width), look.color, look.ascii))
     room = height - min(len(top), height - len(bottom)) - len(bottom)
     if room >= 2 and told:
         board.log(log, told[-(room - 1) :], several=len(followers) > 1)

@@ -99,7 +99,7 @@ class Process:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; empty where there is
+    """The fields of /proc/PID/stat after the name, which may itself hold blanks and brackets; empty if there is
     no such file.
     """
     try:
@@ -109,7 +109,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def started_at(pid: int) -> str:
-    """When a process started, in the system's own ticks; empty where the system does not tell."""
+    """When a process started, in the system's own ticks; empty if the system does not say."""
     fields = _stat(pid)
     return fields[19] if len(fields) > 19 else ""
 
@@ -146,7 +146,7 @@ class Command:
         return f"{self.command[0]} was run"
 
 
-class Hosted:
+class WandbStop:
     """A wandb run that its own server asks to stop, as the Stop button does."""
 
     def __init__(self, stop: Callable[[str], None]) -> None:
@@ -173,7 +173,7 @@ class Stopping:
         only: the run that the process writes, once it is known; a process is never stopped for another run.
     """
 
-    def __init__(self, severity: Severity, how: Process | Command | Hosted, named: str | None = None) -> None:
+    def __init__(self, severity: Severity, how: Process | Command | WandbStop, named: str | None = None) -> None:
         self.severity = severity
         self.how = how
         self.named = named
@@ -184,7 +184,7 @@ class Stopping:
         """Finds out which of the runs the process writes, before anything is stopped.
 
         Raises:
-            RlhealthError: where that cannot be told.
+            RlhealthError: if that is unknown.
         """
         if not any(self.only is one for one in runs):
             self.only = None
@@ -219,7 +219,7 @@ class Stopping:
             what was done, in a sentence.
 
         Raises:
-            RlhealthError: where it did not work.
+            RlhealthError: if it did not work.
         """
         self.done = True
         return self.how(document)

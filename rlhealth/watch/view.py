@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlhealth.reports.stories import telling
+from rlhealth.reports.stories import main_metrics
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -67,7 +67,7 @@ class View:
         return self.shown or ("overview" if len(followers) == 1 else "runs")
 
     def press(self, key: str, followers: Sequence[Follower]) -> bool:
-        """Takes a key; False where it asks to leave."""
+        """Takes a key; False if it asks to leave."""
         if self.typing:
             self._type(key)
             return True
@@ -86,7 +86,7 @@ class View:
             self.shown, self.top = page, 0
 
     def back(self) -> None:
-        """Shows what was shown before; drops the filter where nothing was."""
+        """Shows what was shown before; drops the filter if nothing was."""
         if self.before:
             self.shown, self.top = self.before.pop(), 0
         else:
@@ -119,7 +119,7 @@ def metrics_of(one: Follower | None) -> list[Metric]:
     """The metrics of a run that have points: those a reader looks at first, then the rest by name."""
     if one is None or one.verdict is None:
         return []
-    first = telling(one.verdict, 20)
+    first = main_metrics(one.verdict, 20)
     known = {metric.name for metric in first}
     rest = [metric for metric in one.verdict.translation.metrics.values() if len(metric) and metric.name not in known]
     return [*first, *sorted(rest, key=lambda metric: metric.name)]

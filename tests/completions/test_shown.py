@@ -9,7 +9,7 @@ import pytest
 
 from rlhealth.check import check
 from rlhealth.completions.shown import SHOWN, repeated, shown_at
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from tests.conftest import FIXTURES
 
 pytest.importorskip("pyarrow")
@@ -38,8 +38,14 @@ def test_texts_are_in_the_terminal_and_the_page_by_the_flag_alone(verdict):
     assert texts
     for name in REPORTS:
         for piped in (False, True):
-            assert said not in write(verdict, name, Look(piped=piped)).replace("⟦", "").replace("\n", " "), name
-            shown = write(verdict, name, Look(piped=piped, completions=texts)).replace("<mark>", "").replace("⟦", "")
+            assert said not in write(verdict, name, ReportOptions(piped=piped)).replace("⟦", "").replace("\n", " "), (
+                name
+            )
+            shown = (
+                write(verdict, name, ReportOptions(piped=piped, completions=texts))
+                .replace("<mark>", "")
+                .replace("⟦", "")
+            )
             assert (said in shown) == (name in ("terminal", "html")), name
 
 
@@ -56,10 +62,10 @@ def test_a_hostile_text_steers_neither_the_terminal_nor_the_page(tmp_path):
     texts = shown_at(verdict.runs)
     assert any(HOSTILE in one.completion for found in texts.values() for one in found)
     for piped in (False, True):
-        shown = write(verdict, "terminal", Look(piped=piped, completions=texts, width=200))
+        shown = write(verdict, "terminal", ReportOptions(piped=piped, completions=texts, width=200))
         assert "\x1b" not in shown and "\x00" not in shown and "\u202e" not in shown and "\\x1b" in shown
         assert not any(line.startswith("::") for line in shown.splitlines())
-    page = write(verdict, "html", Look(completions=texts))
+    page = write(verdict, "html", ReportOptions(completions=texts))
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page and "\x1b" not in page and "\x00" not in page
 
 

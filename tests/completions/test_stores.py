@@ -13,7 +13,7 @@ import pytest
 
 from rlhealth.completions import stores
 from rlhealth.completions.places import PARQUET, find, named
-from rlhealth.completions.stores import Folder, OneFile
+from rlhealth.completions.stores import CompletionFile, CompletionFolder
 from rlhealth.completions.texts import is_measured, read_texts, texts_of
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.discovery.find import find_readers
@@ -69,7 +69,7 @@ def test_a_file_of_many_steps_is_read_as_it_grows(tmp_path, monkeypatch):
     path = tmp_path / "rollouts.jsonl"
     row = {"prompt": "p", "completion": "one two", "reward": 1.0}
     path.write_text("".join(json.dumps({**row, "step": step}) + "\n" for step in (1, 1, 2, 2, 3)))
-    store = OneFile(path)
+    store = CompletionFile(path)
     assert [(one.step, len(one)) for one in store.poll(everything)] == [(1, 2), (2, 2)]  # of step 3 more may come
     with path.open("a") as file:
         file.write(json.dumps({**row, "step": 3}) + "\n" + json.dumps({**row, "step": 4})[:20])
@@ -97,7 +97,7 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path):
     newest = tmp_path / "completions" / "completions_00040.parquet"
     whole = newest.read_bytes()
     newest.write_bytes(whole[:1000])
-    store = Folder(tmp_path / "completions", PARQUET)
+    store = CompletionFolder(tmp_path / "completions", PARQUET)
     assert len(list(store.poll(everything))) == 39 and not store.problems
     newest.write_bytes(whole)
     assert [one.step for one in store.poll(everything)] == [40]

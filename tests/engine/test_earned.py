@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlhealth.check import judge
-from rlhealth.engine.earned import not_recognised, unearned
+from rlhealth.engine.earned import not_recognised, why_not_healthy
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
@@ -32,44 +32,48 @@ GRPO = {"reward": wiggling(0.5), "completions__mean_length": wiggling(100.0)}
 
 @pytest.mark.parametrize("witness", ["kl", "entropy", "grad_norm", "frac_reward_zero_std", "clip_ratio__region_mean"])
 def test_a_reward_and_one_witness_of_learning_are_enough(witness: str) -> None:
-    assert unearned(translate(logged(**GRPO, **{witness: wiggling(0.2)}))) == ""
+    assert why_not_healthy(translate(logged(**GRPO, **{witness: wiggling(0.2)}))) == ""
 
 
 def test_a_reward_alone_says_nothing_of_learning() -> None:
-    assert "nothing but the reward" in unearned(translate(logged(**GRPO)))
+    assert "nothing but the reward" in why_not_healthy(translate(logged(**GRPO)))
 
 
 def test_a_witness_without_a_reward_says_nothing_of_success() -> None:
     run = logged(loss=wiggling(0.1), grad_norm=wiggling(0.2), clip_fraction=wiggling(0.1), kl=wiggling(0.2))
-    assert "no reward was recognised" in unearned(translate(run))
+    assert "no reward was recognised" in why_not_healthy(translate(run))
 
 
 def test_a_witness_that_never_moves_is_none() -> None:
-    assert "KL never moved" in unearned(translate(logged(**GRPO, kl=0.0)))
-    assert unearned(translate(logged(**GRPO, frac_reward_zero_std=0.0))) == ""  # every group has spread: that is a look
+    assert "KL never moved" in why_not_healthy(translate(logged(**GRPO, kl=0.0)))
+    assert (
+        why_not_healthy(translate(logged(**GRPO, frac_reward_zero_std=0.0))) == ""
+    )  # every group has spread: that is a look
 
 
 def test_few_points_earn_nothing() -> None:
     few = logged(14, reward=wiggling(0.5, 14), reward_std=wiggling(0.5, 14), kl=wiggling(0.2, 14))
-    assert "14 of the 15 points" in unearned(translate(few))
-    assert unearned(translate(logged(15, reward=wiggling(0.5, 15), kl=wiggling(0.2, 15)))) == ""
+    assert "14 of the 15 points" in why_not_healthy(translate(few))
+    assert why_not_healthy(translate(logged(15, reward=wiggling(0.5, 15), kl=wiggling(0.2, 15)))) == ""
 
 
 def test_a_reward_that_rose_is_a_witness_itself() -> None:
     rising = 100 * np.tanh(np.arange(300) / 80) + rng.normal(size=300)
-    assert unearned(translate(logged(300, episode_reward=rising))) == ""
-    assert unearned(translate(logged(300, episode_reward=-rising)))
+    assert why_not_healthy(translate(logged(300, episode_reward=rising))) == ""
+    assert why_not_healthy(translate(logged(300, episode_reward=-rising)))
 
 
 def test_few_points_are_enough_where_reward_has_clearly_risen() -> None:
     rising = np.array([0.0, 0.01, 0.07, 0.25, 0.29, 0.31, 0.26, 0.31, 0.29, 0.26, 0.26, 0.34])
-    assert unearned(translate(logged(12, reward=rising, kl=wiggling(0.2, 12)))) == ""
-    assert "12 of the 15 points" in unearned(translate(logged(12, reward=rising[::-1].copy(), kl=wiggling(0.2, 12))))
+    assert why_not_healthy(translate(logged(12, reward=rising, kl=wiggling(0.2, 12)))) == ""
+    assert "12 of the 15 points" in why_not_healthy(
+        translate(logged(12, reward=rising[::-1].copy(), kl=wiggling(0.2, 12)))
+    )
 
 
 def test_a_steep_rise_at_the_start_is_no_noise() -> None:
     steep = -7 - 130 * np.exp(-np.arange(900) / 30) + rng.normal(size=900)
-    assert unearned(translate(logged(900, episode_reward=steep))) == ""
+    assert why_not_healthy(translate(logged(900, episode_reward=steep))) == ""
 
 
 def test_noise_alone_seldom_looks_like_a_rise() -> None:
@@ -79,7 +83,7 @@ def test_noise_alone_seldom_looks_like_a_rise() -> None:
         noise[0] = rng.normal()
         for at in range(1, 200):
             noise[at] = 0.8 * noise[at - 1] + 0.6 * rng.normal()
-        earned += unearned(translate(logged(200, episode_reward=noise))) == ""
+        earned += why_not_healthy(translate(logged(200, episode_reward=noise))) == ""
     assert earned <= 8
 
 
@@ -89,8 +93,8 @@ def test_exploration_before_the_first_update_is_no_health() -> None:
         "time__fps": wiggling(500.0),
         "rollout__ep_len_mean": wiggling(9.0),
     }
-    assert unearned(translate(logged(**exploring)))
-    assert unearned(translate(logged(**exploring, train__loss=wiggling(0.2)))) == ""
+    assert why_not_healthy(translate(logged(**exploring)))
+    assert why_not_healthy(translate(logged(**exploring, train__loss=wiggling(0.2)))) == ""
 
 
 def test_supervised_training_is_named() -> None:

@@ -26,7 +26,7 @@ def feed(episodes: Episodes, text: str, places, values) -> None:
 
 
 def spans(episodes: Episodes) -> list[tuple[int, int, int, bool]]:
-    return [(one.first_step, one.raised_step, one.last_step, one.active) for one in episodes.told]
+    return [(one.first_step, one.raised_step, one.last_step, one.active) for one in episodes.raised_episodes]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_points_followed_in_pieces_are_told_as_points_followed_at_once(text, hol
     pieces = Episodes(hold, clear, sign)
     for start, end in pairwise(sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})):
         feed(pieces, text, range(start, end), values)
-    assert pieces.told == whole.told
-    assert pieces.told == () or repr(pieces.worst) == repr(whole.worst)
+    assert pieces.raised_episodes == whole.raised_episodes
+    assert pieces.raised_episodes == () or repr(pieces.worst) == repr(whole.worst)
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,7 +113,7 @@ def test_a_condition_that_flutters_a_thousand_times_is_told_as_if_it_were_follow
     places = np.sort(random.integers(0, 1000, 150))
     for start, end in pairwise([0, *places.tolist(), 1000]):
         feed(slowly, text, range(start, end), values)
-    assert slowly.told == whole.told
+    assert slowly.raised_episodes == whole.raised_episodes
     assert repr(slowly.worst) == repr(whole.worst)
 
 
@@ -121,8 +121,8 @@ def test_a_condition_that_flutters_a_thousand_times_is_told_as_if_it_were_follow
 @given(text=TEXTS, hold=COUNTS, clear=st.one_of(st.none(), COUNTS), cut=st.integers(0, 60))
 def test_a_prefix_tells_what_the_whole_tells_up_to_there(text, hold, clear, cut):
     prefix, whole = follow(text[:cut], hold, clear), follow(text, hold, clear)
-    told = [(one.first_step, one.raised_step) for one in prefix.told]
-    assert told == [(one.first_step, one.raised_step) for one in whole.told if one.raised_step <= cut]
+    told = [(one.first_step, one.raised_step) for one in prefix.raised_episodes]
+    assert told == [(one.first_step, one.raised_step) for one in whole.raised_episodes if one.raised_step <= cut]
 
 
 @settings(max_examples=200, deadline=None)
@@ -147,4 +147,4 @@ def test_episodes_are_what_their_definition_says(text, hold, clear):
             streak = 0
     if open_:
         told.append(Episode(first, raised, last))
-    assert list(follow(text, hold, clear).told) == told
+    assert list(follow(text, hold, clear).raised_episodes) == told

@@ -14,7 +14,7 @@ import pytest
 from rlhealth.check import check
 from rlhealth.engine.inventory import Inventory, inventory
 from rlhealth.metrics.spellings import spellings
-from rlhealth.reports import Look
+from rlhealth.reports import ReportOptions
 from rlhealth.reports.export import table
 from rlhealth.reports.inventory import render
 from rlhealth.rules.loading import load_rules
@@ -95,7 +95,7 @@ def test_a_tag_that_is_known_and_not_used_says_why(tmp_path: Path) -> None:
     from rlhealth.check import judge
 
     rules = load_rules()
-    text = render([inventory(judge(run, rules), rules)], [], Look(width=100))
+    text = render([inventory(judge(run, rules), rules)], [], ReportOptions(width=100))
     assert "clip_ratio: clip_ratio of TRL 0.16 counts the tokens that are NOT clipped" in text
 
 
@@ -113,12 +113,12 @@ def test_lines_are_fields_apart_by_tabs_where_piped(cli: Cli) -> None:
 @pytest.mark.parametrize("width", [40, 64, 80, 100, 140])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for where in (SICK, CARTPOLE, FIXTURES / "tensorboard" / "legacy-ppo"):
-        lines = render([taken(where)], [], Look(width=width)).splitlines()
+        lines = render([taken(where)], [], ReportOptions(width=width)).splitlines()
         assert max(map(len, lines)) <= width
 
 
 def test_the_distinctive_end_of_a_name_is_never_cut() -> None:
-    lines = render([taken(SICK)], [], Look(width=80)).splitlines()
+    lines = render([taken(SICK)], [], ReportOptions(width=80)).splitlines()
     for name in ("mean_length", "mean_terminated_length", "min_terminated_length", "max_terminated_length"):
         assert any(line.split()[0].endswith(name) for line in lines if line.split())
 
@@ -126,7 +126,7 @@ def test_the_distinctive_end_of_a_name_is_never_cut() -> None:
 def test_hostile_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
     rows = [{"step": step, "reward": 0.5, "\x1b[31mred\ttab\n": 1.0} for step in range(1, 20)]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for look in (Look(width=80), Look(piped=True), Look(width=80, ascii=True)):
+    for look in (ReportOptions(width=80), ReportOptions(piped=True), ReportOptions(width=80, ascii=True)):
         text = render([taken(tmp_path)], [], look)
         assert "\x1b" not in text
         assert "\\x1b[31mred\\ttab\\n" in text

@@ -81,7 +81,7 @@ def test_what_means_nothing_is_no_rule(text: dict[str, str], said: str) -> None:
 
 def test_a_setting_that_is_not_known_does_not_pass() -> None:
     only = rule("  {metric: kl, above: 1}", scope="scope: {only_if: {num_iterations: {above: 1}}}\n")
-    assert [one.reason for one in judged([only], kl=[5, 5]).skipped] == ["num_iterations is not told"]
+    assert [one.reason for one in judged([only], kl=[5, 5]).skipped] == ["num_iterations is unknown"]
     assert judged([only], {"num_iterations": 2}, kl=[5, 5]).findings
     assert judged([only], {"num_iterations": 1}, kl=[5, 5]).skipped
 

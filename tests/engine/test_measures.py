@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from rlhealth.engine.estimate import Estimate
 from rlhealth.engine.measures import (
     MAKE,
-    AgainstPast,
-    FromBest,
-    Gain,
-    GivenBack,
-    NonFinite,
-    Peak,
-    Share,
-    SinceFirst,
-    SinceStart,
-    Thirds,
+    DropFromBest,
+    EstimateVersusStart,
+    GainByThirds,
+    GainSinceStart,
+    MaxSoFar,
+    ShareNonFinite,
+    ShareOfGainLost,
+    ShareOfPoints,
+    VersusPast,
+    VersusStart,
 )
 from rlhealth.engine.noise import Noise
-from rlhealth.engine.shares import Proportion
+from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Arrival, Climb, Correlation, Count
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
@@ -43,29 +43,29 @@ MADE = {
         for name in REDUCTIONS
         for window, least in ((1, 1), (2, 2), (5, 3), (8, 1))
     },
-    "share_nonfinite/1": lambda: NonFinite(1),
-    "share_nonfinite/6": lambda: NonFinite(6),
-    "share_of_points/above": lambda: Share(4, 2, 0.5, None),
-    "share_of_points/between": lambda: Share(3, 3, -1.0, 1.0),
-    "drop_from_best": lambda: FromBest(4, 2),
-    "share_of_gain_lost": lambda: GivenBack(4, 2),
-    "gain_since_start": lambda: Gain(3),
-    "max_so_far": lambda: Peak(),
-    "mean_fraction": lambda: Proportion(3, 2, 10),
-    "mean_fraction, less the start": lambda: SinceFirst(Proportion(2, 1, 6), Proportion(4, 4, 6)),
-    "drop_from_best, smoothed": lambda: FromBest(4, 2, 5),
-    "gain_by_thirds": lambda: Thirds(),
+    "share_nonfinite/1": lambda: ShareNonFinite(1),
+    "share_nonfinite/6": lambda: ShareNonFinite(6),
+    "share_of_points/above": lambda: ShareOfPoints(4, 2, 0.5, None),
+    "share_of_points/between": lambda: ShareOfPoints(3, 3, -1.0, 1.0),
+    "drop_from_best": lambda: DropFromBest(4, 2),
+    "share_of_gain_lost": lambda: ShareOfGainLost(4, 2),
+    "gain_since_start": lambda: GainSinceStart(3),
+    "max_so_far": lambda: MaxSoFar(),
+    "mean_fraction": lambda: MeanFraction(3, 2, 10),
+    "mean_fraction, less the start": lambda: EstimateVersusStart(MeanFraction(2, 1, 6), MeanFraction(4, 4, 6)),
+    "drop_from_best, smoothed": lambda: DropFromBest(4, 2, 5),
+    "gain_by_thirds": lambda: GainByThirds(),
     "noise": lambda: Noise((4, 3)),
     "noise, smoothed": lambda: Noise((4,), 25),
-    "ratio to the start": lambda: SinceStart(rolling("median", 3, 2), 4, difference=False),
-    "less the start": lambda: SinceStart(rolling("value", 1), 1, difference=True),
-    "less the start, noisy": lambda: SinceStart(NonFinite(3), 2, difference=True),
-    "ratio to the past": lambda: AgainstPast(rolling("value", 1), 1, 6, difference=False),
-    "less the past": lambda: AgainstPast(rolling("max", 3), 3, 4, difference=True),
-    "ratio to the largest of the past": lambda: AgainstPast(rolling("mean", 1), 1, 5, False, REDUCTIONS["max"], 4),
-    "ratio to the smallest of the past": lambda: AgainstPast(rolling("median", 3), 3, 5, False, REDUCTIONS["min"], 4),
+    "ratio to the start": lambda: VersusStart(rolling("median", 3, 2), 4, difference=False),
+    "less the start": lambda: VersusStart(rolling("value", 1), 1, difference=True),
+    "less the start, noisy": lambda: VersusStart(ShareNonFinite(3), 2, difference=True),
+    "ratio to the past": lambda: VersusPast(rolling("value", 1), 1, 6, difference=False),
+    "less the past": lambda: VersusPast(rolling("max", 3), 3, 4, difference=True),
+    "ratio to the largest of the past": lambda: VersusPast(rolling("mean", 1), 1, 5, False, REDUCTIONS["max"], 4),
+    "ratio to the smallest of the past": lambda: VersusPast(rolling("median", 3), 3, 5, False, REDUCTIONS["min"], 4),
     "count/above": lambda: Count(rolling("mean", 1), 4, 0.5, None),
-    "count/leaps": lambda: Count(AgainstPast(rolling("mean", 1), 1, 4, False, REDUCTIONS["max"]), 6, 2.0, None),
+    "count/leaps": lambda: Count(VersusPast(rolling("mean", 1), 1, 4, False, REDUCTIONS["max"]), 6, 2.0, None),
     "climb": lambda: Climb(4),
     "climb, smoothed": lambda: Climb(3, 5),
     "arrival": lambda: Arrival(6),
@@ -165,37 +165,39 @@ def test_a_value_is_the_point_itself_and_what_is_not_finite_is_missing():
 
 
 def test_nonfinite_counts_what_is_not_a_number():
-    np.testing.assert_allclose(extend(NonFinite(1), [1, NAN, INF, 2]), [0, 1, 1, 0])
-    np.testing.assert_allclose(extend(NonFinite(4), [NAN, 1, 1, 1, 1]), [1, 0.5, 1 / 3, 0.25, 0])
+    np.testing.assert_allclose(extend(ShareNonFinite(1), [1, NAN, INF, 2]), [0, 1, 1, 0])
+    np.testing.assert_allclose(extend(ShareNonFinite(4), [NAN, 1, 1, 1, 1]), [1, 0.5, 1 / 3, 0.25, 0])
 
 
 def test_a_share_counts_the_finite_points_beyond_a_level():
-    np.testing.assert_allclose(extend(Share(4, 2, 1.0, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3])
-    np.testing.assert_allclose(extend(Share(2, 1, -0.5, 0.5), [0, 1, 1]), [1, 0.5, 0])
+    np.testing.assert_allclose(
+        extend(ShareOfPoints(4, 2, 1.0, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3]
+    )
+    np.testing.assert_allclose(extend(ShareOfPoints(2, 1, -0.5, 0.5), [0, 1, 1]), [1, 0.5, 0])
 
 
 def test_against_the_start_says_nothing_while_the_start_is_written():
-    ratio = SinceStart(rolling("value", 1), 3, difference=False)
+    ratio = VersusStart(rolling("value", 1), 3, difference=False)
     np.testing.assert_allclose(extend(ratio, [2, 1, NAN, 3, 4, 8]), [NAN, NAN, NAN, NAN, 2, 4])
-    less = SinceStart(rolling("value", 1), 1, difference=True)
+    less = VersusStart(rolling("value", 1), 1, difference=True)
     np.testing.assert_allclose(extend(less, [0.8, 0.9, 2.8]), [NAN, 0.1, 2.0])
 
 
 @pytest.mark.parametrize("start", [0.0, -3.0])
 def test_a_ratio_to_a_start_that_is_not_above_zero_says_nothing(start):
-    assert np.isnan(extend(SinceStart(rolling("value", 1), 1, difference=False), [start, 1, 2])).all()
+    assert np.isnan(extend(VersusStart(rolling("value", 1), 1, difference=False), [start, 1, 2])).all()
 
 
 def test_against_the_past_leaves_its_own_window_out():
-    spike = AgainstPast(rolling("value", 1), 1, 4, difference=False)
+    spike = VersusPast(rolling("value", 1), 1, 4, difference=False)
     np.testing.assert_allclose(extend(spike, [1, 1, 1, 1, 50, 50, 1]), [NAN, NAN, NAN, 1, 50, 50, 1 / 25.5])
-    level = AgainstPast(rolling("median", 2), 2, 3, difference=True)
+    level = VersusPast(rolling("median", 2), 2, 3, difference=True)
     np.testing.assert_allclose(extend(level, [1, 1, 1, 1, 5, 5])[-2:], [2, 4])
 
 
 def test_from_best_is_the_fall_in_units_of_noise_and_with_the_errors_of_both_levels():
     noise = np.random.default_rng(3).normal(0, 0.1, 200)
-    fallen = FromBest(10, 10).extend(np.where(np.arange(200) < 100, 1.0, 0.5) + noise)
+    fallen = DropFromBest(10, 10).extend(np.where(np.arange(200) < 100, 1.0, 0.5) + noise)
     assert abs(np.nanmedian(fallen.value[20:100])) < 1.5
     assert 3.5 < np.median(fallen.value[110:]) < 8, "5 times the noise, and what the best had by luck"
     assert 0.3 < np.median(fallen.error[110:]) < 1.5
@@ -203,56 +205,56 @@ def test_from_best_is_the_fall_in_units_of_noise_and_with_the_errors_of_both_lev
 
 def test_a_fall_is_not_measured_by_the_unrest_that_it_makes_itself():
     values = np.concatenate([np.linspace(0, 1, 60), np.linspace(1, 0, 20)]) + np.tile([0.0, 0.01], 40)
-    measured = FromBest(10, 5).extend(values)
+    measured = DropFromBest(10, 5).extend(values)
     assert (measured.value / measured.error)[-1] > 10
 
 
 def test_a_mean_over_many_points_has_no_best_until_it_is_one():
     values = np.concatenate([[2.0, 1.0, 0.6], np.full(60, 0.2)]) + np.tile([0.0, 0.01, 0.02], 21)
-    assert np.nanmax(FromBest(5, 3).extend(values).value) > 5
-    assert np.nanmax(FromBest(5, 3, smoothed=25).extend(values).value) < 2
+    assert np.nanmax(DropFromBest(5, 3).extend(values).value) > 5
+    assert np.nanmax(DropFromBest(5, 3, smoothed=25).extend(values).value) < 2
 
 
 def test_rising_is_never_below_its_best_and_a_solved_task_stays_there():
     rising = np.concatenate([np.linspace(0, 1, 60), np.ones(40)])
-    assert np.nanmax(FromBest(5, 3).extend(rising).value) == 0
-    assert np.nanmax(extend(GivenBack(5, 3), rising)) == 0
+    assert np.nanmax(DropFromBest(5, 3).extend(rising).value) == 0
+    assert np.nanmax(extend(ShareOfGainLost(5, 3), rising)) == 0
 
 
 def test_what_was_given_back_is_a_part_of_the_gain():
     values = [0.2] * 5 + [1.0] * 5 + [0.6] * 5
-    np.testing.assert_allclose(extend(GivenBack(1, 1), values)[[4, 9, 14]], [0, 0, 0.5])
-    assert extend(GivenBack(1, 1), [1.0, 1.0, 1.0, 0.5])[-1] == INF, "a fall from where nothing had been gained"
+    np.testing.assert_allclose(extend(ShareOfGainLost(1, 1), values)[[4, 9, 14]], [0, 0, 0.5])
+    assert extend(ShareOfGainLost(1, 1), [1.0, 1.0, 1.0, 0.5])[-1] == INF, "a fall from where nothing had been gained"
 
 
 def test_a_gain_is_what_lies_above_the_first_window_in_units_of_noise():
     values = np.linspace(0, 1, 100) + np.random.default_rng(3).normal(0, 0.1, 100)
-    found = Gain(10).extend(values)
+    found = GainSinceStart(10).extend(values)
     assert np.isnan(found.value[:9]).all() and found.value[9] == 0
     assert 6 < found.value[-1] < 12
     assert found.value[-1] > 5 * found.error[-1]
 
 
 def test_the_peak_is_the_largest_finite_value_so_far():
-    np.testing.assert_array_equal(extend(Peak(), [NAN, 1, INF, 3, 2]), [NAN, 1, 1, 3, 3])
+    np.testing.assert_array_equal(extend(MaxSoFar(), [NAN, 1, INF, 3, 2]), [NAN, 1, 1, 3, 3])
 
 
 def test_a_dip_shorter_than_a_fluctuation_or_a_hundredth_of_the_run_is_no_fall():
     noise = np.random.default_rng(5).normal(0, 0.1, 4000)
     dip, fall = (np.where((np.arange(4000) >= 3000) & (np.arange(4000) < end), 0.0, 1.0) for end in (3020, 4000))
-    assert np.nanmax(FromBest(10, 5).extend(dip + noise).value[3000:]) < 3
-    assert FromBest(10, 5).extend(fall + noise).value[-1] > 6
+    assert np.nanmax(DropFromBest(10, 5).extend(dip + noise).value[3000:]) < 3
+    assert DropFromBest(10, 5).extend(fall + noise).value[-1] > 6
 
 
 def test_the_best_of_many_levels_is_a_lucky_one_so_its_error_grows_with_the_run():
-    error = FromBest(10, 5).extend(np.random.default_rng(6).normal(0, 1, 2000)).error
+    error = DropFromBest(10, 5).extend(np.random.default_rng(6).normal(0, 1, 2000)).error
     two_levels = np.sqrt(2) * np.sqrt(np.pi / 2 / 10)
     assert error[-1] / two_levels == pytest.approx(np.sqrt(1 + 2 * np.log(200) / 9), rel=0.15)
 
 
 def test_the_highest_level_of_the_last_points_is_the_same_in_pieces():
     values = np.random.default_rng(7).normal(0, 1, 700).cumsum()
-    whole, one = FromBest(10, 5).extend(values), FromBest(10, 5)
+    whole, one = DropFromBest(10, 5).extend(values), DropFromBest(10, 5)
     parts = [one.extend(part) for part in np.array_split(values, 90)]
     np.testing.assert_array_equal(np.concatenate([part.value for part in parts]), whole.value)
     np.testing.assert_array_equal(np.concatenate([part.error for part in parts]), whole.error)

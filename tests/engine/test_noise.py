@@ -3,20 +3,14 @@
 import numpy as np
 import pytest
 
+from rlhealth.authoring.shorthand import correlated
 from rlhealth.engine.noise import FLOOR, Noise, effective, remembered
 
 WINDOW = 10
 
 
-def correlated(seed, length, correlation, spread=1.0):
-    """A first-order autoregression of that spread."""
-    random = np.random.default_rng(seed)
-    shocks = random.normal(0, spread * np.sqrt(1 - correlation**2), length)
-    values = np.empty(length)
-    values[0] = random.normal(0, spread)
-    for place in range(1, length):
-        values[place] = correlation * values[place - 1] + shocks[place]
-    return values
+def series(seed, length, correlation):
+    return correlated(np.random.default_rng(seed).normal(size=length), correlation)
 
 
 def noise(values):
@@ -26,8 +20,8 @@ def noise(values):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.9])
 def test_the_error_of_a_level_is_how_far_levels_stray_however_points_depend_on_each_other(correlation):
-    estimated = np.median([noise(correlated(seed, 500, correlation)) for seed in range(40)], axis=0)
-    levels = [np.median(correlated(1000 + seed, WINDOW, correlation)) for seed in range(800)]
+    estimated = np.median([noise(series(seed, 500, correlation)) for seed in range(40)], axis=0)
+    levels = [np.median(series(1000 + seed, WINDOW, correlation)) for seed in range(800)]
     assert estimated[0] == pytest.approx(1.0, rel=0.15)
     assert 0.9 < estimated[1] / np.std(levels) < 1.5, "a little too large rather than too small"
 
@@ -45,7 +39,7 @@ def test_heavy_tails_count_for_little():
 
 
 def test_few_points_are_taken_for_correlated_and_their_errors_are_widened():
-    few, many = (np.median([noise(correlated(seed, n, 0.0))[1] for seed in range(60)]) for n in (15, 400))
+    few, many = (np.median([noise(series(seed, n, 0.0))[1] for seed in range(60)]) for n in (15, 400))
     assert few > 2 * many
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rlhealth.engine.operands import Unable, level_of, limit_of, pick, unit_of
+from rlhealth.engine.operands import CannotRun, level_of, limit_of, pick, unit_of
 from rlhealth.metrics import Metric, translate
 from rlhealth.rules.model import Condition, Limit
 from rlhealth.run import Place, Run
@@ -49,14 +49,14 @@ def test_a_limit_follows_a_setting_or_its_default() -> None:
     said = Limit(setting="clip_range", plus=1, default=1.2)
     assert limit_of(said, {"clip_range": 0.3}) == 1.3
     assert limit_of(said, {}) == 1.2
-    with pytest.raises(Unable, match="clip_range"):
+    with pytest.raises(CannotRun, match="clip_range"):
         limit_of(Limit(setting="clip_range"), {"clip_range": None})
 
 
 def test_a_metric_that_was_not_logged_is_named_in_the_reason() -> None:
     run = Run("run", Place("tensorboard", "here"))
     run.add("train/reward", [1], [np.nan])
-    with pytest.raises(Unable, match="kl or objective/kl was not logged"):
+    with pytest.raises(CannotRun, match="kl or objective/kl was not logged"):
         pick("kl|objective/kl", translate(run))
 
 

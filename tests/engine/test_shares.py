@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.shares import FINEST, Grain, Proportion
+from rlhealth.engine.shares import FINEST, Grain, MeanFraction
 
 
 def grain(values):
@@ -34,7 +34,7 @@ def test_a_share_is_never_thought_to_be_counted_over_more_items_than_it_was(item
 
 
 def proportion(values, window=5, least=5, items=20):
-    return Proportion(window, least, items).extend(np.asarray(values, np.float64))
+    return MeanFraction(window, least, items).extend(np.asarray(values, np.float64))
 
 
 def test_nothing_is_said_of_a_share_before_enough_items_were_seen():
@@ -44,7 +44,7 @@ def test_nothing_is_said_of_a_share_before_enough_items_were_seen():
 
 
 def test_the_missing_items_are_told():
-    waiting = Proportion(5, 5, 20)
+    waiting = MeanFraction(5, 5, 20)
     waiting.extend(np.ones(8))
     assert waiting.lacking.startswith("8 of the 20 items")
     waiting.extend(np.ones(12))

@@ -11,7 +11,7 @@ import numpy as np
 
 from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
@@ -121,9 +121,9 @@ def reported(text: str) -> bool:
     )
     for format in REPORTS:
         for look in (
-            (Look(width=40, color=False), Look(width=100, color=True, show_all=True))
+            (ReportOptions(width=40, color=False), ReportOptions(width=100, color=True, show_all=True))
             if format == "terminal"
-            else (Look(),)
+            else (ReportOptions(),)
         ):
             told = write(verdict, format, look)
             told.encode("utf-8")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.metrics import translate
-from rlhealth.metrics.metric import Changed, Reduced, Summed
+from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, SummedSeries
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
 from tests.metrics.logged import LEGACY, SB3, run_of
@@ -38,12 +38,12 @@ def test_a_metric_that_grows_equals_the_metric_of_the_whole(values: list[float],
     change = change_of(word, {"batch_size": 4})
     assert change is not None and not isinstance(change, str)
     growing, whole = Series("x"), Series("x", range(len(values)), values)
-    metric = Changed(growing, change)
+    metric = ConvertedSeries(growing, change)
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(values)], strict=True):
         growing.extend(range(len(values))[start:end], values[start:end])
         _ = metric.values
-    np.testing.assert_array_equal(metric.values, Changed(whole, change).values)
-    np.testing.assert_array_equal(metric.steps, Changed(whole, change).steps)
+    np.testing.assert_array_equal(metric.values, ConvertedSeries(whole, change).values)
+    np.testing.assert_array_equal(metric.steps, ConvertedSeries(whole, change).steps)
     assert metric.revision == 0
 
 
@@ -57,7 +57,7 @@ def test_each_point_is_transformed_once() -> None:
         return change(values)
 
     series = Series("x", [1, 2, 3], [1.0, 2.0, 3.0])
-    metric = Changed(series, counted)
+    metric = ConvertedSeries(series, counted)
     assert list(metric.values) == [-1.0, -2.0, -3.0]
     assert len(metric) == 3
     series.extend([4], [4.0])
@@ -94,7 +94,7 @@ def test_a_value_that_means_not_measured_is_left_out_with_its_step() -> None:
     series = Series("x", [1, 2, 3], [0.0, 0.2, 0.0])
     change = change_of("missing:0", {})
     assert callable(change)
-    metric = Changed(series, change)
+    metric = ConvertedSeries(series, change)
     assert list(metric.steps) == [2]
     assert len(metric) == 1
 
@@ -110,7 +110,7 @@ def ratio(values: list[float], word: str, clip_range: float = 0.2) -> float:
     counts, edges = np.histogram(values, bins=32)
     histogram = Histogram("ppo/policy/ratio")
     histogram.add(1, edges, counts)
-    return float(Reduced(histogram, reduction_of(word), clip_range).values[0])
+    return float(HistogramSeries(histogram, reduction_of(word), clip_range).values[0])
 
 
 def test_the_ratio_comes_from_a_histogram() -> None:
@@ -141,7 +141,7 @@ def test_a_histogram_of_one_value_and_one_of_filler_only() -> None:
     histogram = Histogram("x")
     histogram.add(1, [1.0, 1.0], [4.0])
     histogram.add(2, [-1.0, -0.5], [4.0])
-    outside = Reduced(histogram, reduction_of("histogram-outside"), 0.2)
+    outside = HistogramSeries(histogram, reduction_of("histogram-outside"), 0.2)
     assert outside.values[0] == 0.0
     assert math.isnan(outside.values[1])
 
@@ -179,7 +179,7 @@ def test_a_distribution_that_grows_is_reduced_step_by_step() -> None:
 def test_a_part_of_a_sum_that_comes_after_its_axis_is_counted() -> None:
     axis, part = Series("axis"), Series("part", [1], [2.0])
     axis.extend(np.array([1, 2]), np.zeros(2), np.zeros(2))
-    total = Summed("total", [part], axis, None)
+    total = SummedSeries("total", [part], axis, None)
     assert (total.values.tolist(), total.revision) == ([2.0, 0.0], 0)
     part.extend(np.array([2]), np.array([5.0]), np.zeros(1))
     assert (total.values.tolist(), total.revision) == ([2.0, 5.0], 1)

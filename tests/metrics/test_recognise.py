@@ -65,7 +65,7 @@ def test_a_class_of_the_users_own_does_not_hide_the_framework() -> None:
 
 def test_where_rloo_and_grpo_cannot_be_told_apart_the_report_says_so() -> None:
     assert (
-        "taken for GRPO, not RLOO: the names are the same and no setting tells them apart"
+        "taken for GRPO, not RLOO: the names are the same and no setting distinguishes them"
         in translate(run_of(GRPO)).assumed
     )
 

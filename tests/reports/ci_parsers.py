@@ -8,9 +8,24 @@ import re
 
 #: Commands that GitHub's runner knows.
 GITHUB = {
-    "add-mask", "add-matcher", "add-path", "debug", "echo", "endgroup", "error", "group", "notice", "remove-matcher",
-    "save-state", "set-env", "set-output", "stop-commands", "warning", "section", "command",
-}  # fmt: skip
+    "add-mask",
+    "add-matcher",
+    "add-path",
+    "debug",
+    "echo",
+    "endgroup",
+    "error",
+    "group",
+    "notice",
+    "remove-matcher",
+    "save-state",
+    "set-env",
+    "set-output",
+    "stop-commands",
+    "warning",
+    "section",
+    "command",
+}
 _WIDTHLESS = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0]"
 )

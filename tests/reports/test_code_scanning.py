@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft4Validator
 from junitparser import JUnitXml
 
-from rlhealth.reports import Look, github, write
+from rlhealth.reports import ReportOptions, github, write
 from rlhealth.run import Place
 from rlhealth.verdict.findings import Gate, Severity, Verdict
 
@@ -134,7 +134,7 @@ def test_a_github_annotation_escapes_what_ends_a_command(hostile: Verdict) -> No
 
 
 def test_the_job_summary_is_the_markdown_report(sick: Verdict) -> None:
-    assert github.summary(sick, Look()) == write(sick, "markdown").removesuffix("\n") + "\n"
+    assert github.summary(sick, ReportOptions()) == write(sick, "markdown").removesuffix("\n") + "\n"
 
 
 @pytest.mark.parametrize("name", ANSWERS)

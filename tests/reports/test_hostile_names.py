@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.verdict.findings import Verdict
 
 NARROW = "\u202f"
@@ -15,7 +15,7 @@ OURS = "\n\u202f\u00a0\u200d"
 
 @pytest.mark.parametrize("format", list(REPORTS))
 def test_no_control_character_or_hidden_direction_survives(format: str, hostile: Verdict) -> None:
-    text = write(hostile, format, Look(width=100))
+    text = write(hostile, format, ReportOptions(width=100))
     assert {one for one in text if not one.isprintable() and one not in OURS} == set()
     text.encode("utf-8")  # no lone surrogate
 
@@ -34,7 +34,7 @@ def test_two_hundred_runs_are_all_counted(format: str, many: Verdict) -> None:
     many.runs = [
         replace(one, run=replace(one.run, name=f"{one.name}-{number}")) for number in range(7) for one in first
     ][:199]
-    text = write(many, format, Look(width=100)).replace(NARROW, "")
+    text = write(many, format, ReportOptions(width=100)).replace(NARROW, "")
     assert "200 runs" in text or (
         format in ("json", "csv", "gitlab") and all(run.name in text for run in many.runs if run.verdict != "healthy")
     )

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from jsonschema import Draft202012Validator
 
-from rlhealth.reports import Look, write
+from rlhealth.reports import ReportOptions, write
 from rlhealth.verdict.findings import Verdict
 
 SCHEMA = json.loads((files("rlhealth.reports") / "report.schema.json").read_text("utf-8"))
@@ -16,7 +16,7 @@ def read(verdict: Verdict, **look: bool) -> dict:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")
 
-    return json.loads(write(verdict, "json", Look(**look)), parse_constant=refuse)
+    return json.loads(write(verdict, "json", ReportOptions(**look)), parse_constant=refuse)
 
 
 @pytest.mark.parametrize("name", ["healthy", "sick", "unknown", "nothing", "many", "hostile"])
@@ -54,10 +54,10 @@ def test_a_number_that_is_not_finite_is_a_word(hostile: Verdict) -> None:
 
 
 def test_names_come_back_whole_and_no_character_can_act(hostile: Verdict) -> None:
-    text = write(hostile, "json", Look())
+    text = write(hostile, "json", ReportOptions())
     assert all(one.isprintable() or one == "\n" for one in text)
     assert [run["run"] for run in json.loads(text)["runs"]] == [run.name for run in hostile.runs]
 
 
 def test_ascii_is_ascii(hostile: Verdict) -> None:
-    assert write(hostile, "json", Look(ascii=True)).isascii()
+    assert write(hostile, "json", ReportOptions(ascii=True)).isascii()

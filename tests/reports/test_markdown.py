@@ -7,7 +7,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from rlhealth.reports import Look, write
+from rlhealth.reports import ReportOptions, write
 from rlhealth.verdict.findings import Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
@@ -70,6 +70,6 @@ def test_no_name_from_a_log_is_markup_a_link_or_a_mention(name: str, request: py
 
 def test_two_hundred_runs_still_fit_into_a_comment(many: Verdict, hostile: Verdict) -> None:
     many.runs = (many.runs + hostile.runs) * 5
-    text = write(many, "markdown", Look(show_all=True))
+    text = write(many, "markdown", ReportOptions(show_all=True))
     assert len(text) < 65_536
     assert f"{len(many.runs) + 1} runs" in text

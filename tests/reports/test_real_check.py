@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rlhealth.check import check
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.verdict.findings import Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
@@ -23,7 +23,7 @@ def verdict() -> Verdict:
 
 @pytest.mark.parametrize("format", list(REPORTS))
 def test_every_format_tells_the_sick_run_and_its_onset(format: str, verdict: Verdict) -> None:
-    text = write(verdict, format, Look(width=100, piped=format == "terminal"))
+    text = write(verdict, format, ReportOptions(width=100, piped=format == "terminal"))
     sick = next(run for run in verdict.runs if run.name == "lr-jump")
     assert sick.verdict == "critical"
     assert sick.name in text

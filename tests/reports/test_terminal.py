@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.verdict.findings import Verdict
 from rlhealth.verdict.vitals import vitals
 
@@ -19,8 +19,8 @@ SICK = """\
    TRL GRPOTrainer 1.16.0 · trainer_state.json · 140 steps · 14 min · finished
    healthy for 8 min, then 6 min after it broke at step 81
    · resumed at step 70
-   · taken for GRPO, not RLOO: the names are the same and no setting tells them
-     apart
+   · taken for GRPO, not RLOO: the names are the same and no setting
+     distinguishes them
 
  critical[step-size-too-big]  Each update moves the policy too far
    3 findings share one cause: from step 81 each update moved the policy too far
@@ -29,7 +29,7 @@ SICK = """\
 
 
 def shown(verdict: Verdict, **look: object) -> str:
-    return write(verdict, "terminal", Look(**look))  # type: ignore[arg-type]
+    return write(verdict, "terminal", ReportOptions(**look))  # type: ignore[arg-type]
 
 
 def test_a_sick_run_shows_its_verdict_then_its_cause_then_what_followed_then_what_to_do(sick: Verdict) -> None:
@@ -119,7 +119,7 @@ def test_an_error_comes_with_the_next_thing_to_try(nothing: Verdict) -> None:
 def test_a_run_that_nothing_could_judge_is_unknown_and_says_why(unknown: Verdict) -> None:
     text = shown(unknown)
     assert text.startswith(" ? no-rl-here   unknown")
-    assert "No answer: no rule could look" in text
+    assert "Unknown: no rule could run" in text
     assert "! 3 damaged lines skipped, the first at line 12" in text
     assert text.rstrip().endswith("exit 2")
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.reports import REPORTS
-from rlhealth.reports.unsteered import Unsteered, in_format, unsteered
+from rlhealth.reports.unsteered import CommandFreeStream, in_format, without_commands
 from tests.reports.ci_parsers import commands, github
 
 EVIL = [
@@ -39,7 +39,7 @@ def test_the_parsers_know_a_command_when_they_see_one() -> None:
 @pytest.mark.parametrize("evil", EVIL)
 def test_text_is_broken_up_wherever_it_stands(evil: str) -> None:
     for text in (evil, f" {evil}", f"\t{evil}\n{evil}", f"run\n\u00a0{evil}"):
-        assert commands(unsteered(text)) == []
+        assert commands(without_commands(text)) == []
 
 
 PIECES = st.lists(
@@ -52,7 +52,7 @@ PIECES = st.lists(
 @settings(max_examples=500, deadline=None)
 def test_no_pieces_written_one_after_the_other_make_a_command(pieces: list[str]) -> None:
     out = StringIO()
-    stream = Unsteered(out)
+    stream = CommandFreeStream(out)
     for one in pieces:
         stream.write(one)
     assert commands(out.getvalue()) == []

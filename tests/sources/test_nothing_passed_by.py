@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlhealth.check import check
-from rlhealth.reports import REPORTS, Look, write
+from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.verdict.findings import Gate
 from tests.sources.sick_shapes import FIXTURES, SHAPES, lines, sick_rows
 
@@ -108,7 +108,7 @@ def test_every_format_counts_and_names_what_was_left(root: Path, format: str) ->
     SHAPES["zip"](root / "other", sick_rows())
     verdict = check(root)
     assert [Path(one.location).name for one in verdict.left_out] == ["backup.zip"]
-    for look in (Look(), Look(piped=True)):
+    for look in (ReportOptions(), ReportOptions(piped=True)):
         text = write(verdict, format, look)
         assert "backup.zip" in text.replace("\n", "") and "an archive with logs in it" in text
 

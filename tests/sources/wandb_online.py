@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlhealth.errors import Blind
+from rlhealth.errors import Unavailable
 from rlhealth.run import Run
 from rlhealth.sources.wandb.api import WandbReader, find
 from rlhealth.sources.wandb.file import WandbFileReader
@@ -30,10 +30,10 @@ def reader(patience: float = PATIENCE) -> WandbReader:
     return find(RUN, patience=patience)[0]
 
 
-def blind(one: WandbReader) -> Blind:
+def blind(one: WandbReader) -> Unavailable:
     """What a poll tells that fails; it does not try for long."""
     one.patience = IMPATIENT
-    with pytest.raises(Blind) as caught:
+    with pytest.raises(Unavailable) as caught:
         one.poll()
     one.patience = PATIENCE
     return caught.value

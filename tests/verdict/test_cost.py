@@ -16,11 +16,27 @@ def judged(
     run.add("reward", list(steps), [0.0] * len(steps), times=times)
     found = [
         Finding(
-            "kl-high", "kl-high", severity, "off", "kl", "kl", first, first, 99, state, 99, 9.0, 1.0, "off", "", (), "",
+            "kl-high",
+            "kl-high",
+            severity,
+            "off",
+            "kl",
+            "kl",
+            first,
+            first,
+            99,
+            state,
+            99,
+            9.0,
+            1.0,
+            "off",
+            "",
+            (),
+            "",
             episodes=(Episode(first, first, 99, state),),
         )
         for first, severity, state in findings
-    ]  # fmt: skip
+    ]
     return RunVerdict(run, translate(run), "finished", found)
 
 

@@ -15,7 +15,7 @@ from rlhealth.metrics import translate
 from rlhealth.rules.model import FAMILIES
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State
-from rlhealth.verdict.vitals import Sign, Vital, _signs, sign_of, vitals
+from rlhealth.verdict.vitals import Vital, VitalState, _signs, sign_of, vitals
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STEPS = list(range(1, 61))
@@ -40,9 +40,25 @@ def finding(
     family: str, metric: str, severity: Severity = Severity.CRITICAL, state: State = State.STANDING, first: int = 20
 ) -> Finding:
     return Finding(
-        f"{family}-rule", family, severity, f"{metric} is off", metric, f"train/{metric}", first, first + 2, 60, state,
-        50, 9.0, 1.0, "it is off", "", (), "", episodes=(Episode(first, first + 2, 60, state),),
-    )  # fmt: skip
+        f"{family}-rule",
+        family,
+        severity,
+        f"{metric} is off",
+        metric,
+        f"train/{metric}",
+        first,
+        first + 2,
+        60,
+        state,
+        50,
+        9.0,
+        1.0,
+        "it is off",
+        "",
+        (),
+        "",
+        episodes=(Episode(first, first + 2, 60, state),),
+    )
 
 
 GRPO = {"reward": [0.1] * 60, "reward_std": [0.2] * 60, "kl": [0.01] * 60, "completions/clipped_ratio": [0.1] * 60}
@@ -58,34 +74,34 @@ def test_a_run_without_any_rule_that_looked_has_no_sign_that_is_well() -> None:
     skipped = [Skipped("kl-high", "kl-high", "kl has 3 of the 8 points it takes to judge")]
     signs = by_id(judged(run_of(GRPO), skipped=skipped))
     assert len(signs) == 8
-    assert all(one.state is not Sign.WELL for one in signs.values())
-    assert signs["policy"].state is Sign.UNKNOWN
+    assert all(one.state is not VitalState.WELL for one in signs.values())
+    assert signs["policy"].state is VitalState.UNKNOWN
     assert signs["policy"].said == "kl has 3 of the 8 points it takes to judge"
 
 
 def test_a_sign_is_well_where_a_rule_of_its_families_looked_and_found_nothing() -> None:
     signs = by_id(judged(run_of(GRPO), quiet=["kl-quiet"], families={"kl-quiet": "kl-high"}))
-    assert signs["policy"].state is Sign.WELL
-    assert signs["reward"].state is Sign.UNKNOWN, "no rule about the reward looked"
+    assert signs["policy"].state is VitalState.WELL
+    assert signs["reward"].state is VitalState.UNKNOWN, "no rule about the reward looked"
 
 
 def test_what_was_not_logged_says_so_and_what_a_trainer_has_not_says_that() -> None:
     signs = by_id(judged(run_of(GRPO)))
-    assert signs["exploration"].state is Sign.NOT_LOGGED
+    assert signs["exploration"].state is VitalState.NOT_LOGGED
     assert signs["exploration"].said.startswith("no entropy")
-    assert signs["critic"].state is Sign.NOT_FOR_TRAINER
+    assert signs["critic"].state is VitalState.NOT_FOR_TRAINER
 
 
 @pytest.mark.parametrize(
     ("severity", "state", "shown"),
     [
-        (Severity.CRITICAL, State.STANDING, Sign.SICK),
-        (Severity.CRITICAL, State.LASTING, Sign.SICK),
-        (Severity.WARNING, State.STANDING, Sign.WATCH),
-        (Severity.WARNING, State.OVER, Sign.OVER),
+        (Severity.CRITICAL, State.STANDING, VitalState.SICK),
+        (Severity.CRITICAL, State.LASTING, VitalState.SICK),
+        (Severity.WARNING, State.STANDING, VitalState.WATCH),
+        (Severity.WARNING, State.OVER, VitalState.OVER),
     ],
 )
-def test_the_state_follows_from_the_finding(severity: Severity, state: State, shown: Sign) -> None:
+def test_the_state_follows_from_the_finding(severity: Severity, state: State, shown: VitalState) -> None:
     one = by_id(judged(run_of(GRPO), findings=[finding("kl-high", "kl", severity, state)]))["policy"]
     assert one.state is shown
     assert one.finding is not None and one.metric is not None and one.metric.name == "kl"
@@ -94,14 +110,14 @@ def test_the_state_follows_from_the_finding(severity: Severity, state: State, sh
 def test_a_note_for_information_makes_no_sign_sick() -> None:
     findings = [finding("kl-high", "kl", Severity.INFO)]
     signs = by_id(judged(run_of(GRPO), findings=findings, quiet=["q"], families={"q": "kl-high"}))
-    assert signs["policy"].state is Sign.WELL
+    assert signs["policy"].state is VitalState.WELL
 
 
 def test_a_finding_that_stands_decides_before_a_worse_one_that_is_over() -> None:
     over = replace(finding("kl-high", "kl", Severity.WARNING, State.OVER), peak=Severity.CRITICAL)
     stands = replace(finding("ratio", "kl", Severity.WARNING, first=40))
     one = by_id(judged(run_of(GRPO), findings=[over, stands]))["policy"]
-    assert one.state is Sign.WATCH and one.finding is stands
+    assert one.state is VitalState.WATCH and one.finding is stands
 
 
 def test_a_cause_belongs_to_the_sign_of_its_metric() -> None:
@@ -113,13 +129,13 @@ def test_a_cause_belongs_to_the_sign_of_its_metric() -> None:
 def test_a_metric_that_another_signs_rule_complains_of_is_not_well() -> None:
     findings = [finding("numerics", "kl")]
     signs = by_id(judged(run_of(GRPO), findings=findings, quiet=["q"], families={"q": "kl-high"}))
-    assert signs["numbers"].state is Sign.SICK
-    assert signs["policy"].state is Sign.SICK
+    assert signs["numbers"].state is VitalState.SICK
+    assert signs["policy"].state is VitalState.SICK
 
 
 def test_what_the_user_ignored_is_said_and_not_called_sick() -> None:
     one = by_id(judged(run_of(GRPO), ignored=[Ignored(finding("kl-high", "kl"), "known")]))["policy"]
-    assert one.state is Sign.WELL and one.said == "1 ignored"
+    assert one.state is VitalState.WELL and one.said == "1 ignored"
 
 
 def test_from_and_to_are_medians_of_the_ends_so_one_stray_point_moves_neither() -> None:
@@ -165,8 +181,13 @@ def test_a_real_run_has_its_reward_and_policy_looked_at(folder: str) -> None:
     (run,) = rlhealth.check(FIXTURES / "reports" / folder).runs
     signs = by_id(run)
     assert signs["reward"].metric is not None and signs["policy"].metric is not None
-    assert signs["critic"].state is Sign.NOT_FOR_TRAINER
+    assert signs["critic"].state is VitalState.NOT_FOR_TRAINER
     if run.verdict == "healthy":
-        assert {one.state for one in signs.values()} <= {Sign.WELL, Sign.OVER, Sign.NOT_FOR_TRAINER, Sign.NOT_LOGGED}
+        assert {one.state for one in signs.values()} <= {
+            VitalState.WELL,
+            VitalState.OVER,
+            VitalState.NOT_FOR_TRAINER,
+            VitalState.NOT_LOGGED,
+        }
     else:
-        assert any(one.state in (Sign.SICK, Sign.WATCH) for one in signs.values())
+        assert any(one.state in (VitalState.SICK, VitalState.WATCH) for one in signs.values())

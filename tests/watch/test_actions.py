@@ -26,9 +26,9 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.verdict.findings import RunVerdict, Severity
 from rlhealth.watch.actions import Actions, apprise_to, argv, change_document, run_command
 from rlhealth.watch.alerts import alert_in
-from rlhealth.watch.changes import Change, Ledger
+from rlhealth.watch.changes import Change, ReportedFindings
 from rlhealth.watch.follower import Event
-from rlhealth.watch.lines import Lines
+from rlhealth.watch.lines import LineDisplay
 from rlhealth.watch.loop import Limits, Watch, watch
 from rlhealth.watch.stopping import Command, Process, Stopping
 from tests.growing import GrowingFile
@@ -47,7 +47,7 @@ def verdict() -> RunVerdict:
 
 @pytest.fixture(scope="module")
 def change(verdict: RunVerdict) -> Change:
-    return next(one for one in Ledger().changes(verdict) if one.kind == "raised")
+    return next(one for one in ReportedFindings().changes(verdict) if one.kind == "raised")
 
 
 def script(folder: Path, body: str) -> str:
@@ -307,7 +307,9 @@ def test_a_run_that_ended_long_ago_is_no_reason_to_stop_anything(tmp_path: Path)
     copy.write_bytes(SICK.read_bytes())
     os.utime(copy, (1.6e9, 1.6e9))
     stopping = Stopping(Severity.CRITICAL, Process(process.pid, 5.0))
-    verdict = watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(), Lines(io.StringIO()), stopping=stopping)
+    verdict = watch(
+        Watch([str(copy)], RULES, clock=HandClock()), Limits(), LineDisplay(io.StringIO()), stopping=stopping
+    )
     assert verdict.exit_code == 1 and not stopping.done and process.poll() is None
     process.kill()
     process.wait()
@@ -346,6 +348,6 @@ def test_what_was_over_before_the_watch_began_wakes_nobody(tmp_path: Path) -> No
     copy.write_bytes(SICK.read_bytes())
     woken: list[Change] = []
     actions = Actions([lambda change, run: woken.append(change)])
-    watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(timeout=60), Lines(io.StringIO()), actions)
+    watch(Watch([str(copy)], RULES, clock=HandClock()), Limits(timeout=60), LineDisplay(io.StringIO()), actions)
     assert woken and not any(one.finding.ended for one in woken)
     assert "reward-flat-while-token-kl-grows" in {rule for one in woken if one.incident for rule in one.incident.rules}

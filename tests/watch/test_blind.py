@@ -21,7 +21,7 @@ from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.sources import find_readers
-from rlhealth.watch.lines import Lines
+from rlhealth.watch.lines import LineDisplay
 from rlhealth.watch.loop import Watch
 from tests.conftest import ROOT, Cli
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
@@ -55,7 +55,7 @@ OTHERS = (
 )
 
 
-class Watched:
+class RuleState:
     """A watch of the hosted run by a hand clock, and what it told, as events and as the lines that a person reads."""
 
     def __init__(self, server: WandbServer) -> None:
@@ -73,7 +73,7 @@ class Watched:
 
     def look(self, times: int = 1) -> None:
         """So many looks, a minute apart."""
-        lines = Lines(self.out)
+        lines = LineDisplay(self.out)
         for _ in range(times):
             for one in self.watch.followers:
                 one.reader.patience = IMPATIENT  # type: ignore[attr-defined]
@@ -98,7 +98,7 @@ class Watched:
         assert self.watch.verdict().exit_code == 1
 
 
-def assert_blind_once(one: Watched, why: str) -> None:
+def assert_blind_once(one: RuleState, why: str) -> None:
     """It was told once that the watch is blind, and once that it sees again."""
     assert one.lines("blind") == [f"brisk-river-7: blind: {why}; what was read so far stands, trying again"]
     [back] = one.lines("back")
@@ -108,7 +108,7 @@ def assert_blind_once(one: Watched, why: str) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_way_to_fail_is_told_once_and_then_all_that_was_missed(server: WandbServer, name: str) -> None:
     answer, why = FAULTS[name]
-    one = Watched(server)
+    one = RuleState(server)
     server.fail(answer)
     one.grow(3)
     one.look()
@@ -129,7 +129,7 @@ def test_a_server_that_goes_and_comes_back_is_told_once(server: WandbServer) -> 
 def through(server: WandbServer, begin: Callable[[], object], end: Callable[[], object], why: str) -> None:
     """A watch of the server, which cannot be reached between `begin` and `end`."""
     os.environ["WANDB_BASE_URL"] = server.url
-    one = Watched(server)
+    one = RuleState(server)
     begin()
     one.grow(6)
     one.look(3)
@@ -202,7 +202,7 @@ def test_a_network_that_is_lost_blinds_a_watch_until_it_is_back(monkeypatch: pyt
 
 
 def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pass(server: WandbServer) -> None:
-    one = Watched(server)
+    one = RuleState(server)
     server.projects["ada", "grpo"].clear()
     one.look(20)
     assert one.lines("blind") == [
@@ -215,7 +215,7 @@ def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pas
 
 
 def test_ten_minutes_of_500_are_two_lines_and_then_all_that_was_missed(server: WandbServer) -> None:
-    one = Watched(server)
+    one = RuleState(server)
     asked = len(server.asked)
     server.fail(status(500))
     for _ in range(10):
@@ -290,7 +290,7 @@ def test_what_is_told_is_in_the_documentation() -> None:
 
 def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_is_back(server: WandbServer) -> None:
     server.fail(status(500))
-    one = Watched(server)
+    one = RuleState(server)
     one.look()
     server.recover()
     one.look(3)
@@ -307,5 +307,5 @@ def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_i
 def test_what_is_refused_at_the_first_look_ends_a_watch(server: WandbServer, name: str) -> None:
     server.fail(FAULTS[name][0])
     with pytest.raises(RlhealthError) as told:
-        Watched(server)
+        RuleState(server)
     assert told.value.hint

@@ -16,7 +16,7 @@ from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Episode, Finding, RunVerdict, Severity, State
-from rlhealth.watch.changes import Change, Ledger
+from rlhealth.watch.changes import Change, ReportedFindings
 from rlhealth.watch.near import nearest, pending, way
 from rlhealth.watch.trace import BUCKETS, Trace
 
@@ -55,7 +55,7 @@ def verdict(*findings: Finding, resumed_at: int | None = None, until: int = 60) 
 
 def changes(*seen: RunVerdict | None) -> list[Change]:
     """What is told of the last verdict to someone who was told the others."""
-    ledger = Ledger()
+    ledger = ReportedFindings()
     return [ledger.changes(one) for one in seen if one is not None][-1]
 
 
@@ -65,7 +65,7 @@ def kinds(found: list[Change]) -> list[str]:
 
 def told(*seen: RunVerdict, last: bool = False) -> list[str]:
     """What is told of these verdicts, one after another; `last` where no other follows the last."""
-    ledger = Ledger()
+    ledger = ReportedFindings()
     return kinds([one for place, run in enumerate(seen) for one in ledger.changes(run, last=last and run is seen[-1])])
 
 
@@ -93,7 +93,7 @@ def test_what_begins_close_to_an_incident_is_part_of_it_and_told_only_where_it_i
 
 def test_what_begins_far_from_it_is_an_incident_of_its_own() -> None:
     far = replace(FINDING, rule="far", first_step=31, raised_step=33)
-    ledger = Ledger()
+    ledger = ReportedFindings()
     numbers = [
         one.incident.number
         for run in (verdict(FINDING), verdict(FINDING, far))
@@ -178,11 +178,11 @@ def test_what_is_taken_back_is_cleared_with_the_reason() -> None:
 def test_what_was_there_before_anybody_watched_is_one_change() -> None:
     late = replace(FINDING, rule="late", first_step=90, raised_step=95)
     over = replace(ENDED, rule="over", first_step=200, raised_step=202)
-    ledger = Ledger()
+    ledger = ReportedFindings()
     [one] = ledger.changes(verdict(late, FINDING, over, until=300), first=True)
     assert one.finding.rule == "kl-high" and one.note == "before it was watched; 2 more incidents"
     assert ledger.changes(verdict(late, FINDING, over, until=300)) == []
-    [past] = Ledger().changes(verdict(ENDED), first=True)
+    [past] = ReportedFindings().changes(verdict(ENDED), first=True)
     assert past.note == "before it was watched, over since" and past.finding.ended
 
 
@@ -205,7 +205,7 @@ def chatter(seed: int) -> Run:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_metric_that_sits_at_its_limit_does_not_chatter(seed: int) -> None:
     whole, run = chatter(seed), Run("chatter", Place("jsonl", "run.jsonl"))
-    judge, ledger = Judge(run, RULES), Ledger()
+    judge, ledger = Judge(run, RULES), ReportedFindings()
     told: Counter[tuple[str, str]] = Counter()
     for place in range(400):
         for tag, series in whole.series.items():

@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rlhealth.engine.judge import Judge
-from rlhealth.reports import Look
+from rlhealth.reports import ReportOptions
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.watch.ahead import projections
 from rlhealth.watch.board_run import distance
 from rlhealth.watch.follower import Event
 from rlhealth.watch.keys import keys_in
-from rlhealth.watch.lines import Lines
+from rlhealth.watch.lines import LineDisplay
 from rlhealth.watch.loop import Limits, Watch, watch
-from rlhealth.watch.near import Near
+from rlhealth.watch.near import LimitMargin
 from rlhealth.watch.screen import drawn
 from rlhealth.watch.view import BINDINGS, View
 from tests.growing import GrowingFile
@@ -61,7 +61,7 @@ def followed(folder: Path, *files: Path) -> tuple[Watch, list[tuple[float, Event
 def text(
     watch: Watch, told: list[tuple[float, Event]], width: int = 80, height: int = 30, *, ascii: bool = False
 ) -> str:
-    return "\n".join(drawn(watch, told, Look(width, False, ascii), width, height))
+    return "\n".join(drawn(watch, told, ReportOptions(width, False, ascii), width, height))
 
 
 @pytest.mark.parametrize("height", [5, 10, 24, 60])
@@ -69,7 +69,7 @@ def text(
 def test_every_terminal_is_filled_and_none_overflows(width: int, height: int, tmp_path: Path) -> None:
     for folder, files in ((tmp_path / "a", [SICK]), (tmp_path / "b", [SICK, HEALTHY]), (tmp_path / "c", [])):
         folder.mkdir()
-        lines = drawn(*followed(folder, *files), Look(width), width, height)
+        lines = drawn(*followed(folder, *files), ReportOptions(width), width, height)
         assert len(lines) <= height and max(map(cell_len, lines)) <= width
         assert "exit" in lines[-1], "the last line says what it would leave with"
 
@@ -118,14 +118,14 @@ def test_names_from_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in shown and "\x07" not in shown
     out = io.StringIO()
     for _, event in told:
-        Lines(out).show(subject, event)
+        LineDisplay(out).show(subject, event)
     assert "\x1b" not in out.getvalue() and len(out.getvalue().splitlines()) == len(told)
 
 
 def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
     shutil.copy(SICK, tmp_path)
     out = io.StringIO()
-    verdict = watch(Watch([str(tmp_path)], RULES, clock=HandClock()), Limits(timeout=60), Lines(out))
+    verdict = watch(Watch([str(tmp_path)], RULES, clock=HandClock()), Limits(timeout=60), LineDisplay(out))
     lines = out.getvalue().splitlines()
     assert verdict.exit_code == 1
     assert all(re.match(r"\d\d:\d\d:\d\d \S+: ", line) for line in lines)
@@ -140,7 +140,7 @@ def pressed(
     view = View()
     for one in keys:
         assert view.press(one, subject.followers)
-    return "\n".join(drawn(subject, told, Look(width, False), width, height, view))
+    return "\n".join(drawn(subject, told, ReportOptions(width, False), width, height, view))
 
 
 @pytest.mark.parametrize("height", [5, 12, 40])
@@ -382,9 +382,9 @@ def test_the_bell_rings_when_an_incident_opens(half: GrowingFile) -> None:
     [(0.5, "50 % of the limit"), (0.9, "90 % of the limit"), (1.0, "at the limit"), (2.27, "2.3 times the limit")],
 )
 def test_how_near_a_limit_is_says_what_the_number_means(share: float, said: str) -> None:
-    assert distance(Near(share, "kl-high"), 30)[0].startswith(said)
-    assert len(distance(Near(share, "kl-high"), 12)[0]) <= 12
-    assert "over" not in distance(Near(share, "kl-high"), 20)[0]
+    assert distance(LimitMargin(share, "kl-high"), 30)[0].startswith(said)
+    assert len(distance(LimitMargin(share, "kl-high"), 12)[0]) <= 12
+    assert "over" not in distance(LimitMargin(share, "kl-high"), 20)[0]
 
 
 @pytest.mark.parametrize(("key", "how"), [("q", "q"), ("\x03", "Ctrl-C")])

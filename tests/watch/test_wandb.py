@@ -20,7 +20,7 @@ from rlhealth.verdict.findings import Severity
 from rlhealth.watch.actions import change_document as document
 from rlhealth.watch.alerts import alert_in
 from rlhealth.watch.loop import Limits, Watch
-from rlhealth.watch.stopping import Hosted, Stopping
+from rlhealth.watch.stopping import Stopping, WandbStop
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb_online import RUN, rows_of
 from tests.wandb_server import HostedRun, WandbServer, half_a_body, html, nothing_at_all, status
@@ -106,7 +106,7 @@ def test_a_run_on_the_server_is_stopped_by_the_server_and_alerts_go_into_it(serv
     [follower] = watch.followers
     assert follower.verdict is not None
     change = next(one.change for one in told.events if one.change and one.change.finding.severity is Severity.CRITICAL)
-    stopping = Stopping(Severity.CRITICAL, Hosted(stop_run))
+    stopping = Stopping(Severity.CRITICAL, WandbStop(stop_run))
     follower.live = True
     assert stopping.is_due(follower)
     assert "asked to stop wandb://ada/grpo/abc12345" in stopping.stop(document(change, follower.verdict, 0.0))

@@ -1,4 +1,5 @@
-"""The HTML report: one file that needs no network, verdict and cause first, every chart inline, readable without scripts."""
+"""The HTML report: one file that needs no network, verdict and cause first, every chart inline, readable without
+scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import hashlib
 from importlib.resources import files
 
 from rlhealth import __version__
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge, body, facts
 from rlhealth.reports.html.table import table
@@ -20,7 +21,7 @@ _ORDER = ("critical", "warning", "unknown", "unreadable", "healthy")
 _DETAILS = 60  # runs told in full; of more, only those that are not healthy
 
 
-def render(verdict: Verdict, look: Look) -> str:
+def render(verdict: Verdict, look: ReportOptions) -> str:
     """The page."""
     runs = worst_first(verdict.runs)
     keys = {id(run): f"run-{number}" for number, run in enumerate(runs)}
@@ -36,8 +37,12 @@ def render(verdict: Verdict, look: Look) -> str:
     )
     style, script = (Html((files(__package__) / name).read_text("utf-8").strip()) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    title = f"{SIGNS[verdict.verdict]} {runs[0].name if len(runs) == 1 else words.plural(len(runs), 'run')}: {verdict.verdict} · rlhealth"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    name = runs[0].name if len(runs) == 1 else words.plural(len(runs), "run")
+    title = f"{SIGNS[verdict.verdict]} {name}: {verdict.verdict} · rlhealth"
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -64,7 +69,7 @@ def _top() -> Html:
     )
 
 
-def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int, look: Look) -> Html:
+def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int, look: ReportOptions) -> Html:
     if not runs:
         said = [
             el(
@@ -94,7 +99,7 @@ def _several(
     keys: dict[int, str],
     buckets: int,
     vitals_only: bool,
-    look: Look,
+    look: ReportOptions,
 ) -> Html:
     found = [
         badge(word if word in SIGNS else "unknown", f"{count} {word}")

@@ -56,7 +56,7 @@ def chart(
         viewBox=f"0 0 {wide} {tall}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=spoken(metric, marks),
+        aria_label=chart_in_words(metric, marks),
         tabindex="0" if focus else None,
         data_first=first,
         data_low=repr(scale.low),
@@ -168,7 +168,7 @@ def _gaps(places: list[int], tall: int) -> Html | None:
     return el("path", class_="gap", d=Html("".join(f"M{x} 0v{tall}" for x in places))) if places else None
 
 
-def spoken(metric: Metric, marks: Marks) -> str:
+def chart_in_words(metric: Metric, marks: Marks) -> str:
     """The chart in a sentence, for those who do not see it."""
     finite = metric.values[np.isfinite(metric.values)]
     if not len(finite):

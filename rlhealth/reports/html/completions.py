@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 
 from rlhealth.completions.shown import SHOWN, Excerpt
-from rlhealth.reports import Look, excerpts, words
+from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.verdict.findings import Finding, RunVerdict
 
 
-def texts(look: Look, run: RunVerdict, finding: Finding) -> Html | None:
-    """The texts at a finding, folded; None where there are none."""
+def texts(look: ReportOptions, run: RunVerdict, finding: Finding) -> Html | None:
+    """The texts at a finding, folded; None if there are none."""
     found = excerpts.of(look, run, finding)
     if not found:
         return None

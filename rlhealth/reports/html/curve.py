@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints
 
-_DECADES = 1e4  # how far below its median a series is still told apart on a log scale
+_DECADES = 1e4  # how far below its median a series is still distinguished on a log scale
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Scale:
     least: float = 0.0
 
     def heights(self, values: Floats) -> Floats:
-        """y of each value, shape (n,), rounded; NaN where the value is not finite."""
+        """y of each value, shape (n,), rounded; NaN if the value is not finite."""
         finite = np.isfinite(values)
         shown = np.where(finite, values, self.low)
         if self.log:
@@ -126,7 +126,7 @@ def path(steps: Ints, values: Floats, scale: Scale, first: int) -> str:
 
 
 def breaks(steps: Ints, values: Floats, first: int, most: int = 200) -> list[int]:
-    """x of points that are not finite, at most `most` of them, spread evenly; none where the series is mostly
+    """x of points that are not finite, at most `most` of them, spread evenly; none if the series is mostly
     absent.
     """
     bad = ~np.isfinite(values)

@@ -30,7 +30,7 @@ class Level:
 
 
 def level_of(one: Finding) -> Level | None:
-    """The limit as a level of the metric's own values, or None where the rule measures something else (noise, a
+    """The limit as a level of the metric's own values, or None if the rule measures something else (noise, a
     rise, a share of points).
     """
     return None if one.level is None else Level(one.level, one.side)

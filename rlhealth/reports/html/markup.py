@@ -39,7 +39,7 @@ def el(name: str, /, *children: str | Html | None, **attributes: str | float | b
 
 
 def join(*children: str | Html | None) -> Html:
-    """Several pieces one after the other."""
+    """Several pieces one after another."""
     return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))
 
 

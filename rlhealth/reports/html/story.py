@@ -1,4 +1,5 @@
-"""One run on the page: its header, each cause with what followed on one time line, and all its metrics as small charts."""
+"""One run on the page: its header, each cause with what followed on one time line, and all its metrics as small
+charts."""
 
 from __future__ import annotations
 
@@ -6,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.reports import Look, words
+from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.html import vitals
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
 from rlhealth.reports.html.completions import texts
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
-from rlhealth.reports.stories import notes, stories, telling
+from rlhealth.reports.stories import main_metrics, notes, stories
 from rlhealth.verdict.findings import Finding, RunVerdict
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def facts(run: RunVerdict) -> Html:
     )
 
 
-def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: Look) -> Html:
+def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: ReportOptions) -> Html:
     """Everything about one run below its name."""
     span = words.span_of(run)
     told = stories(run)
-    blank = el("p", f"No answer: {run.no_answer}.", class_="quiet") if run.no_answer else None
+    blank = el("p", f"Unknown: {run.no_answer}.", class_="quiet") if run.no_answer else None
     parts: list[Html | None] = [blank, _remarks(run)]
     for number, (cause, following) in enumerate(told[:_STORIES]):
         parts.append(_story(run, cause, following, span, f"{key}-f{number}", texts(look, run, cause)))
@@ -131,7 +132,8 @@ def _story(
 
 
 def _by_metric(found: list[Finding]) -> list[list[Finding]]:
-    """Findings about one metric share its chart; the worst of them leads, one that still holds before one that is over. Metrics stay in the order in which they were first found."""
+    """Findings about one metric share its chart; the worst of them leads, one that still holds before one that is over.
+    Metrics stay in the order in which they were first found."""
     groups: dict[str, list[Finding]] = {}
     for one in found:
         groups.setdefault(one.metric, []).append(one)
@@ -187,7 +189,7 @@ def _since(one: Finding) -> str:
 
 
 def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: bool) -> Html | None:
-    first = telling(run, 40)
+    first = main_metrics(run, 40)
     names = {one.name for one in first}
     rest = sorted(
         (one for one in run.translation.metrics.values() if one.name not in names and len(one)),

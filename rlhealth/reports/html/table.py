@@ -7,7 +7,7 @@ from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, chart
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import badge
-from rlhealth.reports.stories import shared, telling, worst
+from rlhealth.reports.stories import main_metrics, shared, worst
 from rlhealth.verdict.findings import RunVerdict, Verdict
 
 _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
@@ -74,7 +74,7 @@ def _head(name: str, kind: str) -> Html:
 
 
 def _row(run: RunVerdict, key: str) -> Html:
-    metric = next(iter(telling(run, 1)), None)
+    metric = next(iter(main_metrics(run, 1)), None)
     span = words.span_of(run)
     found = worst(run)
     curve = chart(metric, span, Marks((found,) if found else ()), buckets=40, tall=300) if metric and span else None
@@ -99,5 +99,5 @@ def _row(run: RunVerdict, key: str) -> Html:
 
 
 def _vital_name(runs: list[RunVerdict]) -> str:
-    names = [metric.name for run in runs for metric in telling(run, 1)]
+    names = [metric.name for run in runs for metric in main_metrics(run, 1)]
     return max(set(names), key=names.count) if names else "metric"

@@ -1,4 +1,5 @@
-"""The vital signs of one run on the page: a table of eight rows, each with its state, a small curve, values and words."""
+"""The vital signs of one run on the page: a table of eight rows, each with its state, a small curve, values and
+words."""
 
 from __future__ import annotations
 
@@ -6,21 +7,28 @@ from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, Span, chart
 from rlhealth.reports.html.markup import Html, el, named
 from rlhealth.verdict.findings import RunVerdict
-from rlhealth.verdict.vitals import Sign, Vital, vitals
+from rlhealth.verdict.vitals import Vital, VitalState, vitals
 
-_SIGNS = {Sign.WELL: "✓", Sign.WATCH: "▲", Sign.SICK: "✗", Sign.OVER: "i", Sign.UNKNOWN: "?"}
+_SIGNS = {
+    VitalState.WELL: "✓",
+    VitalState.WATCH: "▲",
+    VitalState.SICK: "✗",
+    VitalState.OVER: "i",
+    VitalState.UNKNOWN: "?",
+}
 _TONES = {
-    Sign.WELL: "healthy",
-    Sign.WATCH: "warning",
-    Sign.SICK: "critical",
-    Sign.OVER: "info",
-    Sign.UNKNOWN: "unknown",
+    VitalState.WELL: "healthy",
+    VitalState.WATCH: "warning",
+    VitalState.SICK: "critical",
+    VitalState.OVER: "info",
+    VitalState.UNKNOWN: "unknown",
 }
 _BUCKETS = 60
 
 
 def table(run: RunVerdict, span: Span | None) -> Html:
-    """Eight rows, whether or not anything was found; the sign and the word say the state, the colour only repeats them."""
+    """Eight rows, whether or not anything was found; the sign and the word say the state, the colour only repeats
+    them."""
     rows = [_row(one, span) for one in vitals(run)]
     spent = words.cost(run)
     return el(

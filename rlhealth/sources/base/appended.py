@@ -1,5 +1,5 @@
-"""One metric a file, one point a line, as MLflow's folders and DVCLive keep them: what is new in each file goes into
-the run.
+"""One metric per file, one point per line, as MLflow's folders and DVCLive keep them: what is new in each file goes
+into the run.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
-from rlhealth.sources.base.growing import Growing
+from rlhealth.sources.base.growing import GrowingFile
 
 LONGEST_LINE = 1 << 16  # bytes; a point has about fifty
-#: Step, value and wall time (seconds since 1970, or NaN) of a line; () for a heading, None where it holds no point.
+#: Step, value and wall time (seconds since 1970, or NaN) of a line; () for a heading, None if it holds no point.
 Point = tuple[int, float, float]
 Parse = Callable[[list[str]], Point | tuple[()] | None]
 
@@ -31,15 +31,15 @@ class AppendedFiles:
         self.folder = folder
         self._suffix = suffix
         self._make_parse = make_parse
-        self._files: dict[str, tuple[Growing, Parse]] = {}
+        self._files: dict[str, tuple[GrowingFile, Parse]] = {}
         self.lost = 0
         self.modified = math.nan
 
     def read(self, run: Run) -> bool:
-        """Takes what is new; True where there was anything.
+        """Takes what is new; True if there was anything.
 
         Raises:
-            RlhealthError: where the folder is gone.
+            RlhealthError: if the folder is gone.
         """
         if not self.folder.is_dir():
             raise RlhealthError(
@@ -61,7 +61,7 @@ class AppendedFiles:
 
     def _read_file(self, run: Run, tag: str, path: Path) -> bool:
         if tag not in self._files:
-            self._files[tag] = (Growing(path, None, LONGEST_LINE), self._make_parse())
+            self._files[tag] = (GrowingFile(path, None, LONGEST_LINE), self._make_parse())
         text, parse = self._files[tag]
         try:
             if text.was_rewritten():

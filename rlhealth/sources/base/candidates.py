@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import LeftOut
+from rlhealth.run import UnreadFile
 from rlhealth.sources.base.growing import open_regular
-from rlhealth.sources.base.packed import Plain, encoding_of, is_packed
+from rlhealth.sources.base.packed import UnpackedFile, encoding_of, is_packed
 from rlhealth.sources.base.walk import PACKED, ROTATED, kind_of
 
 HEAD = 64 << 10  # bytes looked at
@@ -28,17 +28,15 @@ _NEVER = re.compile(
 #: Tables and archives that cannot be read: they count by their names.
 _TABLES = re.compile(r"\.(?:parquet|feather|arrow|pkl|pickle|npz|npy|h5|hdf5|xlsx?|mat|avro|orc)$", re.IGNORECASE)
 _LOG_NAME = re.compile(
-    r"(?:^|[._\- ])(?:logs?|metrics?|histor(?:y|ies)|progress|monitor|trainer_state|training|train_log|evaluations?|results?|curves?|scalars?|runs?)(?=[._\- "
-    r""
-    r""
-    r""
-    r""
-    r""
-    r"]|\d|$)",
+    r"(?:^|[._\- ])(?:logs?|metrics?|histor(?:y|ies)|progress|monitor|trainer_state|training|train_log|evaluations?"
+    r"|results?|curves?|scalars?|runs?)(?=[._\- ]|\d|$)",
     re.IGNORECASE,
 )
 #: Words of which a metric's name is made in every trainer.
-_SIGN = r"(?:loss|reward|kl|entropy|grad_?norm|advantages?|returns?|clip_?frac\w*|clip_?ratio|ratio|explained_var\w*|accuracy|learning_rate|lr|length)"
+_SIGN = (
+    r"(?:loss|reward|kl|entropy|grad_?norm|advantages?|returns?|clip_?frac\w*|clip_?ratio|ratio|explained_var\w*"
+    r"|accuracy|learning_rate|lr|length)"
+)
 _NUMBER = r"-?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
 _LOGGED = re.compile(
     rf"([\w./-]{{0,60}}?{_SIGN}[\w./-]{{0,40}})[\"'`]?\s{{0,4}}[:=|]{{1,2}}\s{{0,8}}[\"']?{_NUMBER}", re.IGNORECASE
@@ -58,23 +56,25 @@ def tracked_kind(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
 
 
-def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[LeftOut]]:
+def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[UnreadFile]]:
     """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left
     out.
     """
     tracked: dict[str, list[Path]] = {}
     texts: list[Path] = []
-    left: list[LeftOut] = []
+    left: list[UnreadFile] = []
     for path in paths:
         if _NEVER.search(path.name):
             continue
         if reason := _packed_or_table(path):
-            left.append(LeftOut(str(path), reason))
+            left.append(UnreadFile(str(path), reason))
             continue
         head = _head(path)
         kind = tracked_kind(head)
         if kind == "trackio" and not path.name.endswith((".db", ".sqlite", ".sqlite3")):
-            left.append(LeftOut(str(path), "a SQLite database under an unusual name: name the file itself to read it"))
+            left.append(
+                UnreadFile(str(path), "a SQLite database under an unusual name: name the file itself to read it")
+            )
         elif kind is not None:
             tracked.setdefault(kind, []).append(path)
         elif _is_text(head):
@@ -82,8 +82,8 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
     return tracked, texts, left
 
 
-def why_left(path: Path) -> str:
-    """Why a text that no reader took looks like a log all the same; empty where it does not."""
+def why_unread(path: Path) -> str:
+    """Why a text that no reader took looks like a log nevertheless; empty if it does not."""
     head, tail = _ends(path)
     for part in (head, tail):
         text = part.decode(encoding_of(part) or "utf-8", "replace")
@@ -148,7 +148,7 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
         with open_regular(path) as file:
             head = file.read(HEAD)
             if is_packed(head):
-                return Plain(file, path).read(HEAD), b""
+                return UnpackedFile(file, path).read(HEAD), b""
             size = file.seek(0, 2)
             if size <= HEAD:
                 return head, b""

@@ -89,7 +89,7 @@ def _mantissa(buffer: Bytes, words: Words, first: Ints, end: Ints) -> tuple[Word
 
 
 def _point(words: Words, first: Ints, size: Ints) -> Ints:
-    """How many bytes stand before the point, or `size` where there is none in the first 16."""
+    """How many bytes stand before the point, or `size` if there is none in the first 16."""
     found = size.copy()
     for offset in (8, 0):
         word = words[first + offset] ^ _DOTS

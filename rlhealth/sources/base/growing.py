@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.packed import Plain, encoding_of, is_packed
+from rlhealth.sources.base.packed import UnpackedFile, encoding_of, is_packed
 from rlhealth.sources.base.walk import reason, regular
 
 BLOCK = 1 << 20
@@ -24,10 +24,10 @@ _HEAD = 256  # bytes by which a file is known again
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Opens a regular file, and nothing else: a pipe would make us wait for ever, a device might do anything.
+    """Opens a regular file, and nothing else: a pipe would make us wait forever, a device might do anything.
 
     Raises:
-        RlhealthError: where it is not one or cannot be opened.
+        RlhealthError: if it is not one or cannot be opened.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
@@ -42,7 +42,7 @@ def open_regular(path: Path) -> IO[bytes]:
     return file
 
 
-class NoHoles:
+class SparseFile:
     """A file whose holes (a sparse file of 100 GB has nothing else) are jumped over, so that they cost no time."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -74,7 +74,7 @@ class NoHoles:
         return there > here
 
 
-class Growing:
+class GrowingFile:
     """Reads what is new in a file, as whole lines.
 
     Attributes:
@@ -84,7 +84,7 @@ class Growing:
         rest: the last line, as long as nothing ends it.
         too_long: lines that were passed over for their length.
         blanks: stretches of zeros in the text: a disk or a copy lost what stood there.
-        trouble: what was wrong with a packed file; empty where nothing was.
+        trouble: what was wrong with a packed file; empty if nothing was.
         modified: when the file was last written, seconds since 1970.
         ends_at_return: whether a carriage return ends a line too, as progress bars write it.
     """
@@ -155,7 +155,7 @@ class Growing:
                 return
             if not self.offset and is_packed(file.read(8)):
                 self._stamp = here.st_size, here.st_mtime_ns
-                unpacked = Plain(file, self.path)
+                unpacked = UnpackedFile(file, self.path)
                 yield from self._blocks(unpacked, packed=True)
                 self.trouble = unpacked.trouble
                 return
@@ -175,8 +175,8 @@ class Growing:
         rest, self.rest = self.rest, b""
         return rest
 
-    def _blocks(self, file: IO[bytes] | Plain, packed: bool = False) -> Iterator[bytes]:
-        source: NoHoles | Plain = NoHoles(file) if not isinstance(file, Plain) else file
+    def _blocks(self, file: IO[bytes] | UnpackedFile, packed: bool = False) -> Iterator[bytes]:
+        source: SparseFile | UnpackedFile = SparseFile(file) if not isinstance(file, UnpackedFile) else file
         from_path = self._file is None and not packed
         while block := source.read(BLOCK):
             if not self.offset:

@@ -37,9 +37,9 @@ class Rows:
     """Takes history rows in the order in which they were logged and fills a run with them.
 
     The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its
-    `_step`, else its number. A row that goes back to a step that its tags have passed waits for the next one: where that
-    goes on from there, the run was resumed, and what stood there is replaced; else the row came late and stands at its
-    own step. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
+    `_step`, else its number. A row that goes back to a step that its tags have passed waits for the next one: where
+    that continues from there, the run was resumed, and what stood there is replaced; else the row came late and stands
+    at its own step. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
 
     Attributes:
         late: rows that came out of order.
@@ -101,7 +101,7 @@ class Rows:
             self._put(tag, value, step, time)
 
     def _decide(self, found: Mapping[str, Any], step: int) -> bool:
-        """Places the rows that went back, now that another one has come; True where that one waits with them."""
+        """Places the rows that went back, now that another one has come; True if that one waits with them."""
         there = self._fallen[0][1]
         if step == there:
             return True
@@ -140,7 +140,7 @@ class Rows:
                 self._take_columns(columns, steps)
 
     def _steps_of(self, columns: Columns) -> Ints | None:
-        """The step of each row; None where they go back, or some row has none."""
+        """The step of each row; None if they go back, or some row has none."""
         axis = self.axis or "_step"
         raw, there = columns.column(axis)
         there = there & np.isfinite(raw) & (np.abs(raw) < 2.0**53)
@@ -189,7 +189,7 @@ class Rows:
         self._part_begins = True
 
     def flush(self) -> bool:
-        """Moves what was taken into the run; True where there was anything."""
+        """Moves what was taken into the run; True if there was anything."""
         moved = bool(self._pending)
         for tag, (steps, values, times) in self._pending.items():
             self.run.add(tag, steps, values, times)
@@ -200,18 +200,20 @@ class Rows:
     def _tell(self) -> None:
         """Says which rows came out of order."""
         rows = "1 row" if self.late == 1 else f"{self.late:,} rows"
-        told = [f"{rows} came out of order: they stand at their own steps, and nothing was replaced"] * bool(self.late)
+        told = [f"{rows} came out of order: they are kept at their own steps, and nothing was replaced"] * bool(
+            self.late
+        )
         if self._fallen:
             told.append(
-                f"the last row goes back to step {self._fallen[0][1]}: it counts when the next row shows whether the run "
-                "was resumed there"
+                f"the last row goes back to step {self._fallen[0][1]}: "
+                "it counts when the next row shows whether the run was resumed there"
             )
         if told != self._told:
             self.run.notes[:] = [note for note in self.run.notes if note not in self._told] + told
             self._told = told
 
     def end(self, summary: Mapping[str, Any]) -> bool:
-        """Adds what the summary alone holds of the end of training, at the last step; True where there was any."""
+        """Adds what the summary alone holds of the end of training, at the last step; True if there was any."""
         found = end_of_training(summary)
         if not found:
             return False
@@ -309,7 +311,7 @@ class Rows:
                 self.run.notes.append(note)
 
     def _name_trainer(self, row: Mapping[str, Any]) -> None:
-        """TRL's profiling rows name the trainer's class, which its metrics do not tell (GRPO and RLOO log the same
+        """TRL's profiling rows name the trainer's class, which its metrics do not say (GRPO and RLOO log the same
         names).
         """
         if "trainer_class" in self.run.config:

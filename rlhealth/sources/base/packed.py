@@ -65,12 +65,12 @@ def text_of(head: bytes) -> str:
     return head.decode(encoding_of(head) or "utf-8", "replace")
 
 
-class Plain:
+class UnpackedFile:
     """A packed file, read as if it were not: bytes as they were before it was packed, in the encoding that they had.
 
     Attributes:
         ended_early: whether the packed stream breaks off, as that of a file that is still written.
-        trouble: what was wrong with the stream; empty where nothing was.
+        trouble: what was wrong with the stream; empty if nothing was.
     """
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
@@ -117,7 +117,7 @@ class Plain:
         raise OSError("packed")
 
 
-class Recoded:
+class RecodedFile:
     """Text in another encoding, read as UTF-8."""
 
     def __init__(self, file: Any, encoding: str) -> None:
@@ -150,14 +150,14 @@ def as_text(file: IO[bytes], path: Path) -> Any:
     """The opened file, or what reads it unpacked and as UTF-8 where it is something else.
 
     Raises:
-        RlhealthError: where the packed file cannot be opened at all.
+        RlhealthError: if the packed file cannot be opened at all.
     """
     head = file.read(_LOOKED_AT)
     file.seek(0)
     opened: Any = file
     if is_packed(head):
         try:
-            opened = Plain(file, path)
+            opened = UnpackedFile(file, path)
             head = opened.read(_LOOKED_AT)
             opened.seek(0)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
@@ -165,4 +165,4 @@ def as_text(file: IO[bytes], path: Path) -> Any:
                 f"{path}: cannot be unpacked: {error}", hint="is it whole?", location=str(path)
             ) from None
     encoding = encoding_of(head)
-    return opened if encoding in (None, "utf-8-sig") else Recoded(opened, str(encoding))
+    return opened if encoding in (None, "utf-8-sig") else RecodedFile(opened, str(encoding))

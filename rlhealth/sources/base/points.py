@@ -11,7 +11,7 @@ from typing import Any
 from rlhealth.run import LONGEST_TAG, MOST_TAGS, Run
 from rlhealth.sources.base.spelling import number
 
-MOST_TOLD = 10
+MOST_REPORTED = 10
 Column = tuple[list[int], list[float], list[float]]
 
 
@@ -74,7 +74,7 @@ class Points:
         return float(series.steps[-1]) if series is not None and len(series) else -math.inf
 
     def move(self) -> bool:
-        """Moves what was taken into the run; True where there was anything."""
+        """Moves what was taken into the run; True if there was anything."""
         moved = bool(self.columns)
         for tag, (steps, values, times) in self.columns.items():
             self.run.add(tag, steps, values, times)
@@ -100,6 +100,6 @@ class Points:
             self.run.histogram(tag).add(step, *found, time)
 
     def _tell(self, what: str) -> None:
-        if what not in self._told and len(self._told) < MOST_TOLD:
+        if what not in self._told and len(self._told) < MOST_REPORTED:
             self._told.add(what)
             self.run.problems.append(what)

@@ -20,10 +20,10 @@ class Reader(Protocol):
     run: Run
 
     def poll(self) -> bool:
-        """Reads what is new since the last poll, each byte or row once, into `run`; True where anything was.
+        """Reads what is new since the last poll, each byte or row once, into `run`; True if anything was.
 
         Raises:
-            RlhealthError: where nothing at all can be read (gone, no permission, not this format, no network).
+            RlhealthError: if nothing at all can be read (gone, no permission, not this format, no network).
         """
         ...
 

@@ -1,4 +1,4 @@
-"""A small YAML file of settings that a tracker keeps beside its log: a mapping, or nothing where it is missing,
+"""A small YAML file of settings that a tracker keeps beside its log: a mapping, or nothing if it is missing,
 damaged or hostile.
 """
 
@@ -17,7 +17,7 @@ DEEPEST = 32  # levels; trackers nest two
 
 
 def settings_file(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file; empty where there is none that can be read."""
+    """The mapping in a YAML file; empty if there is none that can be read."""
     try:
         with open_regular(path) as file:
             return yaml_mapping(file.read(LARGEST).decode("utf-8", "replace"))
@@ -26,7 +26,7 @@ def settings_file(path: Path) -> dict[str, Any]:
 
 
 def yaml_mapping(text: str) -> dict[str, Any]:
-    """The mapping in a YAML text; empty where it holds none, is nested very deeply, or has aliases, which no tracker
+    """The mapping in a YAML text; empty if it holds none, is nested very deeply, or has aliases, which no tracker
     writes.
     """
     if not text or _ALIAS.search(text):  # with aliases a small file can unfold into gigabytes

@@ -68,7 +68,7 @@ BOOKKEEPING = frozenset(
         "",
     }
 )
-#: Words that stand where nothing was logged.
+#: Words that stand if nothing was logged.
 BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missing"})
 FURTHEST = 2**62
 EARLIEST, LATEST = 1e8, 1e11  # seconds since 1970 that can be meant as a time: what is later is in milliseconds
@@ -88,7 +88,7 @@ LONGEST = 200  # characters of a number in any of these spellings
 
 
 def number(value: object) -> float | None:
-    """The number that `value` is, in any spelling; None where it is no number, or stands for nothing logged."""
+    """The number that `value` is, in any spelling; None if it is no number, or stands for nothing logged."""
     if isinstance(value, float):
         return value
     if isinstance(value, int):  # bool too: transformers logs flags
@@ -117,7 +117,7 @@ def _spelt(text: str) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """The step that `value` is: a whole number, or the first of "2/4389"; None where it is none."""
+    """The step that `value` is: a whole number, or the first of "2/4389"; None if it is none."""
     if isinstance(value, str) and "/" in value:
         value = value.partition("/")[0]
     found = number(value)
@@ -135,7 +135,7 @@ def planned(row: Mapping[str, object]) -> int | None:
 
 
 def clock(value: object) -> float:
-    """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN where it is neither (such as
+    """Seconds since 1970 of a time stamp, written as a number or as an ISO date; NaN if it is neither (such as
     seconds since the start).
     """
     found = number(value)

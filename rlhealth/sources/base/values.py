@@ -39,7 +39,7 @@ _PRIVATE_VALUE = re.compile(
 
 
 def number(value: object) -> float | None:
-    """The number that `value` is, however NaN and the infinities are spelt; None where it is not one (null, text,
+    """The number that `value` is, however NaN and the infinities are spelt; None if it is not one (null, text,
     list, dict).
     """
     if isinstance(value, str):
@@ -48,7 +48,7 @@ def number(value: object) -> float | None:
 
 
 def distribution(value: object) -> tuple[Floats, Floats] | None:
-    """Bin edges, shape (b+1,), and counts, shape (b,), of a stored histogram or of a plain list of numbers; None where
+    """Bin edges, shape (b+1,), and counts, shape (b,), of a stored histogram or of a plain list of numbers; None if
     there is neither.
 
     A histogram is `{"_type": "histogram", "values": counts, "bins": edges}` (wandb), with `packedBins: {min, size,
@@ -163,6 +163,6 @@ def metrics_of(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def whole(value: object) -> int | None:
-    """The step that `value` is; None where it is none."""
+    """The step that `value` is; None if it is none."""
     found = number(value)
     return int(found) if found is not None and math.isfinite(found) and abs(found) < 2**62 else None

@@ -60,12 +60,12 @@ ROTATED = re.compile(r"(?P<age>\.\d{1,4}|[.-]\d{4}-?\d\d-?\d\d(?:[-_T]\d{2,6})?)
 
 
 @dataclass
-class Found:
+class WalkResult:
     """What a walk came across.
 
     Attributes:
         files: paths by kind, each file once (by device and inode), in the order of their names.
-        others: regular files whose names tell no kind; some of them may be logs all the same.
+        others: regular files whose names tell no kind; some of them may be logs nevertheless.
         deeper: folders that lie too deep to be looked into.
         errors: folders that could not be read.
         entries: how many entries were looked at.
@@ -120,14 +120,14 @@ def without_rotated(files: list[Path]) -> list[Path]:
     return [path for path in files if path not in older]
 
 
-def walk(root: Path, tick: Callable[[int], None] | None = None) -> Found:
+def walk(root: Path, tick: Callable[[int], None] | None = None) -> WalkResult:
     """Looks at every file below `root`.
 
     Symbolic links are followed, each folder once, real folders before linked ones, so that `wandb/latest-run` is no
     second run. FIFOs, sockets and devices are left alone. `tick` is called with the number of entries so far, now and
     then.
     """
-    found = Found()
+    found = WalkResult()
     seen: set[tuple[int, int]] = set()
     waiting: list[tuple[Path, int]] = [(root, 0)]
     linked: list[tuple[Path, int]] = []
@@ -164,7 +164,7 @@ def regular(path: Path) -> os.stat_result:
     """The stat of a regular file.
 
     Raises:
-        RlhealthError: where there is none, or it is a pipe, a socket or a device, which must not be opened.
+        RlhealthError: if there is none, or it is a pipe, a socket or a device, which must not be opened.
     """
     try:
         found = path.stat()
@@ -195,7 +195,7 @@ def _is_new(folder: Path, seen: set[tuple[int, int]]) -> bool:
     return new
 
 
-def _entries(folder: Path, found: Found) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Path, found: WalkResult) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             yield from entries
@@ -207,7 +207,7 @@ def _entries(folder: Path, found: Found) -> Iterator[os.DirEntry[str]]:
 def _sort(
     entry: os.DirEntry[str],
     depth: int,
-    found: Found,
+    found: WalkResult,
     seen: set[tuple[int, int]],
     waiting: list[tuple[Path, int]],
     linked: list[tuple[Path, int]],

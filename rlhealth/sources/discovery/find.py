@@ -9,20 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import LeftOut
+from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, kinds_of, source_module
 
 if TYPE_CHECKING:
-    from rlhealth.sources.base.walk import Found
+    from rlhealth.sources.base.walk import WalkResult
 
-LOOKED_FOR = "looked for events.out.tfevents*, *.wandb, Trackio's and MLflow's *.db, mlruns/, *.swanlab, DVCLive's tables, trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
+LOOKED_FOR = (
+    "looked for events.out.tfevents*, *.wandb, Trackio's and MLflow's *.db, mlruns/, *.swanlab, DVCLive's tables, "
+    "trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
+)
 
 
 def find_readers(
-    where: str | Path, *, source: str | None = None, reader: str = "fast", left: list[LeftOut] | None = None
+    where: str | Path, *, source: str | None = None, reader: str = "fast", left: list[UnreadFile] | None = None
 ) -> list[Reader]:
-    """A reader for every run at `where`, in the order of their names; what could not be read comes last, as `Unreadable`.
+    """A reader for every run at `where`, in the order of their names; what could not be read comes last, as
+    `Unreadable`.
 
     Args:
         where: a file; a folder; `wandb://entity/project/run` or the run's web address; `trackio://project/run`;
@@ -32,7 +36,7 @@ def find_readers(
         left: takes the files of a folder that look like logs and are not read, each with its reason.
 
     Raises:
-        RlhealthError: where no run is found, saying what was looked for.
+        RlhealthError: if no run is found, saying what was looked for.
     """
     kinds = kinds_of(source)
     where = str(where)
@@ -82,7 +86,7 @@ def _kind_by_bytes(path: Path) -> str | None:
         return tracked_kind(file.read(64))
 
 
-def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftOut] | None) -> list[Reader]:
+def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[UnreadFile] | None) -> list[Reader]:
     from rlhealth.sources.base import candidates
     from rlhealth.sources.base.walk import natural, walk
     from rlhealth.sources.discovery import grouping
@@ -91,7 +95,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftO
     found = walk(root)
     errors = list(found.errors)
     left = [] if left is None else left
-    left += [LeftOut(str(one), "a folder too deep to be looked into") for one in found.deeper]
+    left += [UnreadFile(str(one), "a folder too deep to be looked into") for one in found.deeper]
     tracked, texts, unread = candidates.others(found.others)
     left += unread
     for kind, files in tracked.items():
@@ -113,7 +117,8 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[LeftO
 
 
 def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
-    """The files by kind, where a name alone does not tell: a database may be MLflow's, a table one metric of DVCLive's."""
+    """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of
+    DVCLive's."""
     from rlhealth.sources.dvclive.reader import folder_of
 
     found = {kind: list(paths) for kind, paths in files.items()}
@@ -151,7 +156,7 @@ def _options(kind: str, reader: str) -> dict[str, str]:
 
 
 def _tables(
-    found: Found, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError], left: list[LeftOut]
+    found: WalkResult, kinds: tuple[str, ...], root: Path, errors: list[RlhealthError], left: list[UnreadFile]
 ) -> list[Reader]:
     readers: list[Reader] = []
     if "trainer_state" in kinds and found.files.get("trainer_state"):
@@ -165,7 +170,7 @@ def _tables(
     return readers
 
 
-def _no_runs(path: Path, found: Found, kinds: tuple[str, ...]) -> RlhealthError:
+def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthError:
     files = [file for kind in kinds for file in found.files.get(kind, [])]
     if not found.entries:
         return RlhealthError(

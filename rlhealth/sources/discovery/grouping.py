@@ -19,7 +19,7 @@ from rlhealth.sources.discovery.registry import TEXTS
 if TYPE_CHECKING:
     from rlhealth.sources.rows.trainer_plan import Plan
 
-#: Folders that trackers and trainers make below the folder that a person named.
+#: Folders that trackers and trainers make below the folder that the user named.
 _LAYOUT = re.compile(
     r"runs|logs?|tb|tb_logs|tensorboard(_logs)?|events|csv|wandb|files|latest-run|offline-run-.*|run-\d{8}_\d{6}-.*|trackio|checkpoints?|checkpoint-\d+",
     re.IGNORECASE,
@@ -49,7 +49,7 @@ _CLOCK_SLACK = 60.0  # seconds
 _ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "total_flos"})
 
 
-class Joined:
+class JoinedReader:
     """A run that was also written elsewhere: it is read in one place, and takes the planned number of steps from the
     trainer's state.
     """
@@ -151,7 +151,7 @@ def _joined(group: list[Reader], folder: Path) -> list[Reader]:
     return [one[0] if len(one) == 1 else _read_furthest(one) for one in kept]
 
 
-def _read_furthest(group: list[Reader]) -> Joined:
+def _read_furthest(group: list[Reader]) -> JoinedReader:
     """The readers of one run as one: it is read where it reaches furthest, and of equals where it is preferred."""
     main = group[0]
     for other in group[1:]:
@@ -161,7 +161,7 @@ def _read_furthest(group: list[Reader]) -> Joined:
         aligned = compared >= _FEWEST_VALUES and alike >= _AGREEING * compared
         if here is not None and there is not None and aligned and there - here > 2 * _pace(main.run):
             main = other
-    return Joined(main, [one for one in group if one is not main])
+    return JoinedReader(main, [one for one in group if one is not main])
 
 
 def _pace(run: Run) -> int:

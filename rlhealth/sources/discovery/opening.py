@@ -17,7 +17,7 @@ def open_all(
 ) -> tuple[list[Run], list[RlhealthError]]:
     """Every run at `where`, read once, and what could not be read; one unreadable run never hides the others.
 
-    `tick(done, total)` is called after each run. Raises RlhealthError where no run is found.
+    `tick(done, total)` is called after each run. Raises RlhealthError if no run is found.
     """
     readers = find_readers(where, source=source)
     errors: list[RlhealthError] = []
@@ -46,7 +46,7 @@ def open_runs(where: str | Path, *, source: str | None = None) -> list[Run]:
     """Every run at `where`, read once.
 
     Raises:
-        RlhealthError: where no run is found, or none of them can be read.
+        RlhealthError: if no run is found, or none of them can be read.
     """
     runs, errors = open_all(where, source)
     if not runs and errors:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import LeftOut
+from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.discovery.find import find_readers
@@ -21,7 +21,7 @@ _IN_PARTS = ("tensorboard", "wandb")  # a resumed run of these may lie in severa
 
 
 @dataclass(frozen=True)
-class Choice:
+class RunSelection:
     """Which of the runs that are found are read, and how.
 
     Attributes:
@@ -38,18 +38,18 @@ class Choice:
 
 
 def find_all(
-    places: Sequence[str | Path], choice: Choice | None = None, left: list[LeftOut] | None = None
+    places: Sequence[str | Path], choice: RunSelection | None = None, left: list[UnreadFile] | None = None
 ) -> list[Reader]:
     """A reader for every run at and below each place; what cannot be read is among them, as `Unreadable`.
 
     Event files, or wandb files, that are named one by one are read together, so that the parts of a resumed run are
     one run here as they would be in a folder. Files that look like logs and are not read go to `left`.
     """
-    choice = choice or Choice()
+    choice = choice or RunSelection()
     said = [str(place) for place in places]
     parts = (
         {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS}
-        if choice == Choice()
+        if choice == RunSelection()
         else {}
     )
     together = {kind: files for kind, files in parts.items() if len(files) > 1}
@@ -71,7 +71,7 @@ def find_all(
     return found
 
 
-def _find(place: str, choice: Choice, left: list[LeftOut] | None) -> list[Reader]:
+def _find(place: str, choice: RunSelection, left: list[UnreadFile] | None) -> list[Reader]:
     if place.startswith(("wandb://", "https://", "http://")) and (choice.last is not None or choice.state is not None):
         return list(importlib.import_module(SOURCES["wandb-online"]).find(place, last=choice.last, state=choice.state))
     return find_readers(place, source=choice.source, reader=choice.reader, left=left)

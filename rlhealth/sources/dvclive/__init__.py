@@ -1,1 +1,1 @@
-"""DVCLive: a folder with a table a metric below `plots/metrics/`."""
+"""DVCLive: a folder with a table per metric below `plots/metrics/`."""

@@ -33,10 +33,10 @@ class DvcLive:
         self.run = Run(self.folder.name, Place(KIND, str(self.folder)))
 
     def poll(self) -> bool:
-        """Reads the new lines; True where there were any.
+        """Reads the new lines; True if there were any.
 
         Raises:
-            RlhealthError: where the folder is gone, or holds no metric.
+            RlhealthError: if the folder is gone, or holds no metric.
         """
         changed = self._files.read(self.run)
         self.run.modified = self._files.modified
@@ -49,7 +49,7 @@ class DvcLive:
 
 
 def folder_of(path: Path) -> Path | None:
-    """The folder of tables that a file belongs to, where DVCLive wrote it; None where it is another table."""
+    """The folder of tables that a file belongs to, where DVCLive wrote it; None if it is another table."""
     if path.suffix != ".tsv":
         return None
     for folder in path.parents:
@@ -68,7 +68,7 @@ def find(path: Path) -> list[Reader]:
     """A reader for the folder that a table belongs to.
 
     Raises:
-        RlhealthError: where it is no table of DVCLive's.
+        RlhealthError: if it is no table of DVCLive's.
     """
     found = readers([path], path.parent)
     if not found:

@@ -87,7 +87,7 @@ class MlflowRun:
         self._lost = 0
 
     def poll(self) -> bool:
-        """Reads the new rows; True where there were any.
+        """Reads the new rows; True if there were any.
 
         Raises:
             RlhealthError: if the database is gone, not to be read, or damaged.

@@ -1,4 +1,5 @@
-"""A run in an `mlruns/` folder: meta.yaml, a file a parameter, a file a metric with lines of `timestamp value step`."""
+"""A run in an `mlruns/` folder: meta.yaml, a file per parameter, a file per metric with lines of `timestamp value
+step`."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ class MlflowFolder:
         self.run = Run(str(meta.get("run_name") or folder.name), Place(KIND, str(folder)))
 
     def poll(self) -> bool:
-        """Reads the new lines; True where there were any.
+        """Reads the new lines; True if there were any.
 
         Raises:
-            RlhealthError: where the folder is gone, or holds no metric.
+            RlhealthError: if the folder is gone, or holds no metric.
         """
         changed = self._files.read(self.run)
         state = _state(self._meta().get("status"))

@@ -17,7 +17,7 @@ def find(path: Path) -> list[Reader]:
     """A reader for every run in a database, or for the run of a `meta.yaml`.
 
     Raises:
-        RlhealthError: where it cannot be read, or holds no run.
+        RlhealthError: if it cannot be read, or holds no run.
     """
     errors: list[RlhealthError] = []
     found = _readers(path)

@@ -74,7 +74,7 @@ def read_code(cells: Iterable[Cell]) -> Code:
 
 
 def python_of(source: str) -> str | None:
-    """A cell without IPython's magics and shell lines, as Python; None where it is another language."""
+    """A cell without IPython's magics and shell lines, as Python; None if it is another language."""
     if _OTHER_LANGUAGE.search(source):
         return None
     lines: list[str] = []

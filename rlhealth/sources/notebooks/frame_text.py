@@ -30,7 +30,7 @@ def frames(text: str) -> Iterator[Grid]:
 
 
 def _pages(lines: Sequence[str], at: int) -> tuple[int, Grid]:
-    """The line behind the table that begins at `at`, and the table; an empty one where there is none."""
+    """The line behind the table that begins at `at`, and the table; an empty one if there is none."""
     labels: list[str] = []
     grid = Grid([], [], is_frame=True)
     continued = True
@@ -50,7 +50,7 @@ def _pages(lines: Sequence[str], at: int) -> tuple[int, Grid]:
 
 
 def _heading(line: str) -> list[str]:
-    """The names in a line that may be a heading; empty where it is none."""
+    """The names in a line that may be a heading; empty if it is none."""
     if len(line) > LONGEST_HEADING or not line.strip():
         return []
     names = _GAP.split(line.strip().removesuffix("\\").rstrip())

@@ -24,7 +24,7 @@ class Grid:
     """One table: its heading and its rows, cells as text.
 
     Attributes:
-        done, total: of the progress bar above it; None where there is none.
+        done, total: of the progress bar above it; None if there is none.
         epochs: the planned number of epochs, where the bar tells it.
         is_cut: whether the text ends inside the table.
         is_frame: whether pandas wrote it.

@@ -1,4 +1,5 @@
-"""From tables to runs: which tables tell of the same run, which go on with one, and which trainer each belongs to."""
+"""From tables to runs: which tables are of the same run, which continue with one, and which trainer each belongs
+to."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ BY_HAND = "KeyboardInterrupt"
 
 
 @dataclass
-class Told:
+class NotebookRun:
     """One run as a notebook tells it.
 
     Attributes:
-        parts: its tables, in their order; a later one goes on with the run, or was resumed.
-        trainer: as the code makes it; None where that is not clear.
+        parts: its tables, in their order; a later one continues with the run, or was resumed.
+        trainer: as the code makes it; None if that is not clear.
         error: the exception that ended its last cell.
     """
 
@@ -44,15 +45,15 @@ class Told:
         return sum(part.points for part in self.parts)
 
 
-def runs_of(document: Document, code: Code) -> list[Told]:
-    """The runs that a notebook tells of, in the order of their first tables; one that is told twice counts once."""
-    found: list[Told] = []
+def runs_of(document: Document, code: Code) -> list[NotebookRun]:
+    """The runs that a notebook shows, in the order of their first tables; one that is shown twice counts once."""
+    found: list[NotebookRun] = []
     for cell in document.cells:
         tables = tables_of(cell)
         if not tables:
             continue
         error = next((output.error for output in reversed(cell.outputs) if output.error), "")
-        fresh: list[Told] = []
+        fresh: list[NotebookRun] = []
         for table in tables:
             _take(table, found, fresh)
         _assign(fresh, cell.number, code)
@@ -68,7 +69,7 @@ def runs_of(document: Document, code: Code) -> list[Told]:
     return found
 
 
-def _take(table: Table, found: list[Told], fresh: list[Told]) -> None:
+def _take(table: Table, found: list[NotebookRun], fresh: list[NotebookRun]) -> None:
     """Puts a table to the run that it tells of, among those of its own cell (`fresh`) and of the cells before."""
     for told in [*reversed(fresh), *reversed(found)]:
         index = next((index for index, part in enumerate(told.parts) if is_same(part, table)), None)
@@ -78,10 +79,10 @@ def _take(table: Table, found: list[Told], fresh: list[Told]) -> None:
             if kept.cell != table.cell:
                 told.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
             return
-    fresh.append(Told([table]))
+    fresh.append(NotebookRun([table]))
 
 
-def _continues(before: Told, after: Told) -> bool:
+def _continues(before: NotebookRun, after: NotebookRun) -> bool:
     same_trainer = (
         before.trainer is None
         or after.trainer is None
@@ -90,7 +91,7 @@ def _continues(before: Told, after: Told) -> bool:
     return same_trainer and goes_on(before.parts[-1], after.parts[0])
 
 
-def _assign(fresh: Sequence[Told], cell: int, code: Code) -> None:
+def _assign(fresh: Sequence[NotebookRun], cell: int, code: Code) -> None:
     """Says which trainer each of the runs of one cell belongs to, where the code leaves no doubt."""
     started = code.trainings.get(cell, [])
     made = [trainer for number, trainer in code.trainers if number <= cell]

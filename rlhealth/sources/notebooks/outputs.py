@@ -16,7 +16,7 @@ from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
-from rlhealth.sources.rows.row_names import is_telling
+from rlhealth.sources.rows.row_names import is_log_row
 from rlhealth.sources.rows.row_shapes import flatten
 
 #: Rows of one metric among other text that are a log; fewer are a result that somebody printed.
@@ -78,7 +78,7 @@ def _rows(text: str) -> Iterator[PrintedRow]:
 
 
 def _is_row(row: PrintedRow) -> bool:
-    return not row.names_sample and is_telling(row) and not row.keys() <= CLOSING | BOOKKEEPING | set(AXES)
+    return not row.names_sample and is_log_row(row) and not row.keys() <= CLOSING | BOOKKEEPING | set(AXES)
 
 
 def _tables(cell: int, found: Iterator[Grid]) -> list[Table]:
@@ -86,11 +86,11 @@ def _tables(cell: int, found: Iterator[Grid]) -> list[Table]:
 
 
 def _table(cell: int, grid: Grid) -> Table | None:
-    """A grid as rows of numbers; None where it is no log."""
+    """A grid as rows of numbers; None if it is no log."""
     names = grid.heading[: MOST_TAGS + 1]
     axis = next((name for name in (*AXES, "Epoch", "epoch") if name in names), "")
     metrics = [name for name in names if name not in ("", axis) and name not in _DOTS]
-    if not axis or not (names[0] == axis or is_telling(dict.fromkeys(metrics, 1.0)) or "Training Loss" in metrics):
+    if not axis or not (names[0] == axis or is_log_row(dict.fromkeys(metrics, 1.0)) or "Training Loss" in metrics):
         return None
     rows: list[dict[str, float]] = []
     place = names.index(axis)
@@ -107,7 +107,7 @@ def _table(cell: int, grid: Grid) -> Table | None:
             if name
             and name not in _DOTS
             and (found := number(text)) is not None
-            and not (grid.is_frame and math.isnan(found))  # pandas shows it where nothing was logged
+            and not (grid.is_frame and math.isnan(found))  # pandas shows it if nothing was logged
         }
         if whole(row.get(axis)) is not None and len(row) > 1:
             rows.append(row)

@@ -1,4 +1,4 @@
-"""Notebooks: finds the runs that a notebook tells of, and reads it again whenever it was saved anew."""
+"""Notebooks: finds the runs that a notebook shows, and reads it again whenever it was saved anew."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import documents
-from rlhealth.sources.notebooks.joining import BY_HAND, Told, runs_of
+from rlhealth.sources.notebooks.joining import BY_HAND, NotebookRun, runs_of
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 
@@ -41,10 +41,10 @@ class Notebook:
         self._seen: tuple[int, int, int] | None = None
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved since; True where its runs have changed.
+        """Reads the notebook if it was saved since; True if its runs have changed.
 
         Raises:
-            RlhealthError: where it cannot be read, or tells of no run.
+            RlhealthError: if it cannot be read, or holds no run.
         """
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
@@ -94,7 +94,7 @@ class Notebook:
         return RlhealthError(f"{self.path}: {why}", hint=hint, location=str(self.path))
 
 
-class Part:
+class NotebookRunReader:
     """The reader of one run of a notebook; several may share it."""
 
     def __init__(self, notebook: Notebook, run: Run) -> None:
@@ -103,16 +103,16 @@ class Part:
         self._size = -1
         notebook.followed.append(run)
 
-    def appeared(self) -> list[Part]:
-        """Readers for the runs that have begun in the notebook and that nobody reads yet."""
+    def appeared(self) -> list[NotebookRunReader]:
+        """Readers for the runs that have begun in the notebook and that are not read yet."""
         return [
-            Part(self.notebook, run)
+            NotebookRunReader(self.notebook, run)
             for run in self.notebook.runs
             if run.series and not any(run is one for one in self.notebook.followed)
         ]
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved anew; True where this run has grown or changed since the last call."""
+        """Reads the notebook if it was saved anew; True if this run has grown or changed since the last call."""
         self.notebook.poll()
         size = sum(len(one) + one.revision for one in self.run.series.values())
         changed, self._size = size != self._size, size
@@ -123,11 +123,11 @@ def find(path: Path) -> list[Reader]:
     """A reader for every run in a notebook that somebody named.
 
     Raises:
-        RlhealthError: where it cannot be read, or tells of no run.
+        RlhealthError: if it cannot be read, or holds no run.
     """
     notebook = Notebook(path)
     notebook.poll()
-    return [Part(notebook, run) for run in notebook.runs if run.series]
+    return [NotebookRunReader(notebook, run) for run in notebook.runs if run.series]
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
@@ -143,7 +143,7 @@ def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
             if error.hint != HINT:  # a notebook without a log is no log
                 errors.append(error)
             continue
-        found += [Part(notebook, run) for run in notebook.runs if run.series]
+        found += [NotebookRunReader(notebook, run) for run in notebook.runs if run.series]
     return found
 
 
@@ -172,8 +172,8 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
     return best[1], best[2]
 
 
-def _runs(told: Told, code: Code, notebook: Notebook, before: int) -> list[Run]:
-    """The runs in the tables of one; printed rows may be those of several, one after the other."""
+def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
+    """The runs in the tables of one; printed rows may be those of several, one after another."""
     axis = told.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
     for part in told.parts:
@@ -187,7 +187,7 @@ def _runs(told: Told, code: Code, notebook: Notebook, before: int) -> list[Run]:
     return runs
 
 
-def _describe(run: Run, told: Told, is_last: bool) -> None:
+def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
     """Adds what the progress bar, the code and an exception say of the run."""
     last = told.parts[-1]
     cells = list(dict.fromkeys(part.cell for part in told.parts))

@@ -19,7 +19,7 @@ _decode = json.JSONDecoder(strict=False).raw_decode
 
 
 def sides(text: str) -> list[tuple[str, str]]:
-    """The name and the whole text of either side of a file with git's conflict marks; empty where there are none."""
+    """The name and the whole text of either side of a file with git's conflict marks; empty if there are none."""
     if not (text.startswith("<<<<<<<") or "\n<<<<<<<" in text):
         return []
     ours: list[str] = []

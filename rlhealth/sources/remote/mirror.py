@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.base.walk import PASSED_BY, kind_of
 
@@ -28,7 +28,7 @@ STORES = (
 )  # file and memory are fsspec's own, for trying things out
 LIBRARIES = ("fsspec", "s3fs", "gcsfs", "huggingface_hub", "adlfs")
 INSTALL = "pip install 'rlhealth[remote]'"
-FRESH = 1.0  # seconds for which a listing serves: the readers of many runs poll one after the other
+FRESH = 1.0  # seconds for which a listing serves: the readers of many runs poll one after another
 PIECE = 16 << 20  # bytes asked for at once of one object …
 TOGETHER = 64 << 20  # … and of several
 OVERLAP = (
@@ -49,7 +49,7 @@ NO_LOGS = frozenset(
 )  # beside every checkpoint
 
 
-class Copy:
+class MirrorCopy:
     """A mirror as other processes of this machine see it: files that stand for an address.
 
     Attributes:
@@ -66,7 +66,7 @@ class Copy:
 
     def translated(self, error: RlhealthError) -> RlhealthError:
         """An error with the address in the place of the copy."""
-        kind = Blind if isinstance(error, Blind) else RlhealthError
+        kind = Unavailable if isinstance(error, Unavailable) else RlhealthError
         return kind(self.address(error.message), hint=self.address(error.hint), location=self.address(error.location))
 
     def address(self, text: str) -> str:
@@ -74,7 +74,7 @@ class Copy:
         return text.replace(str(self.local), self.where)
 
 
-class Mirror(Copy):
+class Mirror(MirrorCopy):
     """The logs below one address, copied as far as they have come.
 
     Attributes:
@@ -93,14 +93,14 @@ class Mirror(Copy):
         self._renewed = -FRESH
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Copy, (self.where, self.local)
+        return MirrorCopy, (self.where, self.local)
 
     def renew(self) -> None:
-        """Copies what is new; nothing where that was done a moment ago.
+        """Copies what is new; nothing if that was done a moment ago.
 
         Raises:
-            RlhealthError: where there is no such place, no permission, or no room for the copy.
-            Blind: where the store cannot be asked now.
+            RlhealthError: if there is no such place, no permission, or no room for the copy.
+            Unavailable: if the store cannot be asked now.
         """
         if time.monotonic() - self._renewed < FRESH:
             return
@@ -140,7 +140,7 @@ class Mirror(Copy):
             raise RlhealthError(f"{self.where}: no permission: {error}", hint=hint, location=self.where) from None
         except Exception as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise Blind(
+            raise Unavailable(
                 f"{self.where}: cannot be read now: {said}",
                 hint="check the network and the credentials",
                 location=self.where,
@@ -228,9 +228,7 @@ def _store(where: str) -> tuple[Any, str]:
             f"{where}: object stores are read with fsspec, which is not installed here", hint=INSTALL, location=where
         ) from None
     for library in LIBRARIES:
-        logging.getLogger(library).addHandler(
-            _NOWHERE
-        )  # else Python prints what they log where no one has set up logging
+        logging.getLogger(library).addHandler(_NOWHERE)  # else Python prints what they log if no one has set up logging
     try:
         store, path = fsspec.core.url_to_fs(where)
         return store, str(path).rstrip("/")
@@ -240,7 +238,7 @@ def _store(where: str) -> tuple[Any, str]:
 
 
 def _modified(found: dict[str, Any]) -> float:
-    """When an object was written, seconds since 1970; 0 where the store does not tell."""
+    """When an object was written, seconds since 1970; 0 if the store does not say."""
     said = next((found[key] for key in ("LastModified", "mtime", "updated", "last_modified") if found.get(key)), None)
     if isinstance(said, str):
         try:

@@ -10,7 +10,7 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.reader import Reader
-from rlhealth.sources.remote.mirror import Copy, Mirror
+from rlhealth.sources.remote.mirror import Mirror, MirrorCopy
 
 _mirrors: dict[str, Mirror] = {}
 
@@ -20,8 +20,8 @@ def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) 
     `options`.
 
     Raises:
-        RlhealthError: where the packages for that kind of store are not installed, or no run is found.
-        Blind: where the store cannot be asked now.
+        RlhealthError: if the packages for that kind of store are not installed, or no run is found.
+        Unavailable: if the store cannot be asked now.
     """
     mirror = _mirrors.get(where) or Mirror(where)
     mirror.renew()
@@ -43,7 +43,7 @@ class Remote:
     fetched.
     """
 
-    def __init__(self, reader: Reader, mirror: Copy) -> None:
+    def __init__(self, reader: Reader, mirror: MirrorCopy) -> None:
         self.reader = reader
         self.mirror = mirror
 
@@ -64,7 +64,7 @@ class Remote:
         self.reader.run = run
 
     def poll(self) -> bool:
-        """Reads what is new; True where anything was. Raises as `Mirror.renew` and the reader of the files do."""
+        """Reads what is new; True if anything was. Raises as `Mirror.renew` and the reader of the files do."""
         self.mirror.renew()
         try:
             return self.reader.poll()

@@ -12,19 +12,18 @@ from typing import IO
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
-from rlhealth.sources.rows.row_choice import RowChoice, Worth, accepts
-from rlhealth.sources.rows.row_names import tells
+from rlhealth.sources.rows.row_choice import FormRank, RowChoice, accepts
+from rlhealth.sources.rows.row_names import is_log_name
 from rlhealth.sources.rows.sampled import Sampled
 from rlhealth.sources.rows.sampled import remarks as of_rollouts
 from rlhealth.sources.rows.textlog import TextLog
 
 MOST_HELD = 20_000  # rows that are held until the form of the log is known
 #: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
-SIGNS = (
-    b"step:",
-    b"loss", b"reward", b"return", b"score", b"kl", b"entropy", b"grad", b"ep_rew", b"eprew", b"epret",
-    b"advantage", b"clipfrac", b"accuracy", b"rew_mean", b"runtime", b"fps", b"eval_", b"train_",
-)  # fmt: skip
+SIGNS = tuple(
+    b"step: loss reward return score kl entropy grad ep_rew eprew epret advantage clipfrac accuracy rew_mean runtime "
+    b"fps eval_ train_".split()
+)
 COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round")
 AROUND = 64  # lines before and after such a line that are read
 GAP = 4  # empty lines and rules that may stand inside a block
@@ -35,8 +34,8 @@ SHOWN = 100  # characters of such a line
 LOOKED_AT = 1 << 20  # bytes of the file in which they are looked for
 MOST_LOOKED_AT = 1000  # lines among which they are chosen
 FORMS = (
-    "dicts {'loss': 0.1, …}, boxed tables, tables with a line of names, lines `step: 1 - loss: 0.1`, `loss=0.1, reward=2`, "
-    "blocks of `name: number` lines, progress bars"
+    "dicts {'loss': 0.1, …}, boxed tables, tables with a line of names, lines `step: 1 - loss: 0.1`, "
+    "`loss=0.1, reward=2`, blocks of `name: number` lines, progress bars"
 )
 
 
@@ -48,14 +47,14 @@ class ConsoleLog(TextLog):
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         super().__init__(path, file)
         self.text.ends_at_return = True
-        self._best: Worth | None = None
+        self._best: FormRank | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._printed = Printed()
         self._choice = RowChoice()
         self._sampled = Sampled()
-        self._held: list[tuple[Worth, PrintedRow]] = []
+        self._held: list[tuple[FormRank, PrintedRow]] = []
         self._passed: deque[tuple[int, bytes]] = deque(maxlen=AROUND)
         self._before: PrintedRow | None = None
         self._reach = 0
@@ -90,7 +89,8 @@ class ConsoleLog(TextLog):
             self._read_block(self.text.take_rest())
 
     def _is_whole(self, rest: bytes) -> bool:
-        """Whether a line that nothing ends is whole all the same: it has the names of the row before, the last number its decimals."""
+        """Whether a line that nothing ends is whole nevertheless: it has the names of the row before, the last number
+        its decimals."""
         found = [row for row in Printed().rows(rest.decode("utf-8", "replace")) if row.form in ("line", "bar")]
         before = self._before
         if len(found) != 1 or not before or found[0].keys() != before.keys():
@@ -152,7 +152,7 @@ class ConsoleLog(TextLog):
             elif self._is_taken(self._best, one, row):
                 self.rows.take([row])
 
-    def _is_taken(self, best: Worth, one: Worth, row: PrintedRow) -> bool:
+    def _is_taken(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
         """Whether the row is read; what single rollouts before it told is in it then."""
         if accepts(best, one, row):
             self._sampled.into(row)
@@ -203,13 +203,14 @@ class ConsoleLog(TextLog):
 
 
 def nearest(text: str) -> list[tuple[int, str]]:
-    """The first lines that come nearest to a row, with their numbers: those with a name of a log first, then those with any name and number."""
+    """The first lines that come nearest to a row, with their numbers: those with a name of a log first, then those with
+    any name and number."""
     found: list[tuple[bool, int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if (":" in line or "=" in line or "|" in line) and "%|" not in line and len(found) < MOST_LOOKED_AT:
             held = pairs(bare(line[:1000])[1])
             if held:
-                found.append((not any(tells(name) for name in held), number, line.strip()[:SHOWN]))
+                found.append((not any(is_log_name(name) for name in held), number, line.strip()[:SHOWN]))
     return [(number, line) for _, number, line in sorted(sorted(found)[:NEAREST], key=lambda one: one[1])]
 
 

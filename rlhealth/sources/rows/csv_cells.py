@@ -29,7 +29,7 @@ class Cells:
     """What was read of some lines.
 
     Attributes:
-        frame: a row for each line that can be read; None where none can.
+        frame: a row for each line that can be read; None if none can.
         lines: how many lines there were.
         lost: how many of them were passed over.
         first_lost: the first of those, counted from 1.
@@ -84,7 +84,7 @@ class Table:
         return (frame[~wide] if wide.any() else frame).iloc[:, :-1]
 
     def _read(self, text: bytes, quoting: Literal[0, 3]) -> pd.DataFrame | None:
-        """The rows of at most one cell too many (a comma may stand at the end of every line); None where pandas
+        """The rows of at most one cell too many (a comma may stand at the end of every line); None if pandas
         gives up.
         """
         import pandas as pd  # late: half a second
@@ -145,7 +145,7 @@ class Table:
         return sum(number(cell) is not None for cell in cells) > 1
 
     def _first_lost(self, text: bytes) -> int:
-        """The number of the first line that has too many cells or far too few; 1 where there is none."""
+        """The number of the first line that has too many cells or far too few; 1 if there is none."""
         comma, lines = self.comma.encode(), enumerate(text.split(b"\n")[:-1], 1)
         return next(
             (at for at, line in lines if _QUOTED.sub(b"", line).count(comma) >= self.columns or self._is_short(line)), 1

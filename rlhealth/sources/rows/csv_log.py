@@ -31,7 +31,7 @@ BOARD = ["Wall time", "Step", "Value"]
 _BOARD_NAME = re.compile(r"^(?:run-)?(?P<run>.*?)-?tag-(?P<tag>.+)$")
 #: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
-#: wandb's table of runs has one row a run: no history.
+#: wandb's table of runs has one row per run: no history.
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 1 << 20
@@ -69,7 +69,7 @@ class CsvLog(TextLog):
 
     @property
     def runs(self) -> list[Run]:
-        """The runs in the file: one after the other, or side by side in a page's export."""
+        """The runs in the file: one after another, or side by side in a page's export."""
         return [run for rows in self._several.values() for run in rows.runs] or self.rows.runs
 
     def add_export(self, path: Path) -> None:
@@ -97,7 +97,7 @@ class CsvLog(TextLog):
         for block in self.text.blocks():
             block = self._open + block
             self._open = b""
-            if block.count(b'"') % 2 and len(block) < LONGEST_CELL:  # a quoted cell goes on in the next block
+            if block.count(b'"') % 2 and len(block) < LONGEST_CELL:  # a quoted cell continues in the next block
                 cut = block.rfind(b"\n", 0, block.rfind(b'"')) + 1
                 block, self._open = block[:cut], block[cut:]
             if block:
@@ -171,7 +171,7 @@ class CsvLog(TextLog):
         """Takes the header off the first block and plans what its columns are.
 
         Raises:
-            RlhealthError: where there is no header, or the table is not a history.
+            RlhealthError: if there is no header, or the table is not a history.
         """
         if self.text.too_long:
             hint = "name a table whose first line names its columns, such as step,reward,kl"

@@ -19,14 +19,14 @@ _NUMBERS = frozenset({float, int, bool})
 Row = Mapping[str, Any]
 
 
-class Stretch(NamedTuple):
+class RowBlock(NamedTuple):
     """Consecutive rows with the same keys: how many, and their numbers by tag (masked arrays of shape (rows,))."""
 
     rows: int
     table: dict[str, Cells]
 
 
-def stretches(rows: Iterable[Row]) -> Iterator[Stretch | Sequence[Row]]:
+def stretches(rows: Iterable[Row]) -> Iterator[RowBlock | Sequence[Row]]:
     """The same rows in the same order: as columns where consecutive rows have the same keys and plain cells, else as
     they came.
     """
@@ -35,11 +35,11 @@ def stretches(rows: Iterable[Row]) -> Iterator[Stretch | Sequence[Row]]:
         for start in range(0, len(same), MOST):
             some = same[start : start + MOST]
             table = _columns(some) if len(some) >= FEWEST else None
-            yield some if table is None else Stretch(len(some), table)
+            yield some if table is None else RowBlock(len(some), table)
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
-    """The numbers of rows with the same keys; None where a cell is neither a number nor a text that says nothing."""
+    """The numbers of rows with the same keys; None if a cell is neither a number nor a text that says nothing."""
     table: dict[str, Cells] = {}
     for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
         kinds = set(map(type, cells))

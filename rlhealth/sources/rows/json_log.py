@@ -1,4 +1,4 @@
-"""JSONL logs, one row a line, and JSON files that hold rows or columns under whatever name."""
+"""JSONL logs, one row per line, and JSON files that hold rows or columns under whatever name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import IO, Any
 import orjson
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.spelling import number
-from rlhealth.sources.rows.json_columns import Stretch, stretches
+from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import dict_in
 from rlhealth.sources.rows.textlog import TextLog
@@ -37,7 +37,7 @@ class JsonLines(TextLog):
         before = self.text.offset
         for block in self.text.blocks():
             for piece in stretches(self._rows_of(block)):
-                if isinstance(piece, Stretch):
+                if isinstance(piece, RowBlock):
                     self.rows.take_columns(piece.table)
                 else:
                     self.rows.take(piece)
@@ -107,9 +107,9 @@ class JsonDocument(TextLog):
 
     def read(self) -> bool:
         """Takes every row."""
-        rows = JsonRows(NoHoles(self._document), OPENING)
+        rows = JsonRows(SparseFile(self._document), OPENING)
         for piece in rows.pieces():
-            if isinstance(piece, Stretch):
+            if isinstance(piece, RowBlock):
                 self.rows.take_columns(piece.table)
             else:
                 self.rows.take(piece)
@@ -151,7 +151,7 @@ def document_rows(text: str) -> Iterator[dict[str, Any]]:
     indented or not.
 
     Raises:
-        ValueError, RecursionError: where it is no JSON up to the first object's end; what follows a whole object may be
+        ValueError, RecursionError: if it is no JSON up to the first object's end; what follows a whole object may be
             cut.
     """
     at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everywhere

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from rlhealth.sources.rows.json_columns import Row, Stretch, stretches
+from rlhealth.sources.rows.json_columns import Row, RowBlock, stretches
 
 BLOCK = 8 << 20  # bytes read at a time
 WINDOW = 1 << 20  # characters parsed at once
@@ -29,7 +29,7 @@ _NEXT_ROW = re.compile(r"\{(?=\s*+[\"}])")
 _decode = json.JSONDecoder().raw_decode
 
 
-class Readable(Protocol):
+class ByteSource(Protocol):
     """What bytes are read from."""
 
     def read(self, size: int) -> bytes:
@@ -48,7 +48,7 @@ class JsonRows:
         cut: whether the text ended inside the list.
     """
 
-    def __init__(self, file: Readable, opening: re.Pattern[str]) -> None:
+    def __init__(self, file: ByteSource, opening: re.Pattern[str]) -> None:
         self._file = file
         self._opening = opening
         self._text = ""
@@ -71,7 +71,7 @@ class JsonRows:
             if row is not None:
                 yield row
 
-    def pieces(self) -> Iterator[Sequence[Row] | Stretch]:
+    def pieces(self) -> Iterator[Sequence[Row] | RowBlock]:
         """The same rows, parsed many at once; those with the same keys come as columns."""
         if not self._open():
             return
@@ -87,7 +87,7 @@ class JsonRows:
                 yield (row,)
 
     def _window(self) -> list[dict[str, Any]] | None:
-        """The rows in the next stretch of text; None where it cannot be parsed at once and every row has to be
+        """The rows in the next stretch of text; None if it cannot be parsed at once and every row has to be
         looked at.
         """
         end = self._end_of_rows()
@@ -190,7 +190,7 @@ class JsonRows:
 
     def _inside(self) -> int:
         """A place deep inside an object that is nested too deeply to be read: trying every level of it would take
-        for ever.
+        forever.
         """
         openings = islice(_NESTING.finditer(self._text, self._at), TOO_DEEP)
         return max(one.end() for one in openings)
@@ -213,7 +213,7 @@ class JsonRows:
 
 
 def _with_nan(text: str) -> Any:
-    """Python's own parser, which is slower and reads NaN and Infinity; None where the text is damaged."""
+    """Python's own parser, which is slower and reads NaN and Infinity; None if the text is damaged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

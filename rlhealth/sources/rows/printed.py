@@ -1,4 +1,5 @@
-"""Rows that a program printed: dicts, drawn tables, `step:1 - actor/kl:0.1`, `Loss: 0.1 | Reward: 2`, blocks of `name: 1.0` lines."""
+"""Rows that a program printed: dicts, drawn tables, `step:1 - actor/kl:0.1`, `Loss: 0.1 | Reward: 2`, blocks of `name:
+1.0` lines."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
-from rlhealth.sources.rows.printed_line import Step, bare, heading, pairs, steps_in
-from rlhealth.sources.rows.row_names import has_step, is_learning, is_telling, names_sample
+from rlhealth.sources.rows.printed_line import PrintedStep, bare, heading, pairs, steps_in
+from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
@@ -53,14 +54,14 @@ class Printed:
         self._dicts = Dicts()
         self._boxes = Boxes()
         self._blocks = Blocks()
-        self._step: Step | None = None
+        self._step: PrintedStep | None = None
         self._said: set[str] = set()
         self._repeats = 0
         self._rank = ""
 
     @property
     def is_open(self) -> bool:
-        """Whether something is begun that the next lines may go on with."""
+        """Whether something is begun that the next lines may continue with."""
         return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open
 
     def rows(self, line: str) -> Iterator[PrintedRow]:
@@ -98,7 +99,7 @@ class Printed:
         verl = _VERL.search(text)
         if verl:
             yield from self.end()
-            yield from self._made([_verl(text[verl.start() :])], "line", is_cut=len(text) >= WANDB_CUT, tells=True)
+            yield from self._made([_verl(text[verl.start() :])], "line", is_cut=len(text) >= WANDB_CUT, is_log=True)
             return
         warned = _NEGATIVE_KL.search(text) if text.startswith("UserWarning") or "KL divergence is" in text else None
         if warned:
@@ -109,7 +110,7 @@ class Printed:
             yield from self._from_line(text, "bar")
             return
         was_open = self._boxes.is_open
-        yield from self._made(self._boxes.rows(text), "box", tells=self._boxes.is_told)
+        yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_told)
         if was_open or self._boxes.is_open:
             return
         several = pairs(text) if ":" in text or "=" in text or "|" in text else {}
@@ -126,7 +127,7 @@ class Printed:
         found = False
         for row, is_cut in self._dicts.rows(text):
             found = found or not is_cut
-            if not is_telling(row):
+            if not is_log_row(row):
                 continue
             self.cut += is_cut
             step = None if has_step(row) else steps_in(self._dicts.before)
@@ -147,19 +148,19 @@ class Printed:
         self,
         rows: Iterable[dict[str, Any]],
         form: str,
-        step: Step | None = None,
+        step: PrintedStep | None = None,
         is_cut: bool = False,
-        tells: bool = False,
+        is_log: bool = False,
     ) -> Iterator[PrintedRow]:
         for row in rows:
-            if not tells and not is_telling(row):
+            if not is_log and not is_log_row(row):
                 continue
             made = PrintedRow(row)
             made.form, made.rank, made.is_cut = form, self._rank, is_cut
             self._name_step(made, step)
             yield made
 
-    def _name_step(self, row: PrintedRow, step: Step | None) -> None:
+    def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
         """Gives a row that names no step the step of its line, or of the heading above it."""
         if has_step(row) and not (step and all(name in ("epoch", "Epoch") for name in row if has_step({name: 0}))):
             return

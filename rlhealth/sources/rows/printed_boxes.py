@@ -10,7 +10,7 @@ from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed_line import pairs
-from rlhealth.sources.rows.row_names import tells
+from rlhealth.sources.rows.row_names import is_log_name
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"\s*+[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴┏┓┗┛┡┩┠┨┣┫┳┻╇╒╕╘╛╞╡╪╤╧╔╗╚╝╠╣╬═*]{5,}+\s*+")
@@ -41,7 +41,7 @@ class Boxes:
     @property
     def is_told(self) -> bool:
         """Whether the headings of the table that is begun are those of a log."""
-        return any(tells(name) for name in self._columns)
+        return any(is_log_name(name) for name in self._columns)
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The rows that end with this line."""
@@ -78,7 +78,7 @@ class Boxes:
         self._box, self._heading, self._last = {}, "", []
 
     def _group(self, group: str, text: str) -> None:
-        """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group goes on with the one
+        """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group continues with the one
         before.
         """
         self._heading = group

@@ -50,7 +50,7 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the brace that opens at `start` is closed, one past it; None where it is not."""
+    """Where the brace that opens at `start` is closed, one past it; None if it is not."""
     depth = 0
     for brace in _BRACES.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

@@ -1,4 +1,5 @@
-"""One printed line: the process and the logger that printed it, the step that it names, and its pairs of a name and a number."""
+"""One printed line: the process and the logger that printed it, the step that it names, and its pairs of a name and a
+number."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ LONGEST_NAME = 100  # characters
 _ANSI = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]")
 #: Who printed the line, where several processes share a console: Ray, torchrun, PyTorch, srun --label, mpirun.
 _RANK = re.compile(
-    r"\[(?:default|rank|Rank |local_rank=)(?P<a>\d{1,5})\]:?\s?|\[\d{1,4},(?P<b>\d{1,5})\]<std(?:out|err)>:?|(?P<c>\d{1,4}): (?=\S)"
+    r"\[(?:default|rank|Rank |local_rank=)(?P<a>\d{1,5})\]:?\s?|\[\d{1,4},(?P<b>\d{1,5})\]<std(?:out|err)>:?"
+    r"|(?P<c>\d{1,4}): (?=\S)"
 )
 _RAY = re.compile(r"\((?:\w{1,80}\s)?pid=(?P<pid>\d{1,9})[^()\n]{0,80}\)\s?")
 _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
@@ -20,7 +22,8 @@ _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
 _LOGGER = re.compile(
     r"""(?:(?:
         \(AReaL\)
-      | \[(?![^\]\n]{0,100}(?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update)\w{0,8}\W{0,3}\d))[^\]\n{]{1,100}\]
+      | \[(?![^\]\n]{0,100}(?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update)\w{0,8}\W{0,3}\d))
+        [^\]\n{]{1,100}\]
       | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?)?
       | \d{1,2}[-/]\d\d\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?
       | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?
@@ -35,7 +38,8 @@ _WORD = r"(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?"
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
-    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})(?:\s?(?:/|of)\s?(?P<total>\d{{1,15}}))?(?![\w.])\]?",
+    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})"
+    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,15}))?(?![\w.])\]?",
     re.IGNORECASE,
 )
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
@@ -65,7 +69,7 @@ MOST_WORDS = 6  # of a name
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PrintedStep:
     """A step that a line names without a colon: `Step 3/100`."""
 
     name: str
@@ -74,7 +78,8 @@ class Step:
 
 
 def bare(line: str) -> tuple[str, str]:
-    """The rank that printed a line ("" where it does not say), and the line without colours, rank and the prefix of a logger."""
+    """The rank that printed a line ("" where it does not say), and the line without colours, rank and the prefix of a
+    logger."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     rank = ""
@@ -89,7 +94,7 @@ def bare(line: str) -> tuple[str, str]:
     return rank, line[logger.end() if logger else start :]
 
 
-def heading(text: str) -> Step | None:
+def heading(text: str) -> PrintedStep | None:
     """The step of a line that names a step and nothing else, such as `Learning iteration 3/1500`."""
     if len(text) > 200:
         return None
@@ -107,12 +112,13 @@ def heading(text: str) -> Step | None:
     return _step(found)
 
 
-def steps_in(text: str) -> Step | None:
-    """The first step that a line names, an epoch only where it names nothing else; steps that count within epochs are counted on."""
+def steps_in(text: str) -> PrintedStep | None:
+    """The first step that a line names, an epoch only where it names nothing else; steps that count within epochs are
+    counted on."""
     within = _WITHIN.search(text[:400]) if "(" in text else None
     if within is not None:
         epoch, epochs, count, each = (int(number) for number in within.groups())
-        return Step("step", (epoch - 1) * each + count, epochs * each)
+        return PrintedStep("step", (epoch - 1) * each + count, epochs * each)
     found = None
     for counted in _COUNTED.finditer(text[:400]):
         if counted["name"].lower() not in ("epoch", "epochs"):
@@ -121,10 +127,10 @@ def steps_in(text: str) -> Step | None:
     return _step(found) if found else None
 
 
-def _step(counted: re.Match[str]) -> Step:
+def _step(counted: re.Match[str]) -> PrintedStep:
     name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
-    return Step(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
+    return PrintedStep(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
 
 
 def pairs(text: str) -> dict[str, Any]:
@@ -148,7 +154,7 @@ def pairs(text: str) -> dict[str, Any]:
 
 
 def name_before(text: str, start: int, end: int) -> str:
-    """The name that stands in `text` before `end`, from the last separator on; "" where there is none."""
+    """The name that stands in `text` before `end`, from the last separator on; "" if there is none."""
     part = text[start:end]
     last = None
     for last in _CUT.finditer(part):  # noqa: B007

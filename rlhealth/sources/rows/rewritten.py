@@ -10,7 +10,7 @@ from rlhealth.run import Histogram, Run, Series
 
 
 def bring_up_to_date(run: Run, found: Run) -> bool:
-    """Brings `run` to what `found`, read from the whole file, holds; True where that is more or other than it was.
+    """Brings `run` to what `found`, read from the whole file, holds; True if that is more or other than it was.
 
     A file that has only grown makes series grow. One that says something else from a step on (a trainer that was
     resumed from a checkpoint cuts its history back) rewinds the run to that step.

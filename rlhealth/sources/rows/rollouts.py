@@ -1,4 +1,5 @@
-"""Files of completions that look like logs: trainers (verl) write a file of JSON lines a step, a row a completion, which are no runs."""
+"""Files of completions that look like logs: trainers (verl) write a file of JSON lines a step, a row a completion,
+which are no runs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _FIRST_LINE = 1 << 20
 
 
 def without_texts(files: Iterable[Path]) -> list[Path]:
-    """The files without those that hold completions: one a step, named by its number, the first row with a prompt and a text."""
+    """The files without those that hold completions: one a step, named by its number, the first row with a prompt and a
+    text."""
     holds: dict[Path, bool] = {}
     kept = []
     for file in files:

@@ -1,4 +1,5 @@
-"""Which of the rows that a console holds are rows of the run: the best form that occurs, one process, no single rollouts, no row twice."""
+"""Which of the rows that a console holds are rows of the run: the best form that occurs, one process, no single
+rollouts, no row twice."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in
 _COUNTS = frozenset(AXES)
 
 
-class Worth(IntEnum):
+class FormRank(IntEnum):
     """How much a form of rows tells, the best last."""
 
     SAMPLE = -1  # a single rollout: no form of the log
@@ -31,18 +32,19 @@ class Worth(IntEnum):
     LEARNING_DICT = 5
 
 
-_BARS = (Worth.BAR, Worth.LEARNING_BAR)
-_LEARNING = (Worth.LEARNING_BAR, Worth.LEARNING_LINE, Worth.LEARNING_DICT)
+_BARS = (FormRank.BAR, FormRank.LEARNING_BAR)
+_LEARNING = (FormRank.LEARNING_BAR, FormRank.LEARNING_LINE, FormRank.LEARNING_DICT)
 
 
-def worth(row: PrintedRow) -> Worth:
-    """How much the form of a row tells: dicts and boxes are made by trainers, lines and bars by anybody; what tells of learning tells more."""
+def worth(row: PrintedRow) -> FormRank:
+    """How much the form of a row tells: dicts and boxes are made by trainers, lines and bars by anybody; what tells of
+    learning tells more."""
     learns = is_learning(row)
     if row.form == "bar":
-        return Worth.LEARNING_BAR if learns else Worth.BAR
+        return FormRank.LEARNING_BAR if learns else FormRank.BAR
     if row.form in ("dict", "box"):
-        return Worth.LEARNING_DICT if learns else Worth.DICT
-    return Worth.LEARNING_LINE if learns else Worth.LINE
+        return FormRank.LEARNING_DICT if learns else FormRank.DICT
+    return FormRank.LEARNING_LINE if learns else FormRank.LINE
 
 
 class RowChoice:
@@ -56,12 +58,12 @@ class RowChoice:
     def __init__(self) -> None:
         self.ranks = 0
         self.twice = 0
-        self._counts: Counter[Worth] = Counter()
+        self._counts: Counter[FormRank] = Counter()
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
 
-    def judge(self, row: PrintedRow) -> Worth | None:
-        """What the row is worth; None where it is none of the run's own."""
+    def judge(self, row: PrintedRow) -> FormRank | None:
+        """What the row is worth; None if it is none of the run's own."""
         if row.rank:
             self._rank = row.rank if self._rank is None else self._rank
             if row.rank != self._rank:
@@ -71,25 +73,25 @@ class RowChoice:
             self.twice += 1
             return None
         if row.names_sample:
-            return Worth.SAMPLE
+            return FormRank.SAMPLE
         self._recent.append(dict(row))
         found = worth(row)
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
         return found
 
-    def best(self) -> Worth | None:
-        """The best form so far; None where there was no row."""
-        held = [one for one in Worth if self._counts[one]]
+    def best(self) -> FormRank | None:
+        """The best form so far; None if there was no row."""
+        held = [one for one in FormRank if self._counts[one]]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
         often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
         return max(often or held, default=None)
 
 
-def accepts(best: Worth, one: Worth, row: PrintedRow) -> bool:
+def accepts(best: FormRank, one: FormRank, row: PrintedRow) -> bool:
     """Whether a row of that worth is read where `best` is the best that there is."""
     if one == best:
         return True
-    if one is Worth.SAMPLE:
+    if one is FormRank.SAMPLE:
         return False
     if (
         best in _LEARNING
@@ -97,11 +99,11 @@ def accepts(best: Worth, one: Worth, row: PrintedRow) -> bool:
         and not ((has_step(row) and not row.below_heading) or _is_evaluation(row))
     ):
         return False
-    if best is Worth.LEARNING_DICT:
-        return one is Worth.DICT
-    if best is Worth.LEARNING_LINE:
-        return one not in (Worth.BAR, Worth.LEARNING_BAR)
-    return best is Worth.LINE and one > best
+    if best is FormRank.LEARNING_DICT:
+        return one is FormRank.DICT
+    if best is FormRank.LEARNING_LINE:
+        return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
+    return best is FormRank.LINE and one > best
 
 
 def _is_precise(name: str, value: object) -> bool:

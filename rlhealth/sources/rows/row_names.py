@@ -1,4 +1,5 @@
-"""What the names of a printed row tell: whether it is a row of a log, whether it tells of learning, whether it is of a single rollout."""
+"""What the names of a printed row tell: whether it is a row of a log, whether it tells of learning, whether it is of a
+single rollout."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ from rlhealth.sources.base.spelling import AXES, number
 
 #: Words by which a printed row is known as a row of a log: settings are printed too.
 _TELLING = re.compile(
-    r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy"
-    r"|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean|eplenmean|epret|averageepret|explained_variance|ev)(?:$|[^a-z])|loss$|reward$|^rewards?/|^(?:eval|train)_"
+    r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm"
+    r"|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean"
+    r"|eplenmean|epret|averageepret|explained_variance|ev)(?:$|[^a-z])|loss$|reward$|^rewards?/|^(?:eval|train)_"
 )
 _LEARNING = re.compile(
-    r"(?:^|[^a-z])(?:loss(?:es)?|kl|approx_?kl|kldiv|entropy|entloss|grad(?:ient)?_?norm|grad\. norm|lr|learning_rate|learning rate|clip_?frac(?:tion)?"
-    r"|explained_variance|advantages?|value_loss)(?:$|[^a-z])|loss$"
+    r"(?:^|[^a-z])(?:loss(?:es)?|kl|approx_?kl|kldiv|entropy|entloss|grad(?:ient)?_?norm|grad\. norm|lr|learning_rate"
+    r"|learning rate|clip_?frac(?:tion)?|explained_variance|advantages?|value_loss)(?:$|[^a-z])|loss$"
 )
 #: Settings that share their names with metrics, and sums up of a whole run.
 _SETTINGS = re.compile(
@@ -31,19 +33,20 @@ _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
 
 
 def words(name: str) -> str:
-    """The name in lower case, capital letters inside a word as an underscore: `Grad Norm`, `gradNorm` and `grad_norm` are alike."""
+    """The name in lower case, capital letters inside a word as an underscore: `Grad Norm`, `gradNorm` and `grad_norm`
+    are alike."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace(" ", "_").lower()
 
 
-def is_telling(row: Mapping[str, Any]) -> bool:
+def is_log_row(row: Mapping[str, Any]) -> bool:
     """Whether a printed row is one of a log: it has a number under a name that logs have."""
     return "data" in row or any(
-        (number(value) is not None or isinstance(value, dict)) and tells(name) for name, value in row.items()
+        (number(value) is not None or isinstance(value, dict)) and is_log_name(name) for name, value in row.items()
     )
 
 
 @lru_cache(maxsize=4096)
-def tells(name: str) -> bool:
+def is_log_name(name: str) -> bool:
     """Whether a log's row may be known by that name."""
     plain = words(name)
     return _TELLING.search(plain) is not None and _SETTINGS.search(plain) is None

@@ -1,4 +1,5 @@
-"""Shapes of rows: nested ones are made flat, columns are made rows, and rows of a log are told from other rows."""
+"""Shapes of rows: nested ones are made flat, columns are made rows, and rows of a log are distinguished from other
+rows."""
 
 from __future__ import annotations
 

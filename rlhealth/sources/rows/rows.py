@@ -31,7 +31,7 @@ NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps i
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
-#: These go on by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
+#: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
@@ -46,7 +46,7 @@ class Rows:
     it, and is left out where it says again what that one said. Where there is no such column, the rows are numbered: a
     row that says again what the one before said is the next step, one that adds to it (an evaluation) is not. Steps
     that fall back are waited with until the next row
-    tells what they are: where the run continues from there, it is a new run (they fell back to where it began) or a
+    reports what they are: where the run continues from there, it is a new run (they fell back to where it began) or a
         resume, which
     replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change
     nothing else.
@@ -131,7 +131,7 @@ class Rows:
                 self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
-        """The steps of a table whose steps only rise, shape (rows,); None where every row must be looked at."""
+        """The steps of a table whose steps only rise, shape (rows,); None if every row must be looked at."""
         if self.axis is None:
             return self._row_numbers(table.get("epoch"), count)
         cells = table.get(self.axis)
@@ -158,7 +158,7 @@ class Rows:
         return np.arange(self._row - count + 1, self._row + 1)
 
     def flush(self) -> bool:
-        """Moves what was taken into the runs; True where there was anything."""
+        """Moves what was taken into the runs; True if there was anything."""
         if not self.chosen and self._waiting:
             self._choose()
         return self._move()
@@ -241,7 +241,7 @@ class Rows:
         return step
 
     def _decide(self, row: Mapping[str, Any]) -> bool:
-        """What the rows that fell back are, now that another one has come; True where that one was taken with them."""
+        """What the rows that fell back are, now that another one has come; True if that one was taken with them."""
         assert self.axis is not None and self._step is not None
         first, last = self._fallen[0][0], self._fallen[-1][0]
         said = whole(row.get(self.axis))
@@ -321,7 +321,7 @@ class Rows:
         return known
 
     def _go_back(self, step: int, tags: set[str]) -> None:
-        """A new run begins, or this one goes on from before `step`."""
+        """A new run begins, or this one continues from before `step`."""
         self._move()
         if self._first is not None and step <= self._first:
             self._next_run()

@@ -1,4 +1,5 @@
-"""Rows of single rollouts between the rows of steps: their mean is the step's, where the step itself tells no reward."""
+"""Rows of single rollouts between the rows of steps: their mean is the step's, where the step itself tells no
+reward."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed import PrintedRow
-from rlhealth.sources.rows.row_names import has_step, tells, words
+from rlhealth.sources.rows.row_names import has_step, is_log_name, words
 
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy)(?:$|[^a-z])")
 
@@ -51,7 +52,7 @@ class Sampled:
 
 
 def _is_reward(name: str) -> bool:
-    return tells(name) and _REWARD.search(words(name)) is not None
+    return is_log_name(name) and _REWARD.search(words(name)) is not None
 
 
 def remarks(sampled: Sampled) -> list[str]:

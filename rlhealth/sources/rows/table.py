@@ -1,4 +1,5 @@
-"""Tables of any kind: says by name and first bytes whether a file is JSONL, JSON, CSV or a console log, and opens it."""
+"""Tables of any kind: says by name and first bytes whether a file is JSONL, JSON, CSV or a console log, and opens
+it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import LeftOut
-from rlhealth.sources.base.candidates import why_left
+from rlhealth.run import UnreadFile
+from rlhealth.sources.base.candidates import why_unread
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, encoding_of, text_of
 from rlhealth.sources.base.reader import Reader
@@ -26,7 +27,7 @@ from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_row
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, dict_in
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
-from rlhealth.sources.rows.textlog import Part, TextLog
+from rlhealth.sources.rows.textlog import TextLog, TextLogRun
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.trainer_state import TrainerState
 
@@ -56,7 +57,7 @@ def find(path: Path, kind: str | None = None) -> list[Reader]:
         kind: the format, where the name and the first bytes shall not decide.
 
     Raises:
-        RlhealthError: where it cannot be read, or holds no log.
+        RlhealthError: if it cannot be read, or holds no log.
     """
     with open_regular(path) as file:
         head = as_text(file, path).read(HEAD)
@@ -67,7 +68,7 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
     """A reader for every run in what is piped in, up to its end.
 
     Raises:
-        RlhealthError: where it holds no log, or more than can be kept.
+        RlhealthError: if it holds no log, or more than can be kept.
     """
     if stream.isatty():
         raise RlhealthError(
@@ -86,7 +87,7 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
     return _readers(Path("-"), kind or sniff(head, "stdin"), piped, Path("-"))
 
 
-def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[LeftOut] | None = None) -> list[Reader]:
+def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile] | None = None) -> list[Reader]:
     """Readers for those of the files, come across in a folder, that are logs.
 
     A log that cannot be read goes to `errors`; what looks like a log and is read by nobody, to `left`.
@@ -102,11 +103,11 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[LeftO
                     boards[key].add_export(path)
                     continue
                 boards[key] = CsvLog(path)
-                found.append(Part(boards[key], boards[key].runs[0]))
+                found.append(TextLogRun(boards[key], boards[key].runs[0]))
             elif kind:
                 found += _readers(path, kind, None, path)
-            elif left is not None and (why := why_left(path)):
-                left.append(LeftOut(str(path), why))
+            elif left is not None and (why := why_unread(path)):
+                left.append(UnreadFile(str(path), why))
         except RlhealthError as error:
             errors.append(error)
         except OSError as error:
@@ -120,7 +121,7 @@ def sniff(head: bytes, name: str) -> str:
     """The format of a file, by its name and its first bytes: one of `FORMATS`, or "trainer_state".
 
     Raises:
-        RlhealthError: where it is no text.
+        RlhealthError: if it is no text.
     """
     if b"\0" in head.rstrip(b"\0")[:1024] and encoding_of(head) is None:
         raise RlhealthError(
@@ -144,7 +145,7 @@ _IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
 
 
 def log_kind(path: Path) -> str | None:
-    """The format of a file that was come across, or None where it is no log (a data set, a model's settings, prose)."""
+    """The format of a file that was come across, or None if it is no log (a data set, a model's settings, prose)."""
     doubtful = NO_LOGS.search(path.name) is not None
     with open_regular(path) as raw:
         file = as_text(raw, path)
@@ -172,10 +173,11 @@ _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
 
 
 def is_log_document(text: bytes, doubtful: bool = False) -> bool:
-    """Whether a JSON file that holds no list of rows is a log all the same: columns of numbers, or objects one after the other."""
+    """Whether a JSON file that holds no list of rows is a log nevertheless: columns of numbers, or objects one after
+    the other."""
     try:
         rows = list(islice(document_rows(text_of(text).lstrip("\ufeff")), 40))
-    except (ValueError, RecursionError):  # not JSON: whether it looks like a log is told by its words
+    except (ValueError, RecursionError):  # not JSON: whether it looks like a log is judged by its words
         return False
     return len(rows) > 2 and _are_log_rows(rows, doubtful) and any(_names_a_metric(row) for row in rows)
 
@@ -270,11 +272,12 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None, place: Path) -> list
         kind = "json"
     log = FORMATS[kind](path, file)
     log.poll()
-    return [Part(log, run) for run in log.runs if run.series or run.histograms]
+    return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms]
 
 
 def _board(path: Path) -> str | None:
-    """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in it."""
+    """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in
+    it."""
     with open_regular(path) as file:
         if not as_text(file, path).read(64).startswith(b"Wall time,Step,Value"):
             return None

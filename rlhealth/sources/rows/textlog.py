@@ -10,7 +10,7 @@ from typing import IO
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.base.growing import LONGEST_LINE, Growing
+from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
 from rlhealth.sources.base.walk import ROTATED, rotations
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 
@@ -66,7 +66,7 @@ class TextLog:
 
     def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
         self.path = path
-        self.text = Growing(path, file, self.longest)
+        self.text = GrowingFile(path, file, self.longest)
         self.rows = Rows(self.make)
         self.bad = 0
         self.first_bad = 0
@@ -94,10 +94,10 @@ class TextLog:
         return run
 
     def poll(self) -> bool:
-        """Reads what is new; True where it was anything.
+        """Reads what is new; True if it was anything.
 
         Raises:
-            RlhealthError: where the file cannot be read, or holds no log.
+            RlhealthError: if the file cannot be read, or holds no log.
         """
         if self.text.was_rewritten():
             self.start_again()
@@ -118,7 +118,7 @@ class TextLog:
         self._older_read = True
         newest, older = self.text, rotations(self.path) if self.rotates else []
         for path in older:
-            self.text = Growing(path, longest=self.longest)
+            self.text = GrowingFile(path, longest=self.longest)
             self.begin_part()
             self.read()
             newest.too_long += self.text.too_long
@@ -135,7 +135,7 @@ class TextLog:
         """Another part of a rotated log begins: a table has its header again."""
 
     def read(self) -> bool:
-        """Takes the new lines into `rows`; True where there were any."""
+        """Takes the new lines into `rows`; True if there were any."""
         raise NotImplementedError
 
     def nothing(self) -> RlhealthError:
@@ -201,7 +201,11 @@ class TextLog:
         repeated, stepless, late = self.rows.repeated, self.rows.stepless, self.rows.late
         rows = "1 row" if late == 1 else f"{late:,} rows"
         return [
-            *([f"{rows} came out of order: they stand at their own steps, and nothing was replaced"] if late else []),
+            *(
+                [f"{rows} came out of order: they are kept at their own steps, and nothing was replaced"]
+                if late
+                else []
+            ),
             *([f"{repeated:,} rows say a step again; of each the last was kept"] if repeated else []),
             *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
         ]
@@ -222,7 +226,7 @@ class TextLog:
         self._told = told + notes
 
 
-class Part:
+class TextLogRun:
     """The reader of one run of a text log; several may share the file, which is read once."""
 
     def __init__(self, log: TextLog, run: Run) -> None:
@@ -231,16 +235,16 @@ class Part:
         self._size = -1
         log.followed.append(run)
 
-    def appeared(self) -> list[Part]:
-        """Readers for the runs that have begun in the file and that nobody reads yet."""
+    def appeared(self) -> list[TextLogRun]:
+        """Readers for the runs that have begun in the file and that are not read yet."""
         return [
-            Part(self.log, run)
+            TextLogRun(self.log, run)
             for run in self.log.runs
             if (run.series or run.histograms) and not any(run is one for one in self.log.followed)
         ]
 
     def poll(self) -> bool:
-        """Reads what is new in the file; True where this run has grown or changed since the last call."""
+        """Reads what is new in the file; True if this run has grown or changed since the last call."""
         self.log.poll()
         size = sum(len(one) + one.revision for one in self.run.series.values()) + sum(
             len(one) for one in self.run.histograms.values()

@@ -35,7 +35,7 @@ class Plan:
         self.path = path
 
     def steps(self, run: Run) -> int | None:
-        """The planned steps, or None where the state does not say, or is another run's."""
+        """The planned steps, or None if the state does not say, or is another run's."""
         head, tail = self._ends()
         before, after = head.partition(b'"log_history"')[0], tail.rpartition(b"]")[2]
         if b"max_steps" not in after:  # a list stands behind the rows

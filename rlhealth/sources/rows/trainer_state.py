@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
-from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.spelling import number
-from rlhealth.sources.base.walk import Found, walk
-from rlhealth.sources.rows.json_columns import Stretch
+from rlhealth.sources.base.walk import WalkResult, walk
+from rlhealth.sources.rows.json_columns import RowBlock
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
@@ -49,7 +49,7 @@ class TrainerState:
         is followed.
 
         Raises:
-            RlhealthError: where the file cannot be read, or is no trainer's state.
+            RlhealthError: if the file cannot be read, or is no trainer's state.
         """
         self._follow()
         with open_regular(self.path) as file:
@@ -57,7 +57,7 @@ class TrainerState:
             stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
             if stamp == self._seen:
                 return False
-            rows = JsonRows(NoHoles(as_text(file, self.path)), OPENING)
+            rows = JsonRows(SparseFile(as_text(file, self.path)), OPENING)
             found, entries = self._read(rows)
         self._seen = stamp
         changed = bring_up_to_date(self.run, found)
@@ -91,7 +91,7 @@ class TrainerState:
 
         into = Rows(begin)
         for piece in rows.pieces():
-            if isinstance(piece, Stretch):
+            if isinstance(piece, RowBlock):
                 into.take_columns(piece.table)
                 entries += piece.rows
                 continue
@@ -108,7 +108,7 @@ class TrainerState:
         into.flush()
         if into.late:
             run.notes.append(
-                f"{into.late:,} entries came out of order: they stand at their own steps, and nothing was replaced"
+                f"{into.late:,} entries came out of order: they are kept at their own steps, and nothing was replaced"
             )
         if into.beyond:
             run.problems.append(
@@ -133,7 +133,7 @@ class TrainerState:
         run.planned_steps = planned_steps(state, run) or run.planned_steps
 
 
-def find(where: Path, found: Found | None = None) -> list[Reader]:
+def find(where: Path, found: WalkResult | None = None) -> list[Reader]:
     """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is
     read.
     """

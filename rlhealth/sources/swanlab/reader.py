@@ -47,10 +47,10 @@ class SwanLab:
         self._unreadable = 0
 
     def poll(self) -> bool:
-        """Reads the new records; True where there were any.
+        """Reads the new records; True if there were any.
 
         Raises:
-            RlhealthError: where the file cannot be read, or is not SwanLab's.
+            RlhealthError: if the file cannot be read, or is not SwanLab's.
         """
         try:
             changed = self._read()
@@ -117,7 +117,7 @@ def readers(files: Iterable[Path], root: Path) -> list[Reader]:
     """A reader for each of the files, named by the run's own name.
 
     Raises:
-        RlhealthError: where one of them cannot be read.
+        RlhealthError: if one of them cannot be read.
     """
     found: list[Reader] = []
     for path in files:
@@ -145,7 +145,7 @@ def _text(message: bytes, number: int) -> str:
 
 
 def _seconds(message: object) -> float:
-    """A timestamp of protobuf's, as seconds since 1970; NaN where there is none."""
+    """A timestamp of protobuf's, as seconds since 1970; NaN if there is none."""
     if not isinstance(message, bytes):
         return math.nan
     parts = dict(fields(message))

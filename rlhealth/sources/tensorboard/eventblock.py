@@ -67,7 +67,7 @@ class Rhythm:
         return self._numbers[-count:]
 
     def failed(self) -> None:
-        """It did not go on like that: ask for more before the next try, so that a file without rhythm is not slowed
+        """It did not continue like that: ask for more before the next try, so that a file without rhythm is not slowed
         down.
         """
         self._wanted = min(self._wanted * 2, 1024)
@@ -103,7 +103,7 @@ class Pattern:
         for start, layout in zip(self._starts, layouts, strict=True):
             free[start + layout.time_at : start + layout.time_at + 8] = 0xFF
             free[start + layout.step_at : start + layout.step_at + layout.step_bytes] = (
-                0x7F  # the bit that says whether the number goes on is fixed
+                0x7F  # the bit that says whether the number continues is fixed
             )
             free[start + layout.length : start + layout.length + FOOTER] = 0xFF
             for _, at, kind in layout.values:

@@ -81,7 +81,7 @@ class EventFile:
         self.torn = bool(self._held)
 
     def _fill(self, stream: BinaryIO, until: int, buffer: bytearray) -> tuple[bytearray, int]:
-        """A buffer, the given one if it is large enough, that begins with what is held and goes on with new bytes;
+        """A buffer, the given one if it is large enough, that begins with what is held and continues with new bytes;
         and how many it holds.
         """
         held = len(self._held)
@@ -127,7 +127,7 @@ class EventFile:
             stream.seek(self.offset)
 
     def _length(self, header: bytes) -> int:
-        """The length that a header tells, or -1 where it is damaged."""
+        """The length that a header tells, or -1 if it is damaged."""
         length = self._lengths.get(header)
         if length is None:
             length = int.from_bytes(header[:8], "little")
@@ -174,7 +174,7 @@ class EventFile:
         return at
 
     def _take(self, payload: bytes, checksum: int) -> int:
-        """Takes one record; the number of its kind, or -1 where it is damaged."""
+        """Takes one record; the number of its kind, or -1 if it is damaged."""
         if not intact(payload, checksum):
             return -1
         try:
@@ -235,7 +235,7 @@ def _remember(pattern: Pattern) -> None:
 
 
 def _overtaken(buffer: bytearray, start: int, size: int) -> bool:
-    """Whether a whole record stands where a record that is not whole would go on: its end was lost, and it is not
+    """Whether a whole record stands where a record that is not whole would continue: its end was lost, and it is not
     waited for.
     """
     while True:

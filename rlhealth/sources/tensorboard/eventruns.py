@@ -32,7 +32,7 @@ class Extent:
     """What a launch covers, told by the first and the last stretch of its file.
 
     Attributes:
-        every: steps between two points of the tag that is logged most often; 0 where none has two.
+        every: steps between two points of the tag that is logged most often; 0 if none has two.
         first_steps: the first step of each tag that was seen.
         settings: the configuration that the file carries.
     """
@@ -66,7 +66,7 @@ class Extent:
 @dataclass
 class Launches:
     """The files of one run, in order; what they cover, where discovery had to look; and the place and the name under
-    which a person knows it.
+    which the user knows it.
 
     `parts` are files of single curves in sub-folders, and what is put behind their tag.
     """
@@ -95,7 +95,7 @@ def extent(path: Path) -> Extent:
 
 
 def process(path: Path) -> str:
-    """Host and process that wrote the file, by its name; empty where that does not tell."""
+    """Host and process that wrote the file, by its name; empty if that does not say."""
     found = _PROCESS.search(path.name)
     return found[1] if found else ""
 
@@ -106,7 +106,7 @@ def is_dated(folder: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Where a run may go on that has files in `folder`: there, or in dated folders beside it."""
+    """Where a run may continue that has files in `folder`: there, or in dated folders beside it."""
     return folder.parent if is_dated(folder) else folder
 
 
@@ -120,7 +120,8 @@ def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def continues(run: Launches, path: Path, new: Extent) -> bool:
-    """Whether a later file goes on with the run: not from the beginning, and not while the run was still being written.
+    """Whether a later file continues with the run: not from the beginning, and not while the run was still being
+    written.
 
     In another folder it must start within the run's range or right after it, under the same arguments.
     """
@@ -198,7 +199,7 @@ def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Pat
 def _runs_in(paths: list[Path]) -> list[Launches]:
     """The runs among files that lie in one folder or in dated folders beside each other."""
     if len(paths) == 1:
-        return [Launches(paths)]  # nothing to tell apart: the file is not opened yet
+        return [Launches(paths)]  # nothing to distinguish: the file is not opened yet
     looked = sorted(
         ((path, _extent_or_none(path)) for path in paths),
         key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])),

@@ -66,7 +66,7 @@ def holds_settings_only(folder: Path) -> bool:
     return bool(_UNIX_TIME.fullmatch(folder.name))
 
 
-class Beside:
+class NeighbourFiles:
     """What lies beside the event files of one folder.
 
     Args:
@@ -124,7 +124,7 @@ class Beside:
                 self._files.setdefault(path, EventFile(path))
 
     def _new_text(self, path: Path) -> str:
-        """The text of a small file, or nothing where it is absent or as it was."""
+        """The text of a small file, or nothing if it is absent or as it was."""
         try:
             found = path.stat()
             if self._texts.get(path) == found.st_mtime_ns or found.st_size > _LARGEST or not path.is_file():

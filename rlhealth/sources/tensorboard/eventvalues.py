@@ -24,7 +24,7 @@ _NUMBERS = {
     22: ("<u4", 16),
     23: ("<u8", 17),
 }
-"""TensorFlow's dtype numbers: how `tensor_content` holds them, and the field of TensorProto that holds them one by one."""
+"""TensorFlow's dtype numbers: how `tensor_content` holds them, and which field of TensorProto holds them singly."""
 _STRING = 7
 _FIXED = {5: "<f4", 6: "<f8"}
 _LARGEST_TEXT = 1 << 20
@@ -119,7 +119,7 @@ def signed(value: int) -> int:
 
 
 def tensor(tag: str, raw: bytes, start: int, end: int, plugin: str) -> Item | None:
-    """A new-style summary: which kind it is tells its plugin, or, where no writer named one, its type and shape."""
+    """A new-style summary: which kind it is tells its plugin, or, if no writer named one, its type and shape."""
     dtype, shape, content, listed, texts = 0, [], (0, 0), [], []
     for number, kind, a, b in fields(raw, start, end):
         if number == 1 and kind == 0:

@@ -16,7 +16,7 @@ from rlhealth.sources.tensorboard import eventruns
 from rlhealth.sources.tensorboard.eventbatch import Batch
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventruns import Launches
-from rlhealth.sources.tensorboard.eventsettings import Beside, in_text, named
+from rlhealth.sources.tensorboard.eventsettings import NeighbourFiles, in_text, named
 from rlhealth.sources.tensorboard.eventvalues import Bins, Settings, Text
 
 #: Names the reader of event files where a caller does not: "fast" or "tbparse".
@@ -28,7 +28,7 @@ def find(path: Path, *, reader: str | None = None) -> list[TensorboardReader]:
     """A reader for every run at `path`: an event file, or a folder with runs in it or anywhere below.
 
     Raises:
-        RlhealthError: where `path` is no regular file and no folder.
+        RlhealthError: if `path` is no regular file and no folder.
     """
     if path.is_dir():
         return readers(walk(path).files.get("tensorboard", []), path, reader=reader)
@@ -83,10 +83,10 @@ class TensorboardReader:
         self.run = Run(launches.name, Place("tensorboard", str(launches.place)), notes=list(launches.notes))
 
     def poll(self) -> bool:
-        """Reads what is new; True where anything was.
+        """Reads what is new; True if anything was.
 
         Raises:
-            RlhealthError: where no file of the run can be read, or none is an event file.
+            RlhealthError: if no file of the run can be read, or none is an event file.
         """
         self._take_up_new_files()
         self._drop_replaced()
@@ -122,9 +122,9 @@ class TensorboardReader:
             self._files = [self._open(file.path) for file in self._files]
             self.run.notes.append("an event file became shorter and was read again from its start")
 
-    def _look_beside(self) -> Beside:
+    def _look_beside(self) -> NeighbourFiles:
         folder = self._files[-1].path.parent
-        return Beside(folder, [folder, eventruns.home(folder)])
+        return NeighbourFiles(folder, [folder, eventruns.home(folder)])
 
     def _take(self, batch: Batch, number: int) -> None:
         run = self.run
@@ -207,7 +207,7 @@ class TensorboardReader:
         return before != self._listed[folder]
 
     def _measure(self) -> None:
-        """The extent of what was read: more than discovery saw, which looks only where there is something to tell
+        """The extent of what was read: more than discovery saw, which looks only where there is something to report
         apart.
         """
         extent = self._launches.extent

@@ -17,7 +17,8 @@ from rlhealth.sources.tensorboard.eventvalues import Bins, Settings, Text
 
 
 class TbparseFile(EventFile):
-    """Offers what `EventFile` does. It does not tell damage from a torn end: tbparse ends at either without a word."""
+    """Offers what `EventFile` does. It does not distinguish damage from a torn end: tbparse ends at either without a
+    word."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

@@ -54,7 +54,8 @@ class Project:
         return connection
 
     def taken(self) -> list[tuple[str, str | None]]:
-        """Names and ids of the runs, all of which the caller will read: only others are told by `appeared` from then on.
+        """Names and ids of the runs, all of which the caller will read: only others are returned by `appeared` from
+        then on.
 
         Raises:
             RlhealthError: as `runs` does.
@@ -84,15 +85,19 @@ class Project:
         return list(found)
 
     def appeared(self) -> list[tuple[str, str | None]]:
-        """Names and ids of the runs that have begun since the runs were last taken; only the rows that are new are looked at."""
+        """Names and ids of the runs that have begun since the runs were last taken; only the rows that are new are
+        looked at."""
         try:
             connection = self.connection()
             if self.database.signature == self._seen:
                 return []
             self._seen = self.database.signature
             key = "run_id" if "run_id" in self._columns["metrics"] else "NULL"
-            statement = f"SELECT run_name, {key}, min(id), max(id) FROM metrics WHERE id > ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
-            rows = connection.execute(statement, (self._known_to,)).fetchall()
+            rows = connection.execute(
+                f"SELECT run_name, {key}, min(id), max(id) FROM metrics WHERE id > ? "  # noqa: S608
+                f"GROUP BY run_name, {key} ORDER BY 3",
+                (self._known_to,),
+            ).fetchall()
         except (RlhealthError, *DAMAGE):  # its readers tell
             return []
         self._known_to = max((last for *_, last in rows), default=self._known_to)
@@ -111,7 +116,10 @@ class Project:
                 ).fetchall()
             except DAMAGE as error:
                 failure = error
-        statement = f"SELECT run_name, {key}, min(id) FROM {table} NOT INDEXED WHERE id BETWEEN ? AND ? GROUP BY run_name, {key} ORDER BY 3"  # noqa: S608
+        statement = (
+            f"SELECT run_name, {key}, min(id) FROM {table} NOT INDEXED WHERE id BETWEEN ? AND ? "  # noqa: S608
+            f"GROUP BY run_name, {key} ORDER BY 3"
+        )
         found = [row for rows in Salvage(connection, statement, (), 0, self.newest_id(connection)) for row in rows]
         named = [(name, run_id, first) for name, run_id, first in found if isinstance(name, str) and "\0" not in name]
         if not named and table == "metrics":
@@ -119,7 +127,8 @@ class Project:
         return named
 
     def where(self, name: str, run_id: str | None, *, through_index: bool = False) -> tuple[str, tuple[str, ...]]:
-        """A condition that tells the rows of one run, and its values; looked up by the index on runs, or met in the order of ids."""
+        """A condition that tells the rows of one run, and its values; looked up by the index on runs, or met in the
+        order of ids."""
         plus = "" if through_index else "+"
         return (f"{plus}run_id = ?", (run_id,)) if run_id is not None else (f"{plus}run_name = ?", (name,))
 
@@ -176,7 +185,7 @@ def _alert(level: str, step: int | None, title: str, text: str | None) -> str:
 
 
 def loads(text: bytes | str | None) -> Any:
-    """A JSON value, or None where it is none."""
+    """A JSON value, or None if it is none."""
     if text is None:
         return None
     try:

@@ -35,7 +35,8 @@ Row = tuple[int, str, int, bytes | str | None]
 class TrackioReader:
     """Reads one run of a project; rows are read in the order of their ids, each once.
 
-    The row that transformers writes when training has ended holds nothing but the epoch: such a last row gives `Run.clean` True.
+    The row that transformers writes when training has ended holds nothing but the epoch: such a last row gives
+    `Run.clean` True.
     """
 
     def __init__(self, project: Project, name: str, run_id: str | None, *, alone: bool = True) -> None:
@@ -54,7 +55,7 @@ class TrackioReader:
         self._ended = False
 
     def poll(self) -> bool:
-        """Reads the new rows; True where there were any.
+        """Reads the new rows; True if there were any.
 
         Raises:
             RlhealthError: if the database is gone, locked away, damaged beyond reading, or not Trackio's.
@@ -71,7 +72,8 @@ class TrackioReader:
         return self._last_id != before
 
     def appeared(self) -> list[Reader]:
-        """Readers for the runs that have begun in the database, and that nobody reads yet; none where this run alone was asked for."""
+        """Readers for the runs that have begun in the database, and that are not read yet; none if this run alone
+        was asked for."""
         if self.only:
             return []
         new: list[Reader] = [
@@ -93,7 +95,10 @@ class TrackioReader:
             yield from _batches(cursor)
         except DAMAGE:
             where, keys = self.project.where(self.name, self.run_id)
-            statement = f"SELECT id, timestamp, step, {_METRICS} FROM metrics NOT INDEXED WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"  # noqa: S608
+            statement = (
+                f"SELECT id, timestamp, step, {_METRICS} FROM metrics NOT INDEXED "  # noqa: S608
+                f"WHERE id BETWEEN ? AND ? AND {where} ORDER BY id"
+            )
             rest = Salvage(connection, statement, keys, self._last_id + 1, self.project.newest_id(connection))
             yield from rest
             most = (
@@ -168,7 +173,8 @@ def find(where: Path | str) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
-    """A reader for every run in those of these files that are Trackio's, which lie below `root`; one that cannot be read says so when polled."""
+    """A reader for every run in those of these files that are Trackio's, which lie below `root`; one that cannot be
+    read says so when polled."""
     found: list[Reader] = []
     for path in files:
         try:

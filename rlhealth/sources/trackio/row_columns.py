@@ -14,7 +14,7 @@ _NUMBERS = frozenset({float, int, bool})
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> Columns | None:
-    """Rows as columns, or None where that would be a table of holes; rows with the same keys, which nearly all of a
+    """Rows as columns, or None if that would be a table of holes; rows with the same keys, which nearly all of a
     trainer's rows are, are turned over together.
     """
     groups: dict[tuple[str, ...], list[int]] = {}

@@ -80,7 +80,7 @@ class SqliteCopy:
             self.damaged = True
             self._connection.execute(
                 "PRAGMA writable_schema = 1"
-            )  # makes SQLite go on; nothing can be written all the same
+            )  # makes SQLite continue; nothing can be written nevertheless
         return self._connection
 
     def close(self) -> None:

@@ -25,8 +25,8 @@ class Address:
 
     Attributes:
         run: the run's id (the last part of its address, not the name that is shown); None for the whole project.
-        host: host and port of a web address; empty where the address names none.
-        page: the web address up to the host and what stands before the entity ("https://wandb.ai"); empty where there
+        host: host and port of a web address; empty if the address names none.
+        page: the web address up to the host and what stands before the entity ("https://wandb.ai"); empty if there
             is none.
     """
 

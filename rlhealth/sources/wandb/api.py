@@ -10,15 +10,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
-from rlhealth.sources.wandb.faults import Missing, scrub
+from rlhealth.sources.wandb.faults import NotFound, scrub
 from rlhealth.sources.wandb.history import History, is_needed, keys_of
 from rlhealth.sources.wandb.session import PATIENCE, session_for
 
-#: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that goes on.
+#: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that
+#: continues.
 ENDS = {"finished": 0, "failed": 1, "crashed": 1, "killed": 137, "preempted": 1}
 STATES = ("running", "finished", "crashed", "failed", "killed", "pending", "preempted", "preempting")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)==(\S+)")
@@ -55,10 +56,11 @@ class WandbReader:
         self._blind_since = float("nan")
 
     def poll(self) -> bool:
-        """Asks for what is new; True where anything was.
+        """Asks for what is new; True if anything was.
 
         Raises:
-            Blind: if the server could not be asked now; what has been read stays, and the next poll goes on from there.
+            Unavailable: if the server could not be asked now; what has been read stays, and the next poll continues
+                from there.
             RlhealthError: for no key, no access, no such run, or a run that was deleted since.
         """
         try:
@@ -92,7 +94,7 @@ class WandbReader:
         if first and not self._libraries:
             self._libraries = _libraries(session.requirements(hosted, str(self.address)))
             self.run.versions = {**self.run.versions, **self._libraries}
-        new = session.patiently(lambda: self._history.read(session, hosted), lambda: self._history.last_step)
+        new = session.with_retries(lambda: self._history.read(session, hosted), lambda: self._history.last_step)
         new = self._end(hosted) or new
         self._mark = mark
         return new or first
@@ -132,14 +134,14 @@ class WandbReader:
 
     def _blinded(self, error: RlhealthError) -> RlhealthError:
         seen = self._mark is not None
-        if not isinstance(error, Blind):
-            if seen and isinstance(error, Missing):
+        if not isinstance(error, Unavailable):
+            if seen and isinstance(error, NotFound):
                 return RlhealthError(
                     f"{self.address}: the run is no longer there (deleted, or moved)", location=str(self.address)
                 )
             if not seen:
                 return self._with_neighbours(error)
-            error = Blind(
+            error = Unavailable(
                 error.message, hint=error.hint, location=error.location, reason=error.message.partition(": ")[2]
             )
         if self._blind_since != self._blind_since:
@@ -149,7 +151,7 @@ class WandbReader:
 
     def _with_neighbours(self, error: RlhealthError) -> RlhealthError:
         """Says which run of the project may be meant, where the one that was named is not there."""
-        if not isinstance(error, Missing):
+        if not isinstance(error, NotFound):
             return error
         project = Address(self.address.entity, self.address.project, None, self.address.host, self.address.page)
         try:
@@ -274,7 +276,7 @@ def _libraries(requirements: str) -> dict[str, str]:
 
 
 def _seconds(moment: object) -> float:
-    """Seconds since 1970 of an ISO time, which is in UTC where it does not say; NaN where it is none."""
+    """Seconds since 1970 of an ISO time, which is in UTC where it does not say; NaN if it is none."""
     try:
         return datetime.fromisoformat(f"{str(moment).removesuffix('Z')}+00:00").timestamp()
     except ValueError:

@@ -1,5 +1,5 @@
-"""History records of a `.wandb` file decoded many at a time with numpy: one column a metric, one row a record, whatever
-order the items come in.
+"""History records of a `.wandb` file decoded many at a time with numpy: one column per metric, one row a record,
+whatever order the items come in.
 
 wandb's core writes the items of a row in random order, so nothing repeats from row to row. All rows are walked abreast
 instead: every round takes one item of each. What is not a plain number under a plain key (a histogram, a list, a nested
@@ -25,7 +25,7 @@ _ITEM, _STEP = 0x0A, 0x12
 
 def columns_of(keys: Keys, buffer: bytes, start: Ints, end: Ints) -> Columns | None:
     """The history records (`HistoryRecord`, without the record round them) at `start` to `end`, each of shape (R,);
-    None where they must be read one by one.
+    None if they must be read one by one.
     """
     octets = np.frombuffer(buffer, np.uint8)
     words = words_of(octets)
@@ -66,7 +66,7 @@ def columns_of(keys: Keys, buffer: bytes, start: Ints, end: Ints) -> Columns | N
 
 
 def _items(octets: Bytes, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints] | None:
-    """Place, size and row of every item, each of shape (n,); None where a record holds anything unexpected."""
+    """Place, size and row of every item, each of shape (n,); None if a record holds anything unexpected."""
     found: list[tuple[Ints, Ints, Ints]] = []
     row = np.arange(len(start))
     at = start

@@ -1,5 +1,5 @@
 """What goes wrong between here and a wandb server, told in plain words: from the SDK's exceptions to RlhealthError
-and Blind.
+and Unavailable.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 
 LOG_IN = "run `wandb login`, or set WANDB_API_KEY"
 TRY_AGAIN = "try again; `rlhealth watch` keeps trying"
-#: What the SDK's texts say -> kind of fault, what is told, what to try. The first that is found holds.
+#: What the SDK's texts say -> kind of fault, what is reported, what to try. The first that is found holds.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"an answer of more than 64 MiB was cut off",
@@ -104,13 +104,13 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
 )
 #: Reasons that hold for every run of the server.
 AWAY = frozenset(why for _, kind, why, _ in FAULTS if kind == "away")
-#: Kinds that will not pass by waiting; all others are Blind.
+#: Kinds that will not pass by waiting; all others are Unavailable.
 LASTING = frozenset({"tls", "denied", "missing"})
 _SECRETS = re.compile(r"wandb_v\d_\w+|\b[0-9a-zA-Z]{40,}\b|(?<=://)[^/\s@]+@|(?<=[Bb]asic )\S+|(?<=[Bb]earer )\S+")
 _LONGEST = 200
 
 
-class Missing(RlhealthError):
+class NotFound(RlhealthError):
     """There is no such entity, project or run, or the key may not know of it."""
 
 
@@ -127,7 +127,7 @@ def kind_of(error: BaseException, unreached: str = "") -> tuple[str, str, str]:
     """The kind of fault ("network", "denied", …), why in a few words, and what to try.
 
     Args:
-        unreached: why the server could not be reached, where that is known besides.
+        unreached: why the server could not be reached, if that is known besides.
     """
     said = " ".join([*_texts(error), unreached])
     for pattern, kind, why, hint in FAULTS:
@@ -140,16 +140,16 @@ def kind_of(error: BaseException, unreached: str = "") -> tuple[str, str, str]:
 def as_rlhealth_error(
     error: BaseException, place: str, secrets: Iterable[str] = (), unreached: str = ""
 ) -> RlhealthError:
-    """What to raise for an exception of the SDK: Blind where waiting may help, else an RlhealthError; never with a
-    key in it.
+    """What to raise for an exception of the SDK: Unavailable where waiting may help, else an RlhealthError; never with
+    a key in it.
     """
     if isinstance(error, RlhealthError):
         return error
     kind, why, hint = kind_of(error, unreached)
     message = scrub(f"{place}: {why}", secrets)
     if kind in LASTING:
-        return (Missing if kind == "missing" else RlhealthError)(message, hint=hint, location=place)
-    return Blind(message, hint=hint, location=place, reason=scrub(why, secrets))
+        return (NotFound if kind == "missing" else RlhealthError)(message, hint=hint, location=place)
+    return Unavailable(message, hint=hint, location=place, reason=scrub(why, secrets))
 
 
 def _texts(error: BaseException) -> Iterator[str]:

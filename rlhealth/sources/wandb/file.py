@@ -1,4 +1,4 @@
-"""Offline wandb runs: `run-<id>.wandb`, finished, killed or still growing, and the run that goes on in a second file
+"""Offline wandb runs: `run-<id>.wandb`, finished, killed or still growing, and the run that continues in a second file
 after a resume.
 """
 
@@ -21,7 +21,7 @@ from rlhealth.sources.wandb.columns import columns_of
 from rlhealth.sources.wandb.items import row_of
 from rlhealth.sources.wandb.keys import Keys
 from rlhealth.sources.wandb.log import BLOCK, RecordLog, Records, Replaced
-from rlhealth.sources.wandb.records import CONFIG, RUN, Settings, Sorted, sort
+from rlhealth.sources.wandb.records import CONFIG, RUN, RecordContents, Settings, sort
 
 PEEKED = 8 * BLOCK  # bytes of each file that are read to see which files are one run
 _RUN_FOLDER = re.compile(r"(?:offline-)?run-.+")
@@ -34,11 +34,11 @@ class WandbFileReader:
     starts.
 
     The exit record gives `Run.exit_code` and `Run.clean`; a file that ends inside a record gives `clean` False, which a
-    killed run leaves for ever and a live one between two writes (`Run.modified` tells them apart).
+    killed run leaves forever and a live one between two writes (`Run.modified` distinguishes them).
 
     Args:
         paths: the files of the run.
-        known: all files that were found in the folder, so that one that appears there later and goes on with this run
+        known: all files that were found in the folder, so that one that appears there later and continues with this run
             is taken up; None to stay with `paths`.
     """
 
@@ -60,7 +60,7 @@ class WandbFileReader:
         self._peeked = False
 
     def poll(self) -> bool:
-        """Reads what is new; True where anything was.
+        """Reads what is new; True if anything was.
 
         Raises:
             RlhealthError: if none of the files can be read.
@@ -126,7 +126,7 @@ class WandbFileReader:
                     continue
             except RlhealthError:
                 continue
-            if candidate.run.series:  # now it can be told
+            if candidate.run.series:  # now it is known
                 self._known = (self._known or set()) | {name}
                 del self._candidates[name]
                 if wandb_parts.goes_on(self, candidate):
@@ -153,7 +153,7 @@ class WandbFileReader:
         if len(found.start):
             self._take_history(records.buffer, found)
 
-    def _take_history(self, buffer: bytes, found: Sorted) -> None:
+    def _take_history(self, buffer: bytes, found: RecordContents) -> None:
         ordered = (
             found.number[0] > self._last_number and bool(np.all(found.number[1:] > found.number[:-1]))
         ) or not found.number.any()
@@ -201,7 +201,7 @@ def find(path: Path) -> list[Reader]:
     """A reader for every wandb run at `path`, a file or a folder; files that are one resumed run make one reader.
 
     Raises:
-        RlhealthError: where `path` is no regular file and no folder.
+        RlhealthError: if `path` is no regular file and no folder.
     """
     if path.is_dir():
         return readers(walk(path).files.get("wandb", []), path)

@@ -73,10 +73,10 @@ class History:
         self._summary: Mapping[str, Any] = {}
 
     def read(self, session: Session, hosted: Any) -> bool:
-        """Reads the rows that are new; True where there were any.
+        """Reads the rows that are new; True if there were any.
 
         Raises:
-            Blind: if the server failed; what came before is kept, and the next call goes on after it.
+            Unavailable: if the server failed; what came before is kept, and the next call continues after it.
         """
         if self._values > MOST_VALUES:
             return False
@@ -102,14 +102,14 @@ class History:
         return new
 
     def end(self, summary: Mapping[str, Any]) -> bool:
-        """Takes what only the summary of an ended run holds; True where that is new."""
+        """Takes what only the summary of an ended run holds; True if that is new."""
         if summary == self._summary:
             return False
         self._summary = summary
         return self._rows.end(summary)
 
     def _make_sure(self, session: Session, hosted: Any, counted: int, size: int, gone_back: bool) -> bool:
-        """Reads everything again where the server twice counted more rows than came; True where that brought any."""
+        """Reads everything again where the server twice counted more rows than came; True if that brought any."""
         new = False
         short = counted - len(self._taken)
         suspicious = self._complete and short > self._shortage
@@ -146,7 +146,7 @@ class History:
     def _read_needed(
         self, session: Session, hosted: Any, keys: Mapping[str, int], last: int, counted: int
     ) -> bool | None:
-        """Reads only the needed keys of a run that has thousands; None where that would not pay, or did not bring all.
+        """Reads only the needed keys of a run that has thousands; None if that would not pay, or did not bring all.
 
         A scan by keys leaves out every row that lacks one of them, so those that were logged equally often are asked
         for together, and as many rows must come as each was logged.
@@ -238,7 +238,7 @@ class History:
 
 
 def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
-    """How often the run logged each of its keys (0 where the server does not say), and its last `_step` (-1 where it
+    """How often the run logged each of its keys (0 if the server does not say), and its last `_step` (-1 if it
     does not say).
     """
     told = getattr(hosted, "historyKeys", None)

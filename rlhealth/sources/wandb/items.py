@@ -14,7 +14,7 @@ def row_of(history: bytes) -> dict[str, Any]:
     """One serialised `HistoryRecord` as a row; nested keys become nested dicts.
 
     Raises:
-        ValueError: where it is none.
+        ValueError: if it is none.
     """
     row: dict[str, Any] = {}
     for field, item in fields(history):
@@ -29,7 +29,7 @@ def item_of(item: bytes) -> tuple[list[str], Any]:
     """The path and the value of a serialised item of history, summary or config.
 
     Raises:
-        ValueError: where it is none.
+        ValueError: if it is none.
     """
     path: list[str] = []
     text = b"null"

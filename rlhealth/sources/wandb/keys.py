@@ -96,7 +96,7 @@ class Keys:
         return same
 
     def _add(self, keys: set[bytes]) -> bool:
-        """Adds new keys; False where there was none to add."""
+        """Adds new keys; False if there was none to add."""
         new = sorted(keys - self._known.keys())[: MOST_KEYS - len(self.tags)]
         for key in new:
             self._known[key] = len(self.tags)

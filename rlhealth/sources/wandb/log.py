@@ -16,7 +16,7 @@ import numpy as np
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Ints
 from rlhealth.sources.base.decimals import MARGIN
-from rlhealth.sources.base.growing import NoHoles, open_regular
+from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.walk import reason
 from rlhealth.sources.wandb.protowire import varint
 
@@ -29,7 +29,7 @@ FRAGMENT = struct.Struct("<IHB")
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 LONGEST_RECORD = 64 << 20  # bytes; wandb's rows are a few kB
 SEARCHED = 256 << 20  # bytes of checksum that one poll spends on finding the next whole fragment inside damaged blocks
-MOST_TOLD = 20  # damaged places that are told one by one
+MOST_REPORTED = 20  # damaged places that are reported one by one
 _PAD = bytes(MARGIN)
 
 
@@ -76,15 +76,15 @@ class RecordLog:
 
     @property
     def torn(self) -> bool:
-        """Whether the file ends inside a record: a live file does between two writes, a killed one for ever."""
+        """Whether the file ends inside a record: a live file does between two writes, a killed one forever."""
         return bool(self._parts) or bool(self._held.strip(b"\0"))
 
     @property
     def damage(self) -> list[str]:
         """A sentence for each damaged place, in the order of the file."""
-        told = self._damage[:MOST_TOLD]
-        if len(self._damage) > MOST_TOLD:
-            told.append(f"and {len(self._damage) - MOST_TOLD:,} more damaged places")
+        told = self._damage[:MOST_REPORTED]
+        if len(self._damage) > MOST_REPORTED:
+            told.append(f"and {len(self._damage) - MOST_REPORTED:,} more damaged places")
         if self._lost_from is not None:
             told.append(f"damaged from byte {self._lost_from:,} to the end of what is written")
         return told
@@ -112,7 +112,7 @@ class RecordLog:
                 ) from error
 
     def _next(self, file: IO[bytes]) -> Records | None:
-        new = NoHoles(file).read(self.chunk - self.position % BLOCK)
+        new = SparseFile(file).read(self.chunk - self.position % BLOCK)
         if not new:
             return None
         here = file.tell() - len(new)
@@ -254,7 +254,7 @@ class RecordLog:
         return FULL <= kind <= LAST and after <= stop and zlib.crc32(self._view[at + 6 : after]) == int(checksum)
 
     def _following(self, at: int, stop: int) -> int | None:
-        """Where the next whole fragment of the block begins, after a damaged one at `at`; None where there is none."""
+        """Where the next whole fragment of the block begins, after a damaged one at `at`; None if there is none."""
         after = at + HEADER + int.from_bytes(self._view[at + 4 : at + 6], "little")
         if after < stop and self._whole(after):  # only its data is damaged
             return after

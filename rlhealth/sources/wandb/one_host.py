@@ -37,7 +37,7 @@ def proxies_for(server: str) -> dict[str, str]:
 
 
 def unreached(server: str) -> str:
-    """Why the last connection to the server could not be made, in the system's words, or was cut off; empty where it
+    """Why the last connection to the server could not be made, in the system's words, or was cut off; empty if it
     was not.
 
     The SDK sees no more of it than that this proxy ends its connection.
@@ -58,7 +58,7 @@ class OneHost:
     Attributes:
         url: the proxy's address.
         stopped: requests to other hosts that were refused, and answers that were cut off.
-        fault: why the last connection to the server could not be made, or was cut off; empty where it was not.
+        fault: why the last connection to the server could not be made, or was cut off; empty if it was not.
     """
 
     def __init__(self, server: str) -> None:
@@ -150,7 +150,7 @@ def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
 
 
 def _relay(one: socket.socket, other: socket.socket) -> bool:
-    """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds; False where
+    """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds; False if
     an answer of the server is too large.
     """
     open_ends = [one, other]

@@ -22,21 +22,21 @@ _OF_A_START = frozenset(
 )
 
 
-class Part(Protocol):
+class FileReader(Protocol):
     """A reader of one file, as far as joining asks it."""
 
     run: Run
     settings: Settings
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyFileReader = TypeVar("AnyFileReader", bound=FileReader)
 
 
-def join(readers: Sequence[AnyPart]) -> list[list[AnyPart]]:
+def join(readers: Sequence[AnyFileReader]) -> list[list[AnyFileReader]]:
     """Readers of the files of one folder, which have read the beginning of each, run by run; the starts of a run in
     their order.
     """
-    runs: list[list[AnyPart]] = []
+    runs: list[list[AnyFileReader]] = []
     for reader in sorted(readers, key=lambda one: one.settings.started):
         earlier = next((run for run in reversed(runs) if goes_on(run[-1], reader)), None)
         if earlier is None:
@@ -46,8 +46,8 @@ def join(readers: Sequence[AnyPart]) -> list[list[AnyPart]]:
     return sorted(runs, key=lambda run: readers.index(run[0]))
 
 
-def goes_on(earlier: Part, later: Part) -> bool:
-    """Whether a file goes on with the run of an earlier one.
+def goes_on(earlier: FileReader, later: FileReader) -> bool:
+    """Whether a file continues with the run of an earlier one.
 
     It has the same run id, or the same output folder and settings and begins at a later step than that one did.
     """

@@ -15,7 +15,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     for text and messages).
 
     Raises:
-        ValueError: where the bytes are no message; what came before was.
+        ValueError: if the bytes are no message; what came before was.
     """
     at, size = 0, len(data)
     while at < size:
@@ -44,7 +44,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     """The varint at `at` and the place after it.
 
     Raises:
-        ValueError: where it does not end.
+        ValueError: if it does not end.
     """
     value = shift = 0
     for byte in data[at : at + LONGEST_VARINT]:

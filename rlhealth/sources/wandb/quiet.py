@@ -73,7 +73,7 @@ def load_settings() -> Any:
 
 
 def user_setting(name: str) -> str | None:
-    """A setting of the user's own settings file, in `WANDB_CONFIG_DIR` or ~/.config/wandb; None where it is not set
+    """A setting of the user's own settings file, in `WANDB_CONFIG_DIR` or ~/.config/wandb; None if it is not set
     there.
     """
     folder = Path(os.environ.get("WANDB_CONFIG_DIR") or "~/.config/wandb").expanduser()
@@ -93,7 +93,7 @@ def server_of_user() -> str:
 
 
 def key_for(server: str) -> str | None:
-    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None where there is
+    """The key for the server from the environment, wandb's settings or .netrc; "" for a token file; None if there is
     none. Never asks.
 
     Raises:
@@ -156,7 +156,7 @@ def private_folders() -> Iterator[None]:
     leaves.
     """
     folder = private_folder()
-    logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors where no one has set up logging
+    logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors if no one has set up logging
     with _LOCK:
         if not _inside:
             wanted = {"WANDB_DIR": folder, "WANDB_CACHE_DIR": folder, "WANDB_ERROR_REPORTING": "false"}

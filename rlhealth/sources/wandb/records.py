@@ -1,4 +1,4 @@
-"""The records of a `.wandb` file that a diagnosis needs, told apart many at a time: history, summary, config, run,
+"""The records of a `.wandb` file that a diagnosis needs, distinguished many at a time: history, summary, config, run,
 telemetry, exit.
 """
 
@@ -35,7 +35,7 @@ _ENDINGS = np.array(
 
 
 @dataclass
-class Sorted:
+class RecordContents:
     """What was found in some records.
 
     Attributes:
@@ -52,7 +52,7 @@ class Sorted:
     unreadable: int
 
 
-def sort(records: Records) -> Sorted:
+def sort(records: Records) -> RecordContents:
     """Tells history from the rest by the first bytes of each record."""
     octets = np.frombuffer(records.buffer, np.uint8)
     number, at = _varints(octets, records.start + 1)
@@ -68,7 +68,7 @@ def sort(records: Records) -> Sorted:
     ends = ends[_ends_training(octets, body[ends])] if len(ends) else ends
     other = np.sort(np.append(np.flatnonzero(np.isin(tag, _OTHER_TAGS)), ends))
     unreadable = int((((tag == _HISTORY_TAG) | (tag == _SUMMARY_TAG)) & ~fits).sum())
-    return Sorted(body[history], body[history] + size[history], number[history], other.tolist(), unreadable)
+    return RecordContents(body[history], body[history] + size[history], number[history], other.tolist(), unreadable)
 
 
 def _past_the_envelope(octets: Bytes, at: Ints) -> Ints:
@@ -134,7 +134,7 @@ class Settings:
         """Takes a serialised `Record`; returns its kind where that was one of use.
 
         Raises:
-            ValueError: where it is none.
+            ValueError: if it is none.
         """
         for kind, message in fields(record):
             if not isinstance(message, bytes) or kind == _CONTROL:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.wandb.address import CLOUD, Address
 from rlhealth.sources.wandb.faults import AWAY, LOG_IN, as_rlhealth_error
 from rlhealth.sources.wandb.one_host import proxies_for, stopped, unreached
@@ -34,13 +34,15 @@ PATIENCE = 60.0
 LARGEST_REQUIREMENTS = 1 << 20
 MOST_RUNS = 10_000  # of a project
 _sessions: dict[str, Session] = {}
-_ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!, $title: String!, $text: String!,
-    $severity: AlertSeverity = INFO) { notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
+_ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!,
+    $title: String!, $text: String!, $severity: AlertSeverity = INFO) {
+    notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
     title: $title, text: $text, severity: $severity}) { success } }"""
 
 
-#: The SDK's own `update` sends the whole configuration back, which a run that goes on may have changed.
-_TAGS = """mutation UpsertBucket($id: String, $tags: [String!]) { upsertBucket(input: {id: $id, tags: $tags}) { bucket { id } } }"""
+#: The SDK's own `update` sends the whole configuration back, which a run that continues may have changed.
+_TAGS = """mutation UpsertBucket($id: String, $tags: [String!]) {
+    upsertBucket(input: {id: $id, tags: $tags}) { bucket { id } } }"""
 
 
 def session_for(address: Address, patience: float = PATIENCE) -> Session:
@@ -69,14 +71,14 @@ class Session:
         self.patience = patience
         self.secrets: tuple[str, ...] = ()
         self._api: Any = None
-        self._given_up: tuple[float, Blind] | None = None
+        self._given_up: tuple[float, Unavailable] | None = None
         self._asks_pages = False  # exported files are on another host, or too large
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
         """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
 
         Raises:
-            Blind: if there was none, for a reason that may pass.
+            Unavailable: if there was none, for a reason that may pass.
             RlhealthError: for one that will not (no key, no access, no such run).
         """
         try:
@@ -87,19 +89,19 @@ class Session:
         except Exception as error:
             raise as_rlhealth_error(error, place, self.secrets, unreached(self.server)) from None
 
-    def patiently(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
-        """Repeats `ask` while it raises Blind, with growing and scattered pauses, for `patience` seconds without
+    def with_retries(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
+        """Repeats `ask` while it raises Unavailable, with growing and scattered pauses, for `patience` seconds without
         `progress`.
         """
         until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
-        first: Blind | None = None
-        weary = self._weary()
+        first: Unavailable | None = None
+        weary = self._gave_up_recently()
         while True:
             try:
                 answer = ask()
                 self._given_up = None
                 return answer
-            except Blind as error:
+            except Unavailable as error:
                 if progress() != done:
                     until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
                     first = None
@@ -111,12 +113,12 @@ class Session:
                 time.sleep(wait)
                 pause = min(pause * 2, 15.0)
 
-    def _weary(self) -> bool:
+    def _gave_up_recently(self) -> bool:
         """Whether a request was given up just now, so that thirty runs do not wait thirty times for a server that is
         away.
 
         Raises:
-            Blind: at once, if that server could not even be reached.
+            Unavailable: at once, if that server could not even be reached.
         """
         if self._given_up is None:
             return False
@@ -125,7 +127,7 @@ class Session:
             self._given_up = None
             return False
         if why.reason in AWAY:
-            raise Blind(f"{self.server}: {why.reason}", hint=why.hint, location=self.server, reason=why.reason)
+            raise Unavailable(f"{self.server}: {why.reason}", hint=why.hint, location=self.server, reason=why.reason)
         return True
 
     def run(self, address: Address) -> Any:
@@ -135,7 +137,7 @@ class Session:
             api.flush()
             return api.run(address.path)
 
-        return self.patiently(lambda: self.once(fresh, str(address)))
+        return self.with_retries(lambda: self.once(fresh, str(address)))
 
     def runs(self, address: Address, *, last: int | None = None, state: str | None = None) -> list[Any]:
         """The SDK's objects of a project's runs, the newest first."""
@@ -149,7 +151,7 @@ class Session:
             )
             return list(itertools.islice(found, last or MOST_RUNS + 1))
 
-        there = self.patiently(lambda: self.once(listed, str(address)))
+        there = self.with_retries(lambda: self.once(listed, str(address)))
         if last is None and len(there) > MOST_RUNS:
             raise RlhealthError(
                 f"{address}: more than {MOST_RUNS:,} runs",
@@ -185,7 +187,7 @@ class Session:
             yield rows
 
     def requirements(self, hosted: Any, place: str) -> str:
-        """The text of the run's requirements.txt, the versions of its libraries; empty where there is none, or it
+        """The text of the run's requirements.txt, the versions of its libraries; empty if there is none, or it
         cannot be had.
         """
 

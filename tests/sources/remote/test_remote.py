@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from rlhealth.check import check
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.parallel import jobs
-from rlhealth.parallel.workers import may_leave
+from rlhealth.parallel.workers import can_be_sent
 from rlhealth.sources import find_readers
 from rlhealth.sources.remote import mirror
 from rlhealth.sources.remote import reader as remote
@@ -176,7 +176,7 @@ def test_a_server_that_goes_away_blinds_the_watch_and_ends_nothing(bucket, monke
         raise ConnectionRefusedError("connection refused")
 
     monkeypatch.setattr(reader.mirror.store, "find", refuse)
-    with pytest.raises(Blind, match="connection refused"):
+    with pytest.raises(Unavailable, match="connection refused"):
         reader.poll()
     monkeypatch.undo()
     assert reader.run.last_step == before
@@ -194,7 +194,7 @@ def test_workers_judge_the_copies_that_this_process_has_made(bucket, monkeypatch
     monkeypatch.setattr(jobs, "PATIENCE", -1.0)
     bucket.put_all(FIXTURES / "tensorboard", "all")
     readers = find_readers(bucket.at("all"))
-    assert all(map(may_leave, readers))
+    assert all(map(can_be_sent, readers))
     alone, together = check(bucket.at("all")), check(bucket.at("all"), jobs=2)
     assert said(together) == said(alone) and alone.runs
     assert [one.run.place for one in together.runs] == [one.run.place for one in alone.runs]

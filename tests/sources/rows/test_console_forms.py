@@ -79,11 +79,17 @@ def test_colours_prefixes_of_ray_and_of_loggers_are_no_part_of_a_row(tmp_path: P
 @pytest.mark.parametrize(
     "before",
     [
-        "2026-01-02 03:04:05,678 - INFO - ", "[2026-01-02 03:04:05] [INFO] ", "INFO 01-02 03:04:05 [trainer.py:12] ", "INFO:root:",
-        "I0102 03:04:05.678901 139 trainer.py:12] ", "2026-01-02 03:04:05.678 | INFO     | my.trainer:train:12 - ",
-        "03:04:05    INFO ", "(AReaL) 20260102-03:04:05.678 Trainer INFO: ", "",
+        "2026-01-02 03:04:05,678 - INFO - ",
+        "[2026-01-02 03:04:05] [INFO] ",
+        "INFO 01-02 03:04:05 [trainer.py:12] ",
+        "INFO:root:",
+        "I0102 03:04:05.678901 139 trainer.py:12] ",
+        "2026-01-02 03:04:05.678 | INFO     | my.trainer:train:12 - ",
+        "03:04:05    INFO ",
+        "(AReaL) 20260102-03:04:05.678 Trainer INFO: ",
+        "",
     ],
-)  # fmt: skip
+)
 def test_the_name_of_the_first_pair_begins_after_the_prefix_of_the_logger(tmp_path: Path, before: str) -> None:
     lines = [f"{before}loss: 0.{n}, reward: {n}.5, kl: 0.0{n}" for n in (1, 2)]
     run = log(tmp_path, "\n".join(lines) + "\n")

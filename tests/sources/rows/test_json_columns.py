@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.run import Place, Run
-from rlhealth.sources.rows.json_columns import Stretch, stretches
+from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_log import JsonLines
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.rows import Rows
@@ -28,7 +28,7 @@ def by_stretches(text: bytes) -> tuple[Run, int]:
     run, rows = Run("run", Place("json", "")), JsonRows(io.BytesIO(text), OPENING)
     into, many = Rows(lambda _: run), 0
     for piece in rows.pieces():
-        if isinstance(piece, Stretch):
+        if isinstance(piece, RowBlock):
             into.take_columns(piece.table)
             many += piece.rows
         else:
@@ -214,7 +214,7 @@ def test_lines_that_repeat_are_read_in_stretches(tmp_path: Path) -> None:
 def test_rows_whose_keys_change_come_as_they_are() -> None:
     rows = [{f"{name}{step % 3}": 0.5 for name in "abc"} | {"step": step} for step in range(100)]
     pieces = list(stretches(rows))
-    assert not any(isinstance(piece, Stretch) for piece in pieces)
+    assert not any(isinstance(piece, RowBlock) for piece in pieces)
     assert [row for piece in pieces for row in piece] == rows
 
 

@@ -23,7 +23,7 @@ from rlhealth.sources import open_runs
 from rlhealth.sources.rows import table
 from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.json_log import JsonLines
-from rlhealth.sources.rows.textlog import Part
+from rlhealth.sources.rows.textlog import TextLogRun
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ROWS: list[dict[str, Any]] = json.loads((FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json").read_text())[
@@ -106,7 +106,7 @@ def test_a_run_that_begins_in_a_file_that_is_followed_is_offered_once(tmp_path: 
     path = tmp_path / "history.jsonl"
     path.write_text(jsonl(ROWS))
     (reader,) = table.find(path)
-    assert isinstance(reader, Part) and not reader.appeared()
+    assert isinstance(reader, TextLogRun) and not reader.appeared()
     with path.open("a") as file:
         file.write(jsonl(ROWS[:5]))
     reader.poll()
@@ -142,7 +142,7 @@ def test_a_line_that_is_cut_is_waited_for(tmp_path: Path) -> None:
     whole = jsonl(ROWS[:10])
     path.write_text(whole[:-40])
     log = JsonLines(path)
-    reader = Part(log, log.runs[0])
+    reader = TextLogRun(log, log.runs[0])
     assert reader.poll()
     assert len(reader.run.series["reward"]) == 9
     assert reader.run.clean is False and not reader.run.problems
@@ -171,7 +171,7 @@ def test_each_byte_is_read_once_however_often_it_is_polled(tmp_path: Path) -> No
             before = log.text.offset
             log.poll()
             assert log.text.offset - before == len(jsonl([row]))
-            assert not Part(log, log.runs[0]).log.poll()
+            assert not TextLogRun(log, log.runs[0]).log.poll()
     assert points(log.runs[0]) == expected(ROWS)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.wandb.api import find
 from rlhealth.sources.wandb.faults import scrub
 from tests.sources.wandb_online import IMPATIENT, PATIENCE, ROOT, RUN, expected, reader, rewards
@@ -71,7 +71,7 @@ def test_a_misspelt_run_is_told_with_the_one_that_may_be_meant(hosted: HostedRun
     with pytest.raises(RlhealthError, match="the project has no such run") as caught:
         one.poll()
     assert caught.value.hint == f"did you mean {RUN} (brisk-river-7)?"
-    assert not isinstance(caught.value, Blind)
+    assert not isinstance(caught.value, Unavailable)
 
 
 def test_a_project_that_is_not_there_is_told(hosted: HostedRun) -> None:

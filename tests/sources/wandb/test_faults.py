@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rlhealth.errors import Blind, RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.wandb.api import find
 from tests.sources.wandb_online import IMPATIENT, ROOT, RUN, blind, count_tries, expected, reader, rewards
 from tests.wandb_server import KEY, HostedRun, WandbServer, drip, half_a_body, html, nothing_at_all, status
@@ -128,7 +128,7 @@ def test_a_key_that_is_refused_is_told_at_once_but_only_blinds_a_watch(
     other = reader(IMPATIENT)
     with pytest.raises(RlhealthError, match=reason) as caught:
         other.poll()
-    assert not isinstance(caught.value, Blind)
+    assert not isinstance(caught.value, Unavailable)
     server.recover()
     one.poll()
 
@@ -139,7 +139,7 @@ def test_a_run_that_is_deleted_while_watched_is_told(server: WandbServer, hosted
     server.projects["ada", "grpo"].clear()
     with pytest.raises(RlhealthError, match="no longer there") as caught:
         one.poll()
-    assert not isinstance(caught.value, Blind)
+    assert not isinstance(caught.value, Unavailable)
     assert rewards(one.run) == expected(1, 5), "what was read stays"
 
 
@@ -174,7 +174,7 @@ def test_many_runs_do_not_wait_one_after_another_for_a_server_that_is_away(monke
         readers = find("ada/grpo", patience=IMPATIENT)
     tries = count_tries(monkeypatch)
     for one in readers:
-        with pytest.raises(Blind, match="connection refused"):
+        with pytest.raises(Unavailable, match="connection refused"):
             one.poll()
     assert len(tries) <= 8, "the first one tried; the others asked whether it has been tried just now"
 
@@ -185,9 +185,9 @@ def test_a_look_that_was_given_up_does_not_hold_the_program_when_it_ends(
     server.fail(status(429, headers={"Retry-After": "3600"}), operation="HistoryPage")
     code = f"""
 from rlhealth.sources.wandb.api import find
-from rlhealth.errors import Blind
+from rlhealth.errors import Unavailable
 try: find({RUN!r}, patience=2)[0].poll()
-except Blind as error: print(error.reason)
+except Unavailable as error: print(error.reason)
 """
     given = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"} | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, timeout=40)
