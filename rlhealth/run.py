@@ -420,16 +420,16 @@ class Run:
 
     def _as(self, series: dict[str, Series], histograms: dict[str, Histogram], resumed_at: list[int]) -> Run:
         return Run(
-            self.name,
-            self.place,
-            series,
-            histograms,
-            self.config,
-            self.versions,
-            None,
-            self.planned_steps,
-            self.step_axis,
-            list(resumed_at),
+            name=self.name,
+            place=self.place,
+            series=series,
+            histograms=histograms,
+            config=self.config,
+            versions=self.versions,
+            exit_code=None,
+            planned_steps=self.planned_steps,
+            step_axis=self.step_axis,
+            resumed_at=list(resumed_at),
             modified=self.modified,
         )
 
@@ -441,21 +441,21 @@ class Run:
     def until(self, step: int) -> Run:
         """The run as it stood when `step` had been written: the prefix that a watcher would have seen."""
         return Run(
-            self.name,
-            self.place,
-            {tag: one.until(step) for tag, one in self.series.items()},
-            {tag: one.until(step) for tag, one in self.histograms.items()},
-            self.config,
-            self.versions,
-            None,
-            self.planned_steps,
-            self.step_axis,
-            [s for s in self.resumed_at if s <= step],
-            [_segment_until(one, step) for one in self.replaced if one.step <= step],
-            list(self.problems),
-            list(self.notes),
-            self.modified,
-            None,
+            name=self.name,
+            place=self.place,
+            series={tag: one.until(step) for tag, one in self.series.items()},
+            histograms={tag: one.until(step) for tag, one in self.histograms.items()},
+            config=self.config,
+            versions=self.versions,
+            exit_code=None,
+            planned_steps=self.planned_steps,
+            step_axis=self.step_axis,
+            resumed_at=[s for s in self.resumed_at if s <= step],
+            replaced=[_segment_until(one, step) for one in self.replaced if one.step <= step],
+            problems=list(self.problems),
+            notes=list(self.notes),
+            modified=self.modified,
+            clean=None,
             trainer=self.trainer,
         )
 

@@ -223,7 +223,16 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
                 histogram, reduction_of(alias.transform), _number(case.config.get("clip_range"), 0.2)
             )
             metrics.setdefault(
-                alias.name, Metric(alias.name, tag, one.unit if one else "", "", alias.transform, "", source)
+                alias.name,
+                Metric(
+                    name=alias.name,
+                    tag=tag,
+                    unit=one.unit if one else "",
+                    estimator="",
+                    transform=alias.transform,
+                    note="",
+                    source=source,
+                ),
             )
     options = {alias.name: alias.raw for alias in reversed(known.settings) if alias.until is None} | known.options
     return Translation(
@@ -243,7 +252,7 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
 
 def _metric(name: str, series: Series) -> Metric:
     one = meaning(name)
-    return Metric(name, name, one.unit if one else "", "", "", "", series)
+    return Metric(name=name, tag=name, unit=one.unit if one else "", estimator="", transform="", note="", source=series)
 
 
 def _number(said: Any, default: float) -> float:

@@ -161,7 +161,18 @@ def watch(
         )
     settings = flags.settings_of(config)
     gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
-    subject = _subject(places, settings, gate, source, interval, rules, select, ignore, alias, baseline)
+    subject = _subject(
+        places=places,
+        settings=settings,
+        gate=gate,
+        source=source,
+        interval=interval,
+        rules=rules,
+        select=select,
+        ignore=ignore,
+        alias=alias,
+        baseline=baseline,
+    )
     look = flags.report_options(color, None, False, False)
     live = (
         sys.stdout.isatty()

@@ -153,13 +153,13 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
     severity = Severity.INFO if meant is not None and meant.better == ("up" if up else "down") else Severity.WARNING
     where = f"{least:.3g} to {most:.3g}"
     return _finding(
-        metric,
-        severity,
-        told,
-        (mine.steps[worst], value),
-        limit,
-        "above" if up else "below",
-        f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the "
+        metric=metric,
+        severity=severity,
+        episodes=told,
+        worst=(mine.steps[worst], value),
+        limit=limit,
+        side="above" if up else "below",
+        message=f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the "
         f"{where} of {runs} known-good runs (median of {WINDOW} points)",
     )
 
@@ -195,13 +195,13 @@ def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
         f"none of {len(good)} known-good runs ever was"
     )
     return _finding(
-        metric,
-        Severity.WARNING,
-        [Episode(step, step, last, State.STANDING if lost[-1] else State.OVER)],
-        (step, value),
-        None,
-        "above",
-        said,
+        metric=metric,
+        severity=Severity.WARNING,
+        episodes=[Episode(step, step, last, State.STANDING if lost[-1] else State.OVER)],
+        worst=(step, value),
+        limit=None,
+        side="above",
+        message=said,
     )
 
 
@@ -216,24 +216,24 @@ def _finding(
 ) -> Finding:
     first = episodes[0]
     return Finding(
-        RULE,
-        FAMILY,
-        severity,
-        TITLE,
-        metric.name,
-        metric.tag,
-        first.first_step,
-        first.raised_step,
-        episodes[-1].last_step,
-        episodes[-1].state,
-        int(worst[0]),
-        worst[1],
-        limit,
-        message,
-        "",
-        (),
-        "",
-        metric.unit,
+        rule=RULE,
+        family=FAMILY,
+        severity=severity,
+        title=TITLE,
+        metric=metric.name,
+        tag=metric.tag,
+        first_step=first.first_step,
+        raised_step=first.raised_step,
+        last_step=episodes[-1].last_step,
+        state=episodes[-1].state,
+        worst_step=int(worst[0]),
+        worst_value=worst[1],
+        limit=limit,
+        message=message,
+        why="",
+        advice=(),
+        source="",
+        unit=metric.unit,
         episodes=tuple(episodes),
         side=side,
     )

@@ -68,16 +68,16 @@ class Batch:
         """The rows whose numbers are in `keep`; the others count as left out."""
         numbers = keep.tolist()
         return Batch(
-            self.step,
-            [self.prompts[one] for one in numbers],
-            [self.completions[one] for one in numbers],
-            self.lengths[keep],
-            {name: values[keep] for name, values in self.functions.items()},
-            self.total[keep],
-            self.advantages[keep],
-            self.cut[keep],
-            self.shortened,
-            self.left_out + len(self) - len(numbers),
+            step=self.step,
+            prompts=[self.prompts[one] for one in numbers],
+            completions=[self.completions[one] for one in numbers],
+            lengths=self.lengths[keep],
+            functions={name: values[keep] for name, values in self.functions.items()},
+            total=self.total[keep],
+            advantages=self.advantages[keep],
+            cut=self.cut[keep],
+            shortened=self.shortened,
+            left_out=self.left_out + len(self) - len(numbers),
         )
 
 
@@ -182,15 +182,15 @@ def _batch(columns: Mapping[str, Sequence[Any]], step: int | None) -> Batch:
         functions = {str(said): total}
     advantage = _named(names, "advantage")
     return Batch(
-        step,
-        [one[:LONGEST_TEXT] for one in prompts],
-        [one[:LONGEST_TEXT] for one in completions],
-        np.asarray([getattr(one, "whole", len(one)) for one in completions], np.float64),
-        functions,
-        total,
-        _numbers(columns[advantage]) if advantage is not None else np.full(size, math.nan),
-        _cut(columns, names, size),
-        sum(getattr(one, "whole", len(one)) > LONGEST_TEXT for one in completions),
+        step=step,
+        prompts=[one[:LONGEST_TEXT] for one in prompts],
+        completions=[one[:LONGEST_TEXT] for one in completions],
+        lengths=np.asarray([getattr(one, "whole", len(one)) for one in completions], np.float64),
+        functions=functions,
+        total=total,
+        advantages=_numbers(columns[advantage]) if advantage is not None else np.full(size, math.nan),
+        cut=_cut(columns, names, size),
+        shortened=sum(getattr(one, "whole", len(one)) > LONGEST_TEXT for one in completions),
     )
 
 

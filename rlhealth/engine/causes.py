@@ -120,7 +120,9 @@ def _hypothesis(
     )
     said = tuple(one for one in [*needed, *either, *helped] if one is not None)
     missing = tuple(fill(one.says, settings(translation)) for one in cause.ruled_out_by if "{value" not in one.says)
-    found = Hypothesis(rule, begin, tuple(members), raised, said, len(needed), missing)
+    found = Hypothesis(
+        rule=rule, begin=begin, members=tuple(members), raised=raised, facts=said, needed=len(needed), missing=missing
+    )
     return found if _evidence_count(members, found) >= ENOUGH else None
 
 

@@ -80,7 +80,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
     )
 
     def end(state: str, said: str, *kinds: str) -> Ending:
-        return Ending(state, frozenset(kinds), step, planned, idle, usual, said)
+        return Ending(
+            state=state, kinds=frozenset(kinds), step=step, planned=planned, idle=idle, usual=usual, said=said
+        )
 
     recorded = _recorded(run)
     if recorded == "by hand":

@@ -70,13 +70,13 @@ def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
     wanted = [_wanted(judged, metrics, ids) for metrics, ids in _joined(waiting).items()]
     logged = tuple(one for _, one in sorted(translation.metrics.items()) if len(one))
     return Inventory(
-        judged,
-        logged,
-        translation.unrecognised,
-        dict(translation.dropped),
-        tuple(sorted(wanted, key=lambda one: (not one.spellings, -len(one.rules), one.metrics))),
-        tuple(others),
-        len(known),
+        judged=judged,
+        metrics=logged,
+        unrecognised=translation.unrecognised,
+        dropped=dict(translation.dropped),
+        wanted=tuple(sorted(wanted, key=lambda one: (not one.spellings, -len(one.rules), one.metrics))),
+        others=tuple(others),
+        rules=len(known),
     )
 
 

@@ -200,7 +200,16 @@ class RuleState:
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition)) or (
             self.rule.family == "reward-signal" and aftermath.learned_since(episodes)
         )
-        told = describe(self.rule, severity, self.metric, first, episodes, (worst_step, worst_value), limit, said)
+        told = describe(
+            rule=self.rule,
+            severity=severity,
+            metric=self.metric,
+            first=first,
+            episodes=episodes,
+            worst=(worst_step, worst_value),
+            limit=limit,
+            said=said,
+        )
         condition = self.anchor.condition
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
@@ -372,14 +381,14 @@ class Judge:
         everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
         skipped.sort(key=lambda one: one.rule)
         answer = RunVerdict(
-            self.run,
-            self.translation,
-            ending.state,
-            everything,
-            skipped,
-            sorted(quiet - fired - {one.rule for one in everything}),
-            ignored,
-            self.families,
+            run=self.run,
+            translation=self.translation,
+            state=ending.state,
+            findings=everything,
+            skipped=skipped,
+            quiet=sorted(quiet - fired - {one.rule for one in everything}),
+            ignored=ignored,
+            families=self.families,
         )
         answer.why_not_healthy = why_not_healthy(self.translation)
         early = {one.rule.id for one in self.watched if one.rule.points <= LONG}

@@ -139,14 +139,14 @@ class VanishedMetrics:
                 said = words(self.translation, metric, first) | {"value": float(metric.values[last])}
                 found.append(
                     describe(
-                        self.rule,
-                        Severity.of(self.rule.severity),
-                        metric,
-                        first,
-                        episodes,
-                        (first.first_step, float("nan")),
-                        None,
-                        said,
+                        rule=self.rule,
+                        severity=Severity.of(self.rule.severity),
+                        metric=metric,
+                        first=first,
+                        episodes=episodes,
+                        worst=(first.first_step, float("nan")),
+                        limit=None,
+                        said=said,
                     )
                 )
         return found

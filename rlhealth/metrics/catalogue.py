@@ -132,26 +132,26 @@ def meaning(name: str) -> Meaning | None:
             match = pattern_of(template).fullmatch(name)
             if match:
                 return Meaning(
-                    name,
-                    one.title.replace("{f}", match["f"]),
-                    one.unit,
-                    one.group,
-                    one.better,
-                    one.low,
-                    one.high,
-                    one.log,
+                    name=name,
+                    title=one.title.replace("{f}", match["f"]),
+                    unit=one.unit,
+                    group=one.group,
+                    better=one.better,
+                    low=one.low,
+                    high=one.high,
+                    log=one.log,
                 )
     if name.startswith("eval/"):
         inner = meaning(name.removeprefix("eval/"))
         return inner and Meaning(
-            name,
-            f"{inner.title} in evaluation",
-            inner.unit,
-            inner.group,
-            inner.better,
-            inner.low,
-            inner.high,
-            inner.log,
+            name=name,
+            title=f"{inner.title} in evaluation",
+            unit=inner.unit,
+            group=inner.group,
+            better=inner.better,
+            low=inner.low,
+            high=inner.high,
+            log=inner.log,
         )
     return None
 
@@ -207,14 +207,14 @@ def rewritten(name: str) -> str:
 def _meaning(name: str, entry: Mapping[str, str]) -> Meaning:
     low, high = (float(entry[key]) if key in entry else None for key in ("min", "max"))
     return Meaning(
-        name,
-        entry["title"],
-        entry["unit"],
-        entry["group"],
-        entry.get("better", "none"),
-        low,
-        high,
-        entry.get("scale") == "log",
+        name=name,
+        title=entry["title"],
+        unit=entry["unit"],
+        group=entry["group"],
+        better=entry.get("better", "none"),
+        low=low,
+        high=high,
+        log=entry.get("scale") == "log",
     )
 
 

@@ -230,4 +230,13 @@ def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> di
 def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
     known = meaning(name)
     unit = alias.unit or (known.unit if known else "")
-    return Metric(name, tag, unit, alias.estimator, alias.transform, alias.note, points, alias.smoothed)
+    return Metric(
+        name=name,
+        tag=tag,
+        unit=unit,
+        estimator=alias.estimator,
+        transform=alias.transform,
+        note=alias.note,
+        source=points,
+        smoothed=alias.smoothed,
+    )

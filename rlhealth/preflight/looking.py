@@ -205,17 +205,17 @@ def _hurt(check: Check, settings: Settings, values: Mapping[str, Any], defaults:
     said = {f"config.{name}": one for name, one in values.items()} | calls | {"value": value}
     written = [settings.options.get(name, name) for name in used]
     return Hurt(
-        check.id,
-        severity,
-        (" + " if asked.sum else " * ").join(written),
-        value,
-        all(name in defaults for name in used),
-        next(
+        check=check.id,
+        severity=severity,
+        option=(" + " if asked.sum else " * ").join(written),
+        value=value,
+        is_default=all(name in defaults for name in used),
+        place=next(
             (place for one in written if (place := settings.options_of.place(one)) != settings.options_of.location),
             settings.options_of.location,
         ),
-        check.title,
-        fill(check.message, said),
-        tuple(fill(one, said) for one in check.try_),
-        tuple(f"{one.text} ({one.url})" if one.url else one.text for one in check.source),
+        title=check.title,
+        message=fill(check.message, said),
+        try_=tuple(fill(one, said) for one in check.try_),
+        source=tuple(f"{one.text} ({one.url})" if one.url else one.text for one in check.source),
     )

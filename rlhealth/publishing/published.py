@@ -55,11 +55,11 @@ def published(run: RunVerdict, folder: Path) -> Published:
     since = "" if first is None else f" since step {first}"
     why = f": {cause.title[:1].lower()}{cause.title[1:]}" if cause is not None else ""
     return Published(
-        run.name,
-        run.verdict,
-        first,
-        cause.rule if cause is not None else "",
-        f"{run.verdict}{since}{why}",
-        write(alone, "markdown"),
-        page,
+        name=run.name,
+        verdict=run.verdict,
+        first_step=first,
+        cause=cause.rule if cause is not None else "",
+        headline=f"{run.verdict}{since}{why}",
+        markdown=write(alone, "markdown"),
+        page=page,
     )

@@ -66,7 +66,14 @@ def write_back(location: str, told: Published) -> str:
     key = hashlib.sha256(f"{location}\n{told.headline}".encode()).hexdigest()[:32]
     level = LEVELS.get(told.verdict, "info")
     own = alert(
-        location, told.name, f"rlhealth: {told.headline}", told.markdown, level, told.first_step, "--write-back", key
+        location=location,
+        run=told.name,
+        title=f"rlhealth: {told.headline}",
+        text=told.markdown,
+        level=level,
+        step=told.first_step,
+        flag="--write-back",
+        key=key,
     )
     import trackio  # after `alert` has named the folder
 

@@ -36,7 +36,35 @@ class Glyphs:
 
 
 VITALS = {"well": "healthy", "watch": "warning", "sick": "critical", "unknown": "unknown", "over": "info"}
-UNICODE = Glyphs("✓", "▲", "✗", "?", "▲", "·", "·", "…", "→", "×", "─", "├", "└")
-ASCII = Glyphs("ok", "!", "!!", "??", "^", "-", "-", "...", "->", "x", "-", "|", "`")
+UNICODE = Glyphs(
+    healthy="✓",
+    warning="▲",
+    critical="✗",
+    unknown="?",
+    onset="▲",
+    dot="·",
+    bullet="·",
+    ellipsis="…",
+    arrow="→",
+    times="×",
+    line="─",
+    branch="├",
+    last_branch="└",
+)
+ASCII = Glyphs(
+    healthy="ok",
+    warning="!",
+    critical="!!",
+    unknown="??",
+    onset="^",
+    dot="-",
+    bullet="-",
+    ellipsis="...",
+    arrow="->",
+    times="x",
+    line="-",
+    branch="|",
+    last_branch="`",
+)
 
 STYLES = {"healthy": "green", "warning": "yellow", "critical": "bold red", "unknown": "magenta", "info": "cyan"}

@@ -91,23 +91,23 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
     said = checked_settings(raw, marks, location, path.parent)
     expired = [one for one in said.ignore if one.until is not None and one.until < today]
     return Settings(
-        location,
-        said.fail_on,
-        said.select,
-        said.require,
-        said.min_steps,
-        said.gate.ended,
-        said.gate.strict,
-        said.gate.fail_on_past,
-        tuple(path.parent / one for one in said.rule_folders),
-        {one.rule: one.reason for one in said.ignore if one not in expired},
-        said.aliases,
-        said.rules,
-        tuple(
+        location=location,
+        fail_on=said.fail_on,
+        select=said.select,
+        require=said.require,
+        min_steps=said.min_steps,
+        ended=said.gate.ended,
+        strict=said.gate.strict,
+        fail_on_past=said.gate.fail_on_past,
+        rule_folders=tuple(path.parent / one for one in said.rule_folders),
+        ignore={one.rule: one.reason for one in said.ignore if one not in expired},
+        aliases=said.aliases,
+        parameters=said.rules,
+        notes=tuple(
             f"{location}: ignoring {one.rule} ({one.reason}) ended on {one.until}: it counts again" for one in expired
         ),
-        said,
-        marks,
+        _said=said,
+        _marks=marks,
     )
 
 

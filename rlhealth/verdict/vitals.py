@@ -98,7 +98,18 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     values = metric.values[np.isfinite(metric.values)]
     start, end = _ends(values)
     trend, moving = course(values)
-    return Vital(name, str(entry["title"]), state, metric, worst, start, end, trend, moving, said)
+    return Vital(
+        id=name,
+        title=str(entry["title"]),
+        state=state,
+        metric=metric,
+        finding=worst,
+        start=start,
+        end=end,
+        trend=trend,
+        moving=moving,
+        said=said,
+    )
 
 
 def _worst(found: list[Finding]) -> Finding | None:

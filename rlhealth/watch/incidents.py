@@ -118,13 +118,13 @@ class Group:
         """As it is reported now."""
         found = sorted(self.found, key=lambda one: (one.rule not in self._causes, one.first_step, one.rule))
         return Incident(
-            self.number,
-            self.worst,
-            worst_state(found) if self.members else State.OVER,
-            min(one.first_step for one in found),
-            max(one.last_step for one in found),
-            self.known_cause(),
-            tuple(dict.fromkeys(one.rule for one in found)),
+            number=self.number,
+            severity=self.worst,
+            state=worst_state(found) if self.members else State.OVER,
+            first_step=min(one.first_step for one in found),
+            last_step=max(one.last_step for one in found),
+            cause=self.known_cause(),
+            rules=tuple(dict.fromkeys(one.rule for one in found)),
         )
 
 

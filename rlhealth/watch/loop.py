@@ -175,7 +175,15 @@ class Watch:
         same = [one for one in self.followers if covered(one.reader) & (mine | also)]
         if not same:
             self.followers.append(
-                Follower(reader, self.rules, self.aliases, self.ignore, self.clock, place, self.baseline)
+                Follower(
+                    reader=reader,
+                    rules=self.rules,
+                    aliases=self.aliases,
+                    ignore=self.ignore,
+                    clock=self.clock,
+                    place=place,
+                    baseline=self.baseline,
+                )
             )
             return
         kept = next((one for one in same if covered(one.reader) & mine), same[0])

@@ -31,7 +31,7 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     charts = sum(6 if vitals_only else len(run.translation.metrics) for run in told)
     buckets = int(min(150, max(24, _CURVES / _PER_BUCKET / max(1, charts))))
     main = (
-        _several(verdict, runs, told, keys, buckets, vitals_only, look)
+        _several(verdict=verdict, runs=runs, told=told, keys=keys, buckets=buckets, vitals_only=vitals_only, look=look)
         if several
         else _single(verdict, runs, buckets, look)
     )

@@ -124,7 +124,16 @@ def joined(one: Table, other: Table) -> Table:
     done = max((table.done for table in (one, other) if table.done is not None), default=None)
     total = longer.total or shorter.total
     notes = list(dict.fromkeys([*one.notes, *other.notes]))
-    return Table(longer.cell, longer.axis, rows, done, total, longer.is_cut, longer.is_table, notes)
+    return Table(
+        cell=longer.cell,
+        axis=longer.axis,
+        rows=rows,
+        done=done,
+        total=total,
+        is_cut=longer.is_cut,
+        is_table=longer.is_table,
+        notes=notes,
+    )
 
 
 def _worth(table: Table) -> tuple[bool, int, int]:

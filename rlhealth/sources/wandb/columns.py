@@ -61,7 +61,16 @@ def columns_of(keys: Keys, buffer: bytes, start: Ints, end: Ints) -> Columns | N
     columns = Columns(list(keys.tags), np.empty(shape), np.zeros(shape, np.uint8), odd)
     if shape[0]:
         use = np.flatnonzero((key >= 0) & keys.wanted[key])
-        _fill(columns, buffer, octets, words, after[use] + 3, width[use], key[use].astype(np.int64), row[use])
+        _fill(
+            columns=columns,
+            buffer=buffer,
+            octets=octets,
+            words=words,
+            start=after[use] + 3,
+            size=width[use],
+            key=key[use].astype(np.int64),
+            row=row[use],
+        )
     return columns
 
 
