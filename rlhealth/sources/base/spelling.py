@@ -73,7 +73,7 @@ BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missi
 FURTHEST = 2**62
 EARLIEST, LATEST = 1e8, 1e11  # seconds since 1970 that can be meant as a time: what is later is in milliseconds
 
-_PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
+_PLAIN = re.compile(r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
 _WORDS = {
     "nan": math.nan,
     "inf": math.inf,

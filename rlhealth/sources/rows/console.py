@@ -149,23 +149,23 @@ class ConsoleLog(TextLog):
                 if len(self._held) >= MOST_HELD:
                     self._best = self._choice.best()
                     self._release()
-            elif self._is_taken(self._best, one, row):
-                self.rows.take([row])
+            else:
+                self.rows.take(self._taken(self._best, one, row))
 
-    def _is_taken(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
-        """Whether the row is read; what single rollouts before it told is in it then."""
+    def _taken(self, best: FormRank, one: FormRank, row: PrintedRow) -> Iterator[PrintedRow]:
+        """The row, if it is read, with what single rollouts before it told; or what it tells of the step before it."""
         if accepts(best, one, row):
             self._sampled.into(row)
-            return True
-        self._sampled.add(row)
-        return False
+            yield row
+        elif (added := self._sampled.add(row)) is not None:
+            yield added
 
     def _release(self) -> None:
         """Gives the rows that were held to the run, now that its form is known."""
         held, self._held = self._held, []
         if self._best is not None:
             best = self._best
-            self.rows.take([row for one, row in held if self._is_taken(best, one, row)])
+            self.rows.take([taken for one, row in held for taken in self._taken(best, one, row)])
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""

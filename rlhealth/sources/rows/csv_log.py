@@ -20,7 +20,7 @@ from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, 
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.rows import Rows
-from rlhealth.sources.rows.textlog import TextLog
+from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 #: TensorBoard's page exports one tag a file, under these columns.
 BOARD = ["Wall time", "Step", "Value"]
-_BOARD_NAME = re.compile(r"^(?:run-)?(?P<run>.*?)-?tag-(?P<tag>.+)$")
 #: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row per run: no history.
@@ -36,6 +35,8 @@ RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 1 << 20
 HYDRA_ABOVE = 4  # folders: csv/version_0/ below the folder of the run, or less
+LOOKED_AT = 4096  # bytes by which it is known whether a comma stands before the decimals
+_COMMA = re.compile(rb"(?<=\d),(?=\d)")
 STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
 
 
@@ -54,6 +55,7 @@ class CsvLog(TextLog):
         self._given = list(names)
         self._names: list[str] = list(names)
         self._comma = ","
+        self._decimal_comma: bool | None = None  # None until the first row
         self._columns = 0
         self._open = b""
         self._torn = self._first_torn = 0
@@ -138,6 +140,12 @@ class CsvLog(TextLog):
             block = self._read_header(block)
         if not block:
             return
+        if self._decimal_comma is None:
+            self._decimal_comma = (
+                self._comma == ";" and b"." not in block[:LOOKED_AT] and _COMMA.search(block[:LOOKED_AT]) is not None
+            )
+        if self._decimal_comma:  # as spreadsheets of most countries write them
+            block = _COMMA.sub(b".", block)
         cells = Table(self._names, max(self._columns, len(self._names)), self._comma).read(block)
         self._count(cells)
         if cells.frame is not None and len(cells.frame):
@@ -200,6 +208,7 @@ class CsvLog(TextLog):
                 f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
             )
         self._names, self._columns = _unique(cells[:MOST_TAGS]), len(cells)
+        self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]
         if side_by_side and len(side_by_side) >= len(cells) - 2:
             for name in dict.fromkeys(name.rpartition(" - ")[0] for name in side_by_side):
@@ -278,12 +287,6 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
 def _texts(column: pd.Series[Any]) -> NDArray[Any]:
     """The cells as texts, those that are empty as "", shape (rows,)."""
     return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
-
-
-def board_tag(path: Path) -> str:
-    """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`."""
-    found = _BOARD_NAME.match(path.stem)
-    return found["tag"] if found else path.stem
 
 
 def _unique(names: list[str]) -> list[str]:

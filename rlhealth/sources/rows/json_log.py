@@ -14,14 +14,17 @@ import orjson
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
-from rlhealth.sources.base.spelling import number
+from rlhealth.sources.base.spelling import clock, number, whole
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import dict_in
-from rlhealth.sources.rows.textlog import TextLog
+from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
+DEEPEST = 4  # objects within objects in which columns are looked for
+FEWEST_NUMBERED = 2  # rows by their steps
+_NUMBERED = re.compile(r"\A(?:step|iter|iteration|epoch|episode|checkpoint)[ _-]?", re.IGNORECASE)
 LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
 
 
@@ -134,7 +137,10 @@ class JsonDocument(TextLog):
                 location=str(self.path),
             )
         try:
-            yield from document_rows(text.decode("utf-8-sig", "replace"))
+            for row in document_rows(text.decode("utf-8-sig", "replace")):
+                if "wall_time" in row and len(row) == 3 and "value" in row:
+                    row[board_tag(self.path)] = row.pop("value")
+                yield row
         except (ValueError, RecursionError) as error:
             hint = "is it whole? jsonl is read line by line and may end anywhere"
             raise RlhealthError(
@@ -172,10 +178,36 @@ def document_rows(text: str) -> Iterator[dict[str, Any]]:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
 
 
-def _rows_of(found: Any) -> Iterator[dict[str, Any]]:
-    columns = {key: value for key, value in found.items() if _is_column(value)} if isinstance(found, dict) else {}
+def _rows_of(found: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """The rows of one JSON value: columns, rows by their step, TensorBoard's points, or one of these further inside."""
+    if isinstance(found, list):
+        yield from ({"wall_time": one[0], "step": one[1], "value": one[2]} for one in found if _is_point(one))
+    if not isinstance(found, dict):
+        return
+    columns = {key: value for key, value in found.items() if _is_column(value)}
     for index in range(max((len(value) for value in columns.values()), default=0)):
         yield {key: value[index] for key, value in columns.items() if index < len(value)}
+    if not columns and holds_numbered(found):
+        yield from ({"step": _step(key)} | row for key, row in found.items() if isinstance(row, dict))
+    elif not columns and depth < DEEPEST:
+        inner = (rows for one in found.values() if (rows := list(_rows_of(one, depth + 1))))
+        yield from max(inner, key=len, default=[])
+
+
+def holds_numbered(found: dict[str, Any]) -> bool:
+    """Whether the values of an object are rows, each under the number of its step."""
+    numbered = sum(isinstance(row, dict) and _step(key) is not None for key, row in found.items())
+    return numbered > FEWEST_NUMBERED and 2 * numbered > len(found)
+
+
+def _is_point(value: object) -> bool:
+    """Whether this is a point as TensorBoard's page exports it: the wall time, the step, the value."""
+    return isinstance(value, list) and len(value) == 3 and clock(value[0]) > 0 and whole(value[1]) is not None
+
+
+def _step(key: str) -> int | None:
+    """The step that a key is: `12`, `step_12`."""
+    return whole(_NUMBERED.sub("", key))
 
 
 def _is_column(value: object) -> bool:

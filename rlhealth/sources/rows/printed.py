@@ -10,8 +10,18 @@ from typing import Any
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
+from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
-from rlhealth.sources.rows.printed_line import PrintedStep, bare, heading, pairs, steps_in
+from rlhealth.sources.rows.printed_line import (
+    PrintedStep,
+    bare,
+    evaluates,
+    heading,
+    is_labelled,
+    pairs,
+    spaced_pairs,
+    steps_in,
+)
 from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
@@ -22,6 +32,8 @@ _NEGATIVE_KL = re.compile(
     r"KL divergence is starting to become negative: (-[\d.]{1,20}\d)"
 )  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
+EPOCHS = frozenset({"epoch", "Epoch"})
+_GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
 _NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP")
 
 
@@ -42,6 +54,14 @@ class PrintedRow(dict[str, Any]):
     below_heading = False
     names_sample = False
 
+    def of_evaluation(self) -> None:
+        """Names its metrics as those of an evaluation; what names a step stays."""
+        found = {
+            name if has_step({name: 0}) or name.startswith("eval") else f"eval/{name}": self[name] for name in self
+        }
+        self.clear()
+        self.update(found)
+
 
 class Printed:
     """Finds rows in printed lines. Feed it lines in order; it keeps what is begun and not yet ended.
@@ -54,6 +74,9 @@ class Printed:
         self._dicts = Dicts()
         self._boxes = Boxes()
         self._blocks = Blocks()
+        self._columns = Columns()
+        self._bar: PrintedStep | None = None
+        self._evaluates = False
         self._step: PrintedStep | None = None
         self._said: set[str] = set()
         self._repeats = 0
@@ -62,7 +85,7 @@ class Printed:
     @property
     def is_open(self) -> bool:
         """Whether something is begun that the next lines may continue with."""
-        return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open
+        return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
 
     def rows(self, line: str) -> Iterator[PrintedRow]:
         """The rows that end with this line."""
@@ -81,12 +104,15 @@ class Printed:
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
+        self._evaluates = evaluates(line)
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
+        bar, self._bar = self._bar, self._bar if not text.strip() else _bar_in(text)
         if self._dicts.is_open or "{" in text:
-            taken = yield from self._from_dicts(text)
+            taken = yield from self._from_dicts(text, self._bar or bar)
             if taken:
+                self._bar = None
                 yield from self.end()
                 return
         if len(text) > LONGEST_PAIRS:
@@ -113,7 +139,18 @@ class Printed:
         yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_told)
         if was_open or self._boxes.is_open:
             return
-        several = pairs(text) if ":" in text or "=" in text or "|" in text else {}
+        signs = ":" in text or "=" in text or "|" in text
+        if not signs:
+            yield from self._made(self._columns.rows(text), "box")
+            if self._columns.is_open:
+                return
+        if self._blocks.takes(text):
+            yield from self._made(self._blocks.rows(text), "block")
+            return
+        several = pairs(text) if signs or "·" in text else spaced_pairs(text)
+        if is_labelled(text) and several:
+            self._blocks.add(several)
+            return
         if len(several) > 1 or (several and _NAMED_STEP.search(text) and steps_in(text)):
             yield from self._made(self._blocks.end(), "block")
             yield from self._from_line(text, "line", several)
@@ -122,7 +159,7 @@ class Printed:
             if several and not self._blocks.is_open:
                 yield from self._from_line(text, "line", several)
 
-    def _from_dicts(self, text: str) -> Generator[PrintedRow, None, bool]:
+    def _from_dicts(self, text: str, bar: PrintedStep | None) -> Generator[PrintedRow, None, bool]:
         """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
         found = False
         for row, is_cut in self._dicts.rows(text):
@@ -131,6 +168,13 @@ class Printed:
                 continue
             self.cut += is_cut
             step = None if has_step(row) else steps_in(self._dicts.before)
+            if (
+                bar is not None
+                and step is None
+                and is_learning(row)
+                and not has_step(dict.fromkeys(row.keys() - EPOCHS))
+            ):
+                step = bar
             for made in self._made([row], "dict", step, is_cut):
                 made.names_sample = not is_learning(made) and names_sample(self._dicts.text)
                 yield made
@@ -157,12 +201,14 @@ class Printed:
                 continue
             made = PrintedRow(row)
             made.form, made.rank, made.is_cut = form, self._rank, is_cut
+            if self._evaluates:
+                made.of_evaluation()
             self._name_step(made, step)
             yield made
 
     def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
         """Gives a row that names no step the step of its line, or of the heading above it."""
-        if has_step(row) and not (step and all(name in ("epoch", "Epoch") for name in row if has_step({name: 0}))):
+        if has_step(row) and not (step and all(name in EPOCHS for name in row if has_step({name: 0}))):
             return
         if step is None and self._step is not None:
             self._repeats += bool(self._said & row.keys())
@@ -175,6 +221,12 @@ class Printed:
             row.setdefault(step.name, step.count)
             if step.total is not None and step.name != "epoch":
                 row.setdefault("total_steps", step.total)
+
+
+def _bar_in(text: str) -> PrintedStep | None:
+    """The step of a progress bar without a description, as transformers draws it, at the end of a text or before a dict."""
+    found = _GLUED.match(text)
+    return PrintedStep("step", int(found["n"]), int(found["total"])) if found and int(found["n"]) else None
 
 
 def _verl(text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ pretty_print.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlhealth.sources.base.spelling import number
@@ -50,9 +50,19 @@ class Blocks:
         title = _TITLE.fullmatch(line)
         if title is not None and " " not in title["name"]:
             self._title(len(title["indent"]), title["name"])
+        elif title is not None:
+            self._titles = []  # words above a part of the block
         elif not _NOTHING.fullmatch(line):
             yield from self.end()
             self._titles = []
+
+    def takes(self, line: str) -> bool:
+        """Whether the line is one pair, and part of the block that is begun."""
+        return bool(self._block) and _PAIR.fullmatch(line) is not None
+
+    def add(self, several: Mapping[str, Any]) -> None:
+        """Takes the pairs of a line that goes on with the block: statistics of one name."""
+        self._block.update(several)
 
     def end(self) -> Iterator[dict[str, Any]]:
         """The row that the end of a block ends."""

@@ -51,20 +51,35 @@ _LAST_WORDS = re.compile(
 )
 _NUMBER = (
     r"[-+]?(?:\d++(?:,\d{3}(?!\d))*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{1,5})?|[-+]?(?:nan|inf(?:inity)?)\b|None\b"
-    r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:' ]{1,120}\)"
+    r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:'<> ]{1,120}\)"
 )
 _UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
-_AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s)"
+_AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$))"
 _VALUE = re.compile(rf"[:=]\s{{0,40}}(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE)
 _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
     re.IGNORECASE,
 )
+LONGEST_SPACED = 1000  # characters of a line of names and numbers
+_WORD_AND_NUMBER = re.compile(
+    r"([A-Za-z_][\w/.@%()-]{0,60})\s{1,9}([-+]?\d[\d.,]*(?:[eE][-+]?\d{1,3})?|[-+]?nan|[-+]?inf)(?=[\s,;%]|$)"
+)
+_WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
 _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s{2,}|\s-\s|±|(?<=[:=])\s")
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
 _AXES = {axis.lower(): axis for axis in reversed(AXES)}
+#: `Total Rewards: mean=0.5, std=0.1`: what stands before the colon is part of each name.
+_STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?="
+_LABEL = re.compile(rf"\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}):\s{{1,4}}(?={_STATISTIC})")
+_GREEK = {"μ": "mean", "σ": "std"}
+_EVALUATES = re.compile(
+    r"[^A-Za-z]{0,40}(?:LEVEL\b[^A-Za-z]{0,10})?(?:\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]|(?:eval(?:uation)?|validation)\s?[:|>-])".replace(
+        "LEVEL", _LEVEL
+    ),
+    re.IGNORECASE,
+)
 MOST_WORDS = 6  # of a name
 
 
@@ -92,6 +107,16 @@ def bare(line: str) -> tuple[str, str]:
         rank, start = next(group for group in found.groups() if group), found.end()
     logger = _LOGGER.match(line, start)
     return rank, line[logger.end() if logger else start :]
+
+
+def evaluates(line: str) -> bool:
+    """Whether a line says at its beginning that it is of an evaluation: `[eval] step 3: …`, `Eval | …`."""
+    return _EVALUATES.match(line[:120]) is not None
+
+
+def is_labelled(text: str) -> bool:
+    """Whether the line gives statistics of one name: `Rewards: mean=0.5, std=0.1`."""
+    return "=" in text and _LABEL.match(text) is not None
 
 
 def heading(text: str) -> PrintedStep | None:
@@ -136,21 +161,34 @@ def _step(counted: re.Match[str]) -> PrintedStep:
 def pairs(text: str) -> dict[str, Any]:
     """The pairs of a name and a number on a line, `a: 1 | b=2, c (s): 3.1s`; a percentage is a share."""
     found: dict[str, Any] = {}
-    end = 0
+    label = _LABEL.match(text) if "=" in text else None
+    end = label.end() if label else 0
     for pair in _VALUE.finditer(text):
-        name = name_before(text, max(end, pair.start() - LONGEST_NAME), pair.start())
+        start = max(end, pair.start() - LONGEST_NAME)
+        if label:
+            part = text[start : pair.start()].strip(" ,;|")
+            name = f"{label['name'].strip()}/{_GREEK.get(part, part)}"
+        else:
+            name = name_before(text, start, pair.start())
         end = pair.end()
         if name:
             value = pair["value"] + ("%" if pair["unit"].strip() == "%" else "")
             if value == "None" or number(value) is not None:
                 found.setdefault(name, value)
-    if text.count("|") > 1 or text.count(",") > 1:
-        for part in re.split(r"[|,]", text[:4000]) if len(found) < 2 or "|" in text else ():
+    if any(text.count(sign) > 1 for sign in "|,·•"):
+        for part in re.split(r"[|,·•▸►→»]", text[:4000]) if len(found) < 2 or "|" in text else ():
             spaced = _SPACED.fullmatch(part.rpartition(": ")[2].strip()) if len(part) < 120 else None
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""
                 found.setdefault(spaced["name"].strip(), spaced["value"] + share)
     return found
+
+
+def spaced_pairs(text: str) -> dict[str, Any]:
+    """The pairs of a line of only names and numbers, `episode 3 reward 0.5 length 20`; empty if it is another."""
+    if len(text) > LONGEST_SPACED or not _WORDS_AND_NUMBERS.fullmatch(text):
+        return {}
+    return {pair[1]: pair[2] for pair in _WORD_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
 
 
 def name_before(text: str, start: int, end: int) -> str:

@@ -4,6 +4,7 @@ reward."""
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed import PrintedRow
@@ -27,28 +28,49 @@ class Sampled:
         self.left = 0
         self._sums: dict[str, tuple[float, int]] = {}
         self._rows = 0
+        self._step: dict[str, Any] | None = None  # of the row of a step before; None before the first
+        self._come_after = False
 
-    def add(self, row: PrintedRow) -> None:
-        """Gathers a row, if it tells a reward and belongs to no step itself."""
+    def add(self, row: PrintedRow) -> PrintedRow | None:
+        """Gathers a row, if it tells a reward and belongs to no step itself.
+
+        Returns:
+            What it adds to the step before it, where such rows stand behind their step and not before it.
+        """
         held = {name: found for name, value in row.items() if _is_reward(name) and (found := number(value)) is not None}
         if not held or (has_step(row) and not row.names_sample):
-            return
+            return None
+        if not self._rows and not self.taken and self._step is not None:
+            self._come_after = True
         self._rows += 1
         self.left += 1
         for name, value in held.items():
             total, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = total + value, count + 1
+        if not self._come_after or not self._step:
+            return None
+        self.taken += 1
+        self.left -= 1
+        return PrintedRow(self._step | self._means())
 
     def into(self, row: PrintedRow) -> None:
         """Gives the means of what was gathered to the row of a step, unless it tells a reward of its own."""
         if not has_step(row):
             return
-        if not any(_is_reward(name) for name in row):
-            told = {name: total / count for name, (total, count) in self._sums.items() if 2 * count > self._rows}
-            row.update({name: mean for name, mean in told.items() if name not in row})
-            self.taken += self._rows
-            self.left -= self._rows
+        if any(_is_reward(name) for name in row):
+            self._step = {}
+        else:
+            self._step = {
+                name: value for name, value in row.items() if has_step({name: value}) or name == "total_steps"
+            }
+            if not self._come_after and self._rows:
+                row.update({name: mean for name, mean in self._means().items() if name not in row})
+                self.taken += self._rows
+                self.left -= self._rows
         self._sums, self._rows = {}, 0
+
+    def _means(self) -> dict[str, float]:
+        return {name: total / count for name, (total, count) in self._sums.items() if 2 * count > self._rows}
 
 
 def _is_reward(name: str) -> bool:
@@ -59,7 +81,7 @@ def remarks(sampled: Sampled) -> list[str]:
     """What became of the rows of single rollouts, as sentences."""
     found = []
     if sampled.taken:
-        found.append(f"{sampled.taken:,} rows of single rollouts were read as their mean at the next step")
+        found.append(f"{sampled.taken:,} rows of single rollouts were read as the mean of their step")
     if sampled.left:
         found.append(f"{sampled.left:,} rows of single rollouts are no steps and were left out")
     return found

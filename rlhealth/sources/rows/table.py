@@ -22,12 +22,12 @@ from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
-from rlhealth.sources.rows.csv_log import CsvLog, board_tag
-from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows
+from rlhealth.sources.rows.csv_log import CsvLog
+from rlhealth.sources.rows.json_log import DEEPEST, JsonDocument, JsonLines, document_rows, holds_numbered
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, dict_in
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
-from rlhealth.sources.rows.textlog import TextLog, TextLogRun
+from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.trainer_state import TrainerState
 
@@ -136,10 +136,12 @@ def sniff(head: bytes, name: str) -> str:
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
         return _json_kind(text)
     if text.startswith("["):
-        return "json" if text[1:].lstrip()[:1] in ("{", "]") else "console"
+        return "json" if text[1:].lstrip()[:1] in ("{", "]") or _POINTS.match(text) else "console"
     return "csv" if _is_table(text) else "console"
 
 
+#: Points as TensorBoard's page exports them: [[wall time, step, value], …].
+_POINTS = re.compile(r"\[\s*\[\s*\d{9,}[\d.]*\s*,\s*-?\d+\s*,")
 #: JSON that was indented: an object or a list that does not end in its first line.
 _IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
 
@@ -235,7 +237,7 @@ def _json_kind(text: str) -> str:
     line, _, rest = text.partition("\n")
     row = _row(line)
     if row is not None:
-        lists = any(isinstance(value, list) and len(value) > 1 for value in row.values())
+        lists = any(_holds_columns(value) for value in row.values()) or holds_numbered(row)
         return "trainer_state" if '"log_history"' in line else "json" if lists and not rest.strip() else "jsonl"
     if '"log_history"' in text:
         return "trainer_state"
@@ -244,6 +246,13 @@ def _json_kind(text: str) -> str:
         if OPENING.search(text) or text.lstrip("{").lstrip(" ").startswith(("\n", "\r")) or len(line) >= HEAD // 2
         else "jsonl"
     )
+
+
+def _holds_columns(value: object, depth: int = 0) -> bool:
+    """Whether a value of a JSON object is a column, or an object of columns: the object is no row then."""
+    if isinstance(value, dict):
+        return depth < DEEPEST and any(_holds_columns(one, depth + 1) for one in value.values())
+    return isinstance(value, list) and len(value) > 1
 
 
 _HEAD_NAME = re.compile(r"[A-Za-z_][^\n{}=]{0,200}|")

@@ -46,6 +46,7 @@ PLAIN_NAMES = frozenset(
         "-",
     }
 )
+_BOARD_NAME = re.compile(r"^(?:run-)?(?P<run>.*?)-?tag-(?P<tag>.+)$")
 _PACKED = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 
 
@@ -251,6 +252,12 @@ class TextLogRun:
         )
         changed, self._size = size != self._size, size
         return changed
+
+
+def board_tag(path: Path) -> str:
+    """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`."""
+    found = _BOARD_NAME.match(path.stem)
+    return found["tag"] if found else path.stem
 
 
 def run_name(path: Path) -> str:

@@ -204,7 +204,7 @@ def test_the_mean_of_single_rollouts_is_the_steps_where_it_tells_no_reward(tmp_p
     run = log(tmp_path, "\n".join(lines) + "\n")
     assert values(run, "reward") == [(1, 2.0), (2, 3.0)]
     assert "turns" not in run.series
-    assert "6 rows of single rollouts were read as their mean at the next step" in run.notes
+    assert "6 rows of single rollouts were read as the mean of their step" in run.notes
 
 
 def test_two_runs_one_after_the_other_are_two_whichever_count_begins_again(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_printed_dicts_are_rows_and_their_numbers_serve_as_steps(tmp_path: Path)
     ]
     lines = [
         *noise,
-        *(f" {n}%|▏ | {n}/30 [00:01<00:30,  1.0it/s]\r{row}" for n, row in enumerate(PRINTED)),
+        *(f"Evaluating: {n}%|▏ | {n}/30 [00:01<00:30,  1.0it/s]\n{row}" for n, row in enumerate(PRINTED)),
         "Training done.",
     ]
     run = log(tmp_path, "\n".join(lines) + "\n")
@@ -59,6 +59,13 @@ def test_printed_dicts_are_rows_and_their_numbers_serve_as_steps(tmp_path: Path)
     assert values(run, "train_runtime") == [(30, PRINTED[30]["train_runtime"])]
     assert run.step_axis == "row" and "row numbers" in run.notes[0]
     assert "batch_size" not in run.series
+
+
+def test_a_dict_that_a_progress_bar_runs_into_stands_at_its_step(tmp_path: Path) -> None:
+    lines = [f" {n}%|▏ | {10 * n}/300 [00:01<00:30,  1.0it/s]{row}" for n, row in enumerate(PRINTED[:30], 1)]
+    run = log(tmp_path, "\r".join(lines) + "\n")
+    assert values(run, "reward") == [(10 * n, row["reward"]) for n, row in enumerate(PRINTED[:30], 1)]
+    assert (run.step_axis, run.planned_steps) == ("step", 300)
 
 
 def test_an_evaluation_between_is_no_step_of_its_own(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""Tables without lines, as pandas prints them: names with spaces between, and below them rows of as many numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rlhealth.sources.base.spelling import AXES, BLANKS, number
+from rlhealth.sources.rows.row_names import is_log_name
+
+MOST_COLUMNS = 200
+LONGEST_HEADING = 4000  # characters
+_STEPS = frozenset({*AXES, "epoch", "Epoch"})
+
+
+class Columns:
+    """Finds the rows of such tables, whose lines are fed in order."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the names of a table were read, and rows may come."""
+        return bool(self._names)
+
+    def rows(self, line: str) -> Iterator[dict[str, Any]]:
+        """The row that this line is, if it is one. `is_open` tells afterwards whether it belongs to a table."""
+        cells = line.split() if len(line) <= LONGEST_HEADING else []
+        names = self._names
+        if names and len(cells) in (len(names), len(names) + 1) and all(_is_cell(cell) for cell in cells):
+            found = zip(names, cells[-len(names) :], strict=True)
+            yield {name: cell for name, cell in found if number(cell) is not None}
+            return
+        self._names = cells if _are_names(cells) else []
+
+
+def _are_names(cells: list[str]) -> bool:
+    """Whether these words are the names of a log's columns: a step among them, and one that tells of learning."""
+    return (
+        1 < len(cells) <= MOST_COLUMNS
+        and not _STEPS.isdisjoint(cells)
+        and any(is_log_name(cell) for cell in cells)
+        and len(set(cells)) == len(cells)
+        and all(number(cell) is None and cell[0].isalpha() for cell in cells)
+    )
+
+
+def _is_cell(cell: str) -> bool:
+    return number(cell) is not None or cell.lower() in BLANKS

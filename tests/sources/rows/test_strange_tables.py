@@ -1,0 +1,110 @@
+"""Tables and lines that people really have: decimal commas, columns of a page's export, words and numbers without signs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
+from rlhealth.run import Run
+from rlhealth.sources import open_runs
+
+REWARDS = [0.125, 0.25, 0.0625, 0.5, 0.375, 0.75]
+ROWS = list(enumerate(REWARDS, 1))
+
+
+def read(tmp_path: Path, name: str, text: str) -> Run:
+    (tmp_path / name).write_text(text)
+    (run,) = open_runs(tmp_path / name)
+    return run
+
+
+def reward(run: Run) -> list[tuple[int, float]]:
+    found = translate(run).metrics["reward"]
+    return list(zip(found.steps.tolist(), found.values.tolist(), strict=True))
+
+
+LINES: dict[str, Callable[[int, float], str]] = {
+    "words and numbers": lambda n, r: f"episode {n} reward {r} length 20\n",
+    "arrows and dots": lambda n, r: f"Step {n} ▸ reward {r} · kl 0.01 · loss 0.1\n",
+    "a sentence": lambda n, r: (
+        f"[INFO] 3DBall. Step: {n}. Time Elapsed: 0.5 s. Mean Reward: {r}. Std of Reward: 0.1. Training.\n"
+    ),
+    "statistics of one name": lambda n, r: f"step {n}\nRewards: mean={r}, std=0.1, min=0.0\nloss: 0.1\n",
+    "tensors": lambda n, r: (
+        f"Step {n}: reward: tensor({r}, device='cuda:0') loss: tensor(0.1, grad_fn=<MeanBackward0>)\n"
+    ),
+    "a reward below its step": lambda n, r: (
+        f"Epoch: 0 | Step: {n} | Actor Loss: 0.1 | Critic Loss: 0.2\naverage reward score: {r}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_a_line_of_that_form_is_read(form: str, tmp_path: Path) -> None:
+    assert reward(read(tmp_path, "train.log", "".join(LINES[form](n, r) for n, r in ROWS))) == ROWS
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_a_log_of_that_form_torn_anywhere_says_nothing_that_nobody_printed(form: str, tmp_path: Path) -> None:
+    text = "".join(LINES[form](n, r) for n, r in ROWS)
+    for cut in range(len(text) // 2, len(text)):
+        try:
+            run = read(tmp_path, "train.log", text[:cut])
+        except RlhealthError:
+            continue
+        found = translate(run).metrics.get("reward")
+        for step, value in zip(found.steps.tolist(), found.values.tolist(), strict=True) if found else ():
+            assert (step, value) in ROWS, text[:cut][-80:]
+
+
+def test_an_evaluation_does_not_overwrite_the_step_that_it_is_of(tmp_path: Path) -> None:
+    text = "".join(f"[train] step: {n}, reward: {r}, kl: 0.1\n[eval] step: {n}, reward: 9.5\n" for n, r in ROWS)
+    run = read(tmp_path, "train.log", text)
+    assert reward(run) == ROWS
+    assert translate(run).metrics["eval/reward"].values.tolist() == [9.5] * len(ROWS)
+
+
+def test_a_data_frame_that_was_printed(tmp_path: Path) -> None:
+    text = "    step  reward       kl\n" + "".join(f"{n - 1:<4d}{n:4d}  {r:.4f}  0.01000\n" for n, r in ROWS)
+    assert reward(read(tmp_path, "out.txt", "loading\n" + text + "\nsaved the model\n")) == ROWS
+
+
+def test_decimal_commas_between_semicolons(tmp_path: Path) -> None:
+    text = "step;reward;kl\n" + "".join(f"{n};{r};0.001\n".replace(".", ",") for n, r in ROWS)
+    run = read(tmp_path, "export.csv", text)
+    assert reward(run) == ROWS
+    assert set(run.series["kl"].values) == {0.001}
+
+
+def test_thousands_are_no_decimals(tmp_path: Path) -> None:
+    run = read(tmp_path, "progress.csv", 'step,reward,num_tokens\n1,0.5,"1,234,567"\n2,0.25,"1,300,000"\n')
+    assert run.series["num_tokens"].values.tolist() == [1234567.0, 1300000.0]
+    assert reward(run) == [(1, 0.5), (2, 0.25)]
+
+
+DOCUMENTS = {
+    "rows by their step": {str(n): {"reward": r, "kl": 0.1} for n, r in ROWS},
+    "rows by a named step": {f"step_{n}": {"reward": r, "kl": 0.1} for n, r in ROWS},
+    "columns inside": {"config": {"lr": 1e-5}, "history": {"reward": REWARDS, "kl": [0.1] * len(REWARDS)}},
+    "columns beside settings": {"steps": [n for n, _ in ROWS], "rewards": REWARDS, "kl": [0.1] * len(REWARDS)},
+    "a history inside": {"run": {"log_history": [{"step": n, "reward": r, "kl": 0.1} for n, r in ROWS]}, "seed": 1},
+}
+
+
+@pytest.mark.parametrize("form", DOCUMENTS)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_document_of_that_form_is_read(form: str, indent: int | None, tmp_path: Path) -> None:
+    assert reward(read(tmp_path, "metrics.json", json.dumps(DOCUMENTS[form], indent=indent))) == ROWS
+
+
+def test_points_as_tensorboards_page_exports_them(tmp_path: Path) -> None:
+    points = [[1.7e9 + n, n, r] for n, r in ROWS]
+    run = read(tmp_path, "run-exp1-tag-train_reward.json", json.dumps(points))
+    assert run.series["train_reward"].steps.tolist() == [n for n, _ in ROWS]
+    assert np.array_equal(run.series["train_reward"].times, [1.7e9 + n for n, _ in ROWS])
