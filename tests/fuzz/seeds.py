@@ -139,6 +139,9 @@ def documents() -> list[bytes]:
     return [
         *rows,
         b'{"history": ' + rows[0] + b"}",
+        b'{"1": {"reward": 0.5, "kl": NaN}, "step_2": {"reward": 1e400}, "3": {"reward": "0,5"}, "args": {"lr": [1]}}',
+        b'{"args": {"lr": 1}, "run": {"history": {"reward": [0.5, 0.4, NaN], "kl": [1, null, 2]}}}',
+        b"[[1795207287.17, 1, 0.05], [1795207287.27, 2, NaN], [1795207287.27, -3, null], [1]]",
         b'{"loss": [0.5, 0.4, NaN], "step": [1, 2, 3], "kl": ["0.1", null, 1e400]}',
     ]
 
@@ -152,6 +155,7 @@ def tables() -> list[bytes]:
         b'"Step","exp1 - train/kl","exp1 - train/kl__MIN","exp1 - train/kl__MAX"\n"1","0.5","0.1","0.9"\n"2","","",""\n',
         b"tag,step,value,run\nkl,1,0.5,a\nkl,2,inf,b\nreward,1,1_000,a\n",
         b"step;reward;kl\n1;0,5;nan\n2;1e5;None\n",
+        b"".join((FIXTURES / "tables" / "decimal_comma.csv").read_bytes().splitlines(keepends=True)[:4]),
         "step\treward\n1\t∞\n".encode("utf-16"),
     ]
 
@@ -165,6 +169,9 @@ def consoles() -> list[bytes]:
         b"|    approx_kl       | 0.0087   |\n---------------------------------\n",
         b"step:1 - actor/kl:0.1 - critic/score/mean:np.float64(0.5) - timing_s/gen:1.5\nstep:2 - actor/kl:nan - critic/score/mean:0.4\n",
         *[path.read_bytes() for path in sorted((FIXTURES / "consoles").glob("*.log"))],
+        b"    step  reward     kl\n0      5  0.0781  0.005\n1     10     NaN    inf\n\nepisode 3 reward 0.5 length 20\n",
+        "Iter 10:\nTotal Rewards:  μ=0.5, σ=0.1\nHit limit: 12.5%\nStep 1 ▸ reward 0.5 · kl 0.01\n[eval] step: 1, reward: 2\n".encode(),
+        b"Step: 12000. Mean Reward: 0.239. Std of Reward: 0.001. Training.\ntask_id=1 reward=0.5\nstep=1 loss=0.1\n",
         b"Step\tTraining Loss\treward\n10\t0.500000\t1.2\n20\t0.400000\t1.3\n",
         b"| Step | Training Loss |\n|------|---------------|\n| 10 | 0.5 |\n",
         b"charts/episodic_return: 21.0\nlosses/approx_kl: 0.01\ncharts/episodic_return: 22.0\n\n\x1b[32mstep=1 loss=0.5 kl=0.1 lr=1e-6\x1b[0m\n",

@@ -264,3 +264,11 @@ def test_every_source_of_the_registry_can_be_imported() -> None:
 
     for module in set(SOURCES.values()):
         assert hasattr(importlib.import_module(module), "find")
+
+
+def test_an_aim_repository_is_named_and_what_to_export_is_said(root: Path) -> None:
+    (root / ".aim").mkdir()
+    (root / ".aim" / "VERSION").write_text("3.29\n")
+    with pytest.raises(RlhealthError, match="an Aim repository") as raised:
+        find_readers(str(root))
+    assert "CSV" in raised.value.hint

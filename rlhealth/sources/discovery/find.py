@@ -176,6 +176,12 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
         return RlhealthError(
             f"{path}: the folder is empty", hint="name the folder into which the trainer logs", location=str(path)
         )
+    if (path / ".aim").is_dir():
+        return RlhealthError(
+            f"{path}: an Aim repository, whose store rlhealth does not read",
+            hint="export a run's metrics with Aim's SDK (`metric.dataframe()`) as one CSV file: step, name=metric, value",
+            location=str(path),
+        )
     if len(kinds) == 1 and len(found.files) > len(files):
         others = ", ".join(sorted(found.files))
         return RlhealthError(

@@ -16,6 +16,10 @@ from rlhealth.sources import open_runs
 CONSOLES = Path(__file__).parents[3] / "fixtures" / "consoles"
 
 
+#: Logarithms of the steps, as transformers rounds them.
+TENS = [1.609, 2.303, 2.708, 2.996, 3.219, 3.401, 3.555, 3.689]
+
+
 @pytest.mark.parametrize(
     ("name", "framework", "metric", "steps", "values"),
     [
@@ -28,6 +32,8 @@ CONSOLES = Path(__file__).parents[3] / "fixtures" / "consoles"
         ("rich_panel", "open-instruct", "reward", [1, 2, 3], [0.1, 0.2, 0.3]),
         ("prettytable", "generic", "loss/policy_avg", [1, 2, 3], [-0.125, -0.25, -0.375]),
         ("loguru", "prime-rl", "sampling/kl_k3", [1, 2, 3], [0.001, 0.002, 0.003]),
+        ("transformers_bars", "trl-grpo", "reward", [5, 10, 15, 20, 25, 30, 35, 40], TENS),
+        ("pandas_frame", "generic", "reward", list(range(5, 65, 5)), [step / 64 for step in range(5, 65, 5)]),
         ("loguru", "prime-rl", "grad_norm", [1, 2, 3], [0.5, 1.0, 1.5]),
     ],
 )

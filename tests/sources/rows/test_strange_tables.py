@@ -14,6 +14,7 @@ from rlhealth.metrics import translate
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
 
+TABLES = Path(__file__).parents[3] / "fixtures" / "tables"
 REWARDS = [0.125, 0.25, 0.0625, 0.5, 0.375, 0.75]
 ROWS = list(enumerate(REWARDS, 1))
 
@@ -103,8 +104,15 @@ def test_a_json_document_of_that_form_is_read(form: str, indent: int | None, tmp
     assert reward(read(tmp_path, "metrics.json", json.dumps(DOCUMENTS[form], indent=indent))) == ROWS
 
 
-def test_points_as_tensorboards_page_exports_them(tmp_path: Path) -> None:
-    points = [[1.7e9 + n, n, r] for n, r in ROWS]
-    run = read(tmp_path, "run-exp1-tag-train_reward.json", json.dumps(points))
-    assert run.series["train_reward"].steps.tolist() == [n for n, _ in ROWS]
-    assert np.array_equal(run.series["train_reward"].times, [1.7e9 + n for n, _ in ROWS])
+def test_points_as_tensorboards_page_exports_them() -> None:
+    (exported,) = open_runs(TABLES / "run-grpo-short-tag-train_reward.json")
+    (logged,) = open_runs(TABLES.parent / "everywhere" / "grpo-short", source="tensorboard")
+    found, expected = exported.series["train_reward"], logged.series["train/reward"]
+    assert np.array_equal(found.steps, expected.steps)
+    assert np.allclose(found.values, expected.values)
+    assert np.allclose(found.times, expected.times)
+
+
+def test_a_spreadsheet_of_a_country_with_decimal_commas() -> None:
+    (run,) = open_runs(TABLES / "decimal_comma.csv")
+    assert reward(run) == [(n, n / 64) for n in range(1, 25)]
