@@ -224,7 +224,7 @@ class Printed:
 
 
 def _bar_in(text: str) -> PrintedStep | None:
-    """The step of a progress bar without a description, as transformers draws it, at the end of a text or before a dict."""
+    """The step of a progress bar as transformers draws it: without a description, a dict or nothing behind it."""
     found = _GLUED.match(text)
     return PrintedStep("step", int(found["n"]), int(found["total"])) if found and int(found["n"]) else None
 
