@@ -179,7 +179,7 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
     if (path / ".aim").is_dir():
         return RlhealthError(
             f"{path}: an Aim repository, whose store rlhealth does not read",
-            hint="export a run's metrics with Aim's SDK (`metric.dataframe()`) as one CSV file: step, name=metric, value",
+            hint="export a run's metrics with Aim's SDK (metric.dataframe()) as a CSV file: step,metric,value",
             location=str(path),
         )
     if len(kinds) == 1 and len(found.files) > len(files):
