@@ -12,7 +12,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
@@ -86,9 +86,31 @@ def _descending_csv(n: int) -> bytes:
     return b"step,loss,reward\n" + b"".join(b"%d,0.5,0.1\n" % step for step in range(n, 0, -1))
 
 
-@_shape("resumes (rows)", "train.jsonl", 3000)
+@_shape("resumes (rows)", "train.jsonl", 9000)
 def _resumes(n: int) -> bytes:
     return b"".join(_row(step + part) for part in range(n // 3) for step in (3, 4, 3))
+
+
+def _wandb_file(steps: Iterable[int]) -> bytes:
+    from tests.sources.wandb_writing import HEADER, frame, history
+
+    rows = ({"train/global_step": step, "train/loss": 0.5, "train/reward": 0.1} for step in steps)
+    return HEADER + frame(history(row, number) for number, row in enumerate(rows, 1))
+
+
+@_shape("resumes in a wandb file (rows)", "run-a.wandb", 3000)
+def _wandb_resumes(n: int) -> bytes:
+    return _wandb_file(step + part for part in range(n // 3) for step in (3, 4, 3))
+
+
+@_shape("zigzag in a wandb file (rows)", "run-a.wandb", 4000)
+def _wandb_zigzag(n: int) -> bytes:
+    return _wandb_file(step for part in range(n // 2) for step in (part + 5, part))
+
+
+@_shape("descending rows in a wandb file", "run-a.wandb", 4000)
+def _wandb_descending(n: int) -> bytes:
+    return _wandb_file(range(n, 0, -1))
 
 
 @_shape("every row again (rows)", "train.jsonl", 3000)

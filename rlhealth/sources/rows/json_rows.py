@@ -22,6 +22,7 @@ ONE_BY_ONE = 1000  # rows read singly after a window that could not be parsed at
 LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
 LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
 TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
+MOST_LEVELS = 16  # around one fault that are tried as a row of their own: each is parsed up to the fault
 _NESTING = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,\x00]*")
 _ROW_FOLLOWS = re.compile(r"\}\s*,\s*(?=\{)")
@@ -61,6 +62,9 @@ class JsonRows:
         self.lost = 0
         self.cut = False
         self._one_by_one = 0
+        self._dropped = 0  # characters before the text
+        self._fault = -1
+        self._tried = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, one by one. Nothing is yielded where the list's opening is not within the first block."""
@@ -131,6 +135,7 @@ class JsonRows:
         self._ended = not block
         text = self._decoder.decode(block, final=not block)
         self._text = self._text[self._at :] + text
+        self._dropped += self._at
         self._at = 0
         return bool(text)
 
@@ -163,7 +168,7 @@ class JsonRows:
                 return None
             except ValueError as error:
                 if self._is_damage(error):
-                    self._damaged()
+                    self._damaged(self._behind(error))
                     return None
                 if not self._more():
                     self._ended_inside()
@@ -171,6 +176,15 @@ class JsonRows:
                 continue
             self._at = end
             return row if isinstance(row, dict) else None
+
+    def _behind(self, error: ValueError) -> int | None:
+        """The place of a fault that many objects have been tried around; None where the next one may be tried."""
+        if not isinstance(error, json.JSONDecodeError):
+            return None
+        fault = self._dropped + error.pos
+        self._tried = self._tried + 1 if fault == self._fault else 1
+        self._fault = fault
+        return max(error.pos, self._at + 1) if self._tried > MOST_LEVELS else None
 
     def _is_damage(self, error: ValueError) -> bool:
         """Whether more text could not mend it: the fault lies well before the end of what was read."""

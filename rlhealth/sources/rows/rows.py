@@ -86,7 +86,7 @@ class Rows:
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
         self._points = Points(self.run)
-        self._passed: dict[str, set[int]] = {}  # by tag, the steps at which it was logged
+        self._passed: dict[str, set[int]] = {}  # by tag, the steps of what was not moved yet
         self._unflushed = 0
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -123,7 +123,6 @@ class Rows:
             self.beyond += count
             return
         self._move()
-        self._passed.clear()
         times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
             there = ~np.ma.getmaskarray(cells)
@@ -307,18 +306,22 @@ class Rows:
             return False
         if self._first is not None and step <= self._first:
             return True
-        return any(step in self._steps_said(tag) for tag in tags)
+        return any(self._has_said(tag, step) for tag in tags)
 
-    def _steps_said(self, tag: str) -> set[int]:
-        """The steps at which a tag was logged, kept from the first time that they are asked for: moving rows at each
-        question is quadratic.
+    def _has_said(self, tag: str, step: int) -> bool:
+        """Whether a tag was logged at that step: among what was moved, or among what waits, which is kept as a set from
+        the first time that it is asked for.
         """
-        known = self._passed.get(tag)
-        if known is None:
-            series, column = self.run.series.get(tag), self._points.columns.get(tag)
-            known = self._passed[tag] = set() if series is None else set(series.steps.tolist())
-            known.update(column[0] if column else ())
-        return known
+        series = self.run.series.get(tag)
+        if series is not None and len(series):
+            at = int(np.searchsorted(series.steps, step))
+            if at < len(series) and series.steps[at] == step:
+                return True
+        waiting = self._passed.get(tag)
+        if waiting is None:
+            column = self._points.columns.get(tag)
+            waiting = self._passed[tag] = set(column[0] if column else ())
+        return step in waiting
 
     def _go_back(self, step: int, tags: set[str]) -> None:
         """A new run begins, or this one continues from before `step`."""
@@ -329,7 +332,6 @@ class Rows:
         else:
             self.run.rewind(step)
             self._step = step - 1
-            self._passed.clear()
         self._said = set()
 
     def _next_run(self) -> None:
@@ -341,6 +343,7 @@ class Rows:
 
     def _move(self) -> bool:
         self._unflushed = 0
+        self._passed.clear()
         return self._points.move()
 
 
