@@ -16,6 +16,7 @@ from rlhealth.sources.wandb.items import row_of
 from rlhealth.sources.wandb.log import RecordLog
 from rlhealth.sources.wandb.records import sort
 from rlhealth.sources.wandb.session import Session
+from rlhealth.sources.wandb.session import _sessions as sessions
 
 ROOT = Path(__file__).parents[2]
 GRPO = next((ROOT / "fixtures" / "everywhere" / "grpo-short").rglob("*.wandb"))
@@ -37,6 +38,13 @@ def blind(one: WandbReader) -> Unavailable:
         one.poll()
     one.patience = PATIENCE
     return caught.value
+
+
+def wait_for(one: WandbReader, seconds: float) -> None:
+    """From now on a look at the run is given up after so long; its session goes on."""
+    one.patience = seconds
+    for session in sessions.values():
+        session.patience = seconds
 
 
 def count_tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -25,6 +25,11 @@ _NEVER = re.compile(
     r"|md|rst|ya?ml|toml|ini|cfg|conf|env|lock|so|a|o|dll|dylib|exe|whl|egg|jar|patch|diff|pid|sock)$",
     re.IGNORECASE,
 )
+#: What a checkpoint is made of. In a folder it is looked into; of an object store it would have to be fetched.
+_WEIGHTS = re.compile(
+    r"\.(?:safetensors|pt|pth|bin|ckpt|gguf|ggml|onnx|distcp|msgpack|model|tflite|pb|engine|metadata)(?:\.index)?$",
+    re.IGNORECASE,
+)
 #: Tables and archives that cannot be read: they count by their names.
 _TABLES = re.compile(r"\.(?:parquet|feather|arrow|pkl|pickle|npz|npy|h5|hdf5|xlsx?|mat|avro|orc)$", re.IGNORECASE)
 _LOG_NAME = re.compile(
@@ -54,6 +59,11 @@ def tracked_kind(head: bytes) -> str | None:
     if b"brain.Event:" in head[:64]:
         return "tensorboard"
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def is_never_a_log(name: str) -> bool:
+    """Whether a name is one of pictures, code, pages, settings or weights."""
+    return bool(_NEVER.search(name) or _WEIGHTS.search(name))
 
 
 def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[UnreadFile]]:

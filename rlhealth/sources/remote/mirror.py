@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rlhealth.errors import RlhealthError, Unavailable
+from rlhealth.run import UnreadFile
+from rlhealth.sources.base.candidates import is_never_a_log
 from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.base.walk import PASSED_BY, kind_of
 
@@ -44,6 +46,8 @@ GROWING = (
 _NOWHERE = logging.NullHandler()
 SETTINGS = (".yaml", ".yml")
 LARGEST_SETTINGS = 1 << 20
+LARGEST_UNKNOWN = 1 << 20  # bytes of an object whose name is of no kind; larger ones are not fetched
+UNKNOWN = "its name is not one of a log, and it is larger than 1 MiB: name the object itself to read it"
 NO_LOGS = frozenset(
     {"tokenizer.json", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}
 )  # beside every checkpoint
@@ -79,6 +83,7 @@ class Mirror(MirrorCopy):
 
     Attributes:
         kept: object -> what the store said of it when it was copied.
+        left: objects that may be logs and are not copied.
         taken: bytes that were asked for so far.
     """
 
@@ -89,6 +94,7 @@ class Mirror(MirrorCopy):
         self.root = Path(self._folder.name) / (PurePosixPath(self.path).name or "runs")
         super().__init__(where, self.root)
         self.kept: dict[str, tuple[int, str]] = {}
+        self.left: list[UnreadFile] = []
         self.taken = 0
         self._renewed = -FRESH
 
@@ -107,14 +113,19 @@ class Mirror(MirrorCopy):
         with self._asking():
             self.store.invalidate_cache()
             listed = self.store.find(self.path, detail=True)
+        wanted = []
+        self.left = []
+        for name, found in sorted(listed.items()):
+            size = int(found.get("size") or 0)
+            if name == self.path or self._is_log(name, size):
+                wanted.append((name, found))
+            elif self._may_be_log(name) and size:
+                if size <= LARGEST_UNKNOWN:
+                    wanted.append((name, found))
+                else:
+                    self.left.append(UnreadFile(self.where + name.removeprefix(self.path), UNKNOWN))
         try:
-            self._copy(
-                [
-                    (name, found)
-                    for name, found in sorted(listed.items())
-                    if self._is_log(name, int(found.get("size") or 0))
-                ]
-            )
+            self._copy(wanted)
         except OSError as error:
             raise RlhealthError(
                 f"{self.where}: cannot be copied: {error.strerror or error}", hint=ANOTHER, location=self.where
@@ -149,9 +160,18 @@ class Mirror(MirrorCopy):
 
     def _is_log(self, name: str, size: int) -> bool:
         inside = PurePosixPath(name)
-        if ".." in inside.parts or inside.name in NO_LOGS or PASSED_BY & set(inside.parts):
+        if self._is_passed_by(inside):
             return False
         return kind_of(inside.name) is not None or (inside.suffix in SETTINGS and size <= LARGEST_SETTINGS)
+
+    def _may_be_log(self, name: str) -> bool:
+        """Whether an object may be a log though its name is of no kind."""
+        inside = PurePosixPath(name)
+        known = kind_of(inside.name) is not None or inside.suffix in SETTINGS
+        return not known and not self._is_passed_by(inside) and not is_never_a_log(inside.name)
+
+    def _is_passed_by(self, inside: PurePosixPath) -> bool:
+        return ".." in inside.parts or inside.name in NO_LOGS or bool(PASSED_BY & set(inside.parts))
 
     def _copy(self, listed: Iterable[tuple[str, dict[str, Any]]]) -> None:
         wanted, changed = [], []

@@ -5,19 +5,25 @@ mirrored, and read in the mirror.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import Place, Run
+from rlhealth.run import UnreadFile, Place, Run
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.mirror import Mirror, MirrorCopy
 
 _mirrors: dict[str, Mirror] = {}
 
 
-def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) -> list[Reader]:
+def find(
+    where: str, find_readers: Callable[..., list[Reader]], *, left: list[UnreadFile] | None = None, **options: Any
+) -> list[Reader]:
     """A reader for every run below an address of an object store; `find_readers` finds them in the mirror, with
     `options`.
+
+    Args:
+        left: takes the objects that look like logs and are not read, each with its reason.
 
     Raises:
         RlhealthError: if the packages for that kind of store are not installed, or no run is found.
@@ -32,8 +38,12 @@ def find(where: str, find_readers: Callable[..., list[Reader]], **options: Any) 
             "*.wandb, trainer_state.json, *.jsonl, *.csv"
         )
         raise RlhealthError(f"{where}: no logs found in it or below", hint=hint, location=where)
+    unread: list[UnreadFile] = []
     try:
-        return [Remote(one, mirror) for one in find_readers(str(mirror.local), **options)]
+        found: list[Reader] = [Remote(one, mirror) for one in find_readers(str(mirror.local), left=unread, **options)]
+        if left is not None:
+            left += [replace(one, location=mirror.address(one.location)) for one in unread] + mirror.left
+        return found
     except RlhealthError as error:
         raise mirror.translated(error) from None
 

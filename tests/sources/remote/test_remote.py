@@ -22,6 +22,7 @@ from rlhealth.parallel.workers import can_be_sent
 from rlhealth.sources import find_readers
 from rlhealth.sources.remote import mirror
 from rlhealth.sources.remote import reader as remote
+from tests.sources.sick_shapes import lines, sick_rows
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -114,6 +115,23 @@ def test_runs_in_a_bucket_are_judged_as_runs_in_a_folder(bucket, kind: str, tmp_
     for one, other in zip(said(there), said(here), strict=True):
         assert one == other
     assert all(one.run.place.location.startswith(bucket.at(kind)) for one in there.runs)
+
+
+def test_no_object_that_may_be_a_log_is_passed_by(bucket) -> None:
+    bucket.put("exp/healthy/trainer_state.json", (FIXTURES / "compare/good-tight-kl/trainer_state.json").read_bytes())
+    rows = lines(sick_rows())
+    bucket.put("exp/sick/board.data", rows.encode())
+    bucket.put("exp/packed/train.jsonl.zst", b"\x28\xb5\x2f\xfd" + bytes(200))
+    bucket.put("exp/large/board.data", rows.encode() * (2 + (1 << 20) // len(rows)))
+    for name in ("model.safetensors", "optimizer.pt", "chart.png", "train.py"):
+        bucket.put(f"exp/healthy/{name}", bytes(range(256)) * (1 << 13))
+    verdict = check(bucket.at("exp"))
+    assert sorted(run.verdict for run in verdict.runs) == ["critical", "healthy"]
+    assert {one.location: one.reason for one in verdict.left_out} == {
+        bucket.at("exp/packed/train.jsonl.zst"): "packed as zst: unpack it",
+        bucket.at("exp/large/board.data"): mirror.UNKNOWN,
+    }
+    assert check(bucket.at("exp/large/board.data")).exit_code == 1, "it is read if it is named"
 
 
 def test_an_address_may_be_one_file(bucket) -> None:
