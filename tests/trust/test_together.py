@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from random import Random
 
 import pytest
 
+from rlhealth.check import check
 from rlhealth.errors import RlhealthError
+from rlhealth.reports import write
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
 from tests.conftest import FIXTURES, ROOT
@@ -253,3 +256,31 @@ def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp
         for words, run, environment in told
     )
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_folder_that_is_replaced_while_it_is_checked_never_passes(tmp_path: Path) -> None:
+    """Folders go and come back under a check all the time; one sick run is there at every moment."""
+    root, kept = tmp_path / "runs", tmp_path / "kept"
+    for number in range(4):
+        shutil.copytree(FIXTURES / "reports" / "lr-jump", root / f"sick{number}")
+        shutil.copytree(FIXTURES / "compare" / "good-tight-kl", root / f"good{number}")
+    kept.mkdir()
+    over = threading.Event()
+
+    def replace() -> None:
+        while not over.is_set():
+            for number in range(4):
+                for name in (f"good{number}", f"sick{number}" if number else "good0"):
+                    (root / name).rename(kept / name)
+                    (kept / name).rename(root / name)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(3):
+            verdict = check(root)
+            assert verdict.exit_code == 1
+            json.loads(write(verdict, "json"))
+    finally:
+        over.set()
+        thread.join()
