@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import UnreadFile, Place, Run
+from rlhealth.run import Place, Run, UnreadFile
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.mirror import Mirror, MirrorCopy
 
