@@ -30,11 +30,13 @@ lint: dev
 	$(BIN)/rlhealth rules test
 	$(BIN)/rlhealth rules docs --check
 	$(BIN)/python docs/architecture.py --check
+	$(BIN)/python docs/api.py --check
 	$(BIN)/python -m tests.audit
 
 docs: dev
 	$(BIN)/rlhealth rules docs --write
 	$(BIN)/python docs/architecture.py
+	$(BIN)/python docs/api.py
 
 fuzz: dev
 	$(BIN)/python -m pip install --quiet atheris

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import rlhealth
 from rlhealth.rules.loading import load_rules
 from rlhealth.settings.project import apply, load_settings
 from tests.conftest import ROOT, SICK, Cli
@@ -45,3 +48,12 @@ def test_every_flag_that_the_pages_name_exists(cli: Cli) -> None:
         for line in re.findall(r"`?rlhealth check [^`\n]*", page):
             for word in shlex.split(line.strip("`")):
                 assert not word.startswith("--") or word in shown, word
+
+
+def test_the_page_of_the_python_interface_is_that_of_the_docstrings() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/api.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert all(f"## rlhealth.{name}\n" in page for name in rlhealth.__all__ if not name.startswith("__"))

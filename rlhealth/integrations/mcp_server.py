@@ -34,7 +34,7 @@ def server() -> MCPServer:
             "the MCP server needs the package mcp, version 2 or newer", hint="pip install 'rlhealth[mcp]'"
         ) from None
     made = MCPServer("rlhealth", version=__version__, instructions=_ABOUT, log_level="ERROR")
-    for tool in (list_runs, check, explain, compare, series):
+    for tool in (list_runs, check, advise, explain, compare, series):
         made.tool(structured_output=True)(_plainly(tool))
     return made
 
@@ -71,6 +71,39 @@ def check(where: str, run: str = "", full: bool = False) -> dict[str, Any]:
 
         return one_run(verdict.run(run)) if run else report(verdict)
     return _short(verdict, [verdict.run(run)] if run else verdict.runs)
+
+
+def advise(where: str, run: str = "") -> dict[str, Any]:
+    """Say what to change in a run, in its trainer's own options: each change with its reason, or where to look, and what to log.
+
+    Nothing is written: change it, train again, and ask again. `run` names one of several runs.
+    """
+    from rlhealth.metrics.to_log import to_log
+    from rlhealth.verdict.advised import advice_of
+
+    verdict = _checked(where)
+    if not verdict.runs and verdict.errors:
+        raise verdict.errors[0]
+    one = verdict.run(run) if run or len(verdict.runs) > 1 else verdict.runs[0]
+    advice = advice_of(one)
+    said: dict[str, Any] = {
+        "run": one.name,
+        "verdict": one.verdict,
+        "cause": advice.title,
+        "changes": [
+            {"option": change.option, "from": change.before, "to": change.to, "why": change.why}
+            for change in advice.changes
+        ],
+        "look": [
+            {"rule": look.rule, "metric": look.metric, "steps": [look.first, look.last], "advice": list(look.advice)}
+            for look in advice.looks
+        ],
+        "log": [
+            {"option": more.option, "value": more.value, "gives": more.gives}
+            for more in to_log(one.run, one.translation)
+        ],
+    }
+    return said | ({"reason": one.no_answer} if one.no_answer else {})
 
 
 def explain(rule: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def said(answer: Any) -> dict[str, Any]:
 
 def test_every_tool_is_listed_with_what_it_does(ask: Ask) -> None:
     tools = {one.name: one for one in ask()}
-    assert set(tools) == {"list_runs", "check", "explain", "compare", "series"}
+    assert set(tools) == {"list_runs", "check", "advise", "explain", "compare", "series"}
     assert all(one.description and len(one.description) < 400 for one in tools.values())
 
 
@@ -104,3 +104,16 @@ def test_it_judges_by_the_settings_of_the_folder_it_runs_in(ask: Ask, tmp_path: 
     (tmp_path / "rlhealth.toml").write_text('select = ["entropy"]\n', encoding="utf-8")
     answer = said(ask(("check", {"where": str(SICK)}), folder=tmp_path)[0])
     assert not answer["runs"][0]["findings"]
+
+
+def test_advice_names_the_trainers_own_options_or_where_to_look(ask: Ask) -> None:
+    too_high = FIXTURES / "tensorboard" / "grpo-sentences"
+    setting, looking, missing = ask(
+        ("advise", {"where": str(too_high)}),
+        ("advise", {"where": str(SICK)}),
+        ("advise", {"where": str(too_high), "run": "nobody"}),
+    )
+    [change] = said(setting)["changes"]
+    assert (change["option"], change["from"], change["to"]) == ("learning_rate", 0.03, 0.003) and change["why"]
+    assert said(looking)["changes"] == [] and said(looking)["look"][0]["advice"]
+    assert missing.is_error and "there is no run" in missing.content[0].text
