@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlhealth.cli import flags, printing
+from rlhealth.cli import stopping as stopping_cli
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     from rlhealth.watch.actions import Action, Actions
     from rlhealth.watch.loop import Limits, Watch
     from rlhealth.watch.stopping import Stopping
-
-
-class StopOn(StrEnum):
-    """The least severity at which a run is stopped."""
-
-    critical = "critical"
-    warning = "warning"
 
 
 class AlertTo(StrEnum):
@@ -84,35 +78,9 @@ AlertFlag = Annotated[
     AlertTo | None,
     typer.Option("--alert-to", help="Write an alert to the tracker for each finding.", show_default=False),
 ]
-StopOnFlag = Annotated[
-    StopOn | None,
-    typer.Option(
-        "--stop-on",
-        help="Stop the run at the first finding of this severity, and exit with code 1.",
-        show_default=False,
-    ),
-]
-StopPid = Annotated[
-    int | None, typer.Option("--stop-pid", help="How to stop: the process id of the training.", show_default=False)
-]
-StopRun = Annotated[
-    str | None,
-    typer.Option("--stop-run", help="Which run to stop, by its name, where several are watched.", show_default=False),
-]
-StopCommand = Annotated[
-    str | None,
-    typer.Option(
-        "--stop-command",
-        help="How to stop: a command, with the finding as JSON on its standard input.",
-        show_default=False,
-    ),
-]
 Bell = Annotated[
     bool,
     typer.Option("--bell", help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse."),
-]
-Grace = Annotated[
-    float, typer.Option("--grace", min=0, help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.")
 ]
 
 
@@ -125,11 +93,13 @@ def watch(
     on_change: OnChange = None,
     notify: Notify = None,
     alert_to: AlertFlag = None,
-    stop_on: StopOnFlag = None,
-    stop_pid: StopPid = None,
-    stop_run: StopRun = None,
-    stop_command: StopCommand = None,
-    grace: Grace = 30.0,
+    stop_on: stopping_cli.StopOnFlag = None,
+    stop_pid: stopping_cli.StopPid = None,
+    stop_run: stopping_cli.StopRun = None,
+    stop_command: stopping_cli.StopCommand = None,
+    stop_writer: stopping_cli.StopWriter = False,
+    stop_slurm: stopping_cli.StopSlurm = None,
+    grace: stopping_cli.Grace = 30.0,
     bell: Bell = False,
     fail_on: flags.FailOnFlag = None,
     exit_zero: flags.ExitZero = False,
@@ -182,7 +152,8 @@ def watch(
     )
     from rlhealth.watch.loop import Limits
 
-    stopping = _stopping(stop_on, stop_pid, stop_command, grace, places, stop_run)
+    means = stopping_cli.Means(stop_pid, stop_command, stop_writer, stop_slurm)
+    stopping = stopping_cli.stopping_of(stop_on, means, grace, places, stop_run, source)
     actions = _actions(subject, on_change, notify, alert_to, live)
     if stopping is not None:
         sys.stderr.write(f"{stopping}\n")
@@ -291,40 +262,3 @@ def _actions(
     if alert_to is not None:
         wanted.append(alert_in(alert_to.value))
     return Actions(wanted) if wanted else None
-
-
-def _stopping(
-    stop_on: StopOn | None,
-    pid: int | None,
-    command: str | None,
-    grace: float,
-    places: Sequence[str],
-    named: str | None = None,
-) -> Stopping | None:
-    from rlhealth.verdict.findings import Severity
-    from rlhealth.watch.discovery import is_online
-    from rlhealth.watch.stopping import Command, Process, Stopping, WandbStop
-
-    if stop_on is None:
-        if pid is not None or command is not None:
-            raise RlhealthError(
-                "--stop-pid and --stop-command say how to stop, not when", hint="add --stop-on critical"
-            )
-        return None
-    if pid is not None and command is not None:
-        raise RlhealthError("--stop-pid and --stop-command: one of them", hint="a command can stop the process too")
-    how: Process | Command | WandbStop
-    if pid is not None:
-        how = Process(pid, grace)
-    elif command is not None:
-        how = Command(command, grace)
-    elif all(map(is_online, places)):
-        from rlhealth.sources.wandb.api import stop_run
-
-        how = WandbStop(stop_run)
-    else:
-        raise RlhealthError(
-            "--stop-on: how is the run to be stopped?",
-            hint="--stop-pid PID, or --stop-command 'COMMAND'; only runs on a wandb server need neither",
-        )
-    return Stopping(Severity.of(stop_on.value), how, named)

@@ -45,7 +45,7 @@ def owned_by(pid: int, runs: Sequence[Follower], named: str | None = None) -> Fo
 def open_files(pid: int) -> frozenset[Path]:
     """The files that a process and its descendants hold open; empty if the system does not say."""
     found: set[Path] = set()
-    for one in _family(pid):
+    for one in family(pid):
         try:
             links = list((Path("/proc") / str(one) / "fd").iterdir())
         except OSError:
@@ -58,7 +58,8 @@ def open_files(pid: int) -> frozenset[Path]:
     return frozenset(found)
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
+    """A process and all that it started, itself first."""
     family, children = [pid], dict[int, list[int]]()
     try:
         others = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -14,6 +15,7 @@ from rlhealth.reports import words
 from rlhealth.verdict.findings import Severity
 from rlhealth.watch.actions import argv, run_command
 from rlhealth.watch.follower import Follower
+from rlhealth.watch.slurm import SlurmJob
 
 GRACE = 30.0  # seconds between the request to end and the order
 
@@ -26,9 +28,11 @@ class Process:
         RlhealthError: for a number that is no process of the user's, or one that must not be stopped.
     """
 
-    def __init__(self, pid: int, grace: float = GRACE) -> None:
+    def __init__(self, pid: int, grace: float = GRACE, why: str = "", whole: bool = False) -> None:
         self.pid = pid
         self.grace = grace
+        self.why = why
+        self.whole = whole
         if pid <= 1 or pid in (os.getpid(), os.getppid()):
             whose = {
                 os.getpid(): "that is rlhealth itself",
@@ -55,17 +59,20 @@ class Process:
         name = _name_of(self.pid)
         return (
             f"send SIGTERM to process {self.pid}{f' ({name})' if name else ''}, and "
-            f"SIGKILL {self.grace:g} s later if it is still there"
+            f"SIGKILL {self.grace:g} s later if it is still there" + (f": {self.why}" if self.why else "")
         )
 
     def __call__(self, document: Mapping[str, Any]) -> str:
         """Stops it; returns what was done."""
         if not self.lives():
             return f"process {self.pid} had ended already"
+        started = self._started_by_it() if self.whole else []
         self._signal(signal.SIGTERM)
         if self._gone_within(self.grace):
             return f"process {self.pid} ended after SIGTERM"
         self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        for one in started:  # a launcher that is killed leaves its workers behind
+            one._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
         if self._gone_within(5.0):
             return f"process {self.pid} did not end within {self.grace:g} s of SIGTERM and was killed"
         raise RlhealthError(
@@ -79,6 +86,16 @@ class Process:
         except (ProcessLookupError, PermissionError):
             return False
         return started_at(self.pid) == self.started and _state_of(self.pid) != "Z"
+
+    def _started_by_it(self) -> list[Process]:
+        """The processes that it started, and theirs."""
+        from rlhealth.watch.owner import family
+
+        found = []
+        for pid in family(self.pid)[1:]:
+            with contextlib.suppress(RlhealthError):  # gone since, or another user's
+                found.append(Process(pid, self.grace))
+        return found
 
     def _signal(self, number: int) -> None:
         try:
@@ -173,7 +190,9 @@ class Stopping:
         only: the run that the process writes, once it is known; a process is never stopped for another run.
     """
 
-    def __init__(self, severity: Severity, how: Process | Command | WandbStop, named: str | None = None) -> None:
+    def __init__(
+        self, severity: Severity, how: Process | Command | WandbStop | SlurmJob, named: str | None = None
+    ) -> None:
         self.severity = severity
         self.how = how
         self.named = named

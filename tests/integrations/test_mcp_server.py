@@ -101,7 +101,7 @@ def test_a_wrong_place_metric_run_or_rule_is_one_line_with_what_to_try_and_the_s
 
 
 def test_it_judges_by_the_settings_of_the_folder_it_runs_in(ask: Ask, tmp_path: Path) -> None:
-    (tmp_path / "rlhealth.toml").write_text('select = ["entropy"]\n', encoding="utf-8")
+    (tmp_path / "rlhealth.toml").write_text('select = ["critic-lost"]\n', encoding="utf-8")
     answer = said(ask(("check", {"where": str(SICK)}), folder=tmp_path)[0])
     assert not answer["runs"][0]["findings"]
 
