@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.sources.tensorboard.eventfile import EventFile
+from rlhealth.sources.tensorboard.eventheads import starts_alike
 from rlhealth.sources.tensorboard.eventsettings import holds_settings_only, in_text, named
 from rlhealth.sources.tensorboard.eventvalues import Settings, Text
 
@@ -200,6 +201,8 @@ def _runs_in(paths: list[Path]) -> list[Launches]:
     """The runs among files that lie in one folder or in dated folders beside each other."""
     if len(paths) == 1:
         return [Launches(paths)]  # nothing to distinguish: the file is not opened yet
+    if alike := starts_alike(paths):
+        return [Launches([path]) for path in alike]
     looked = sorted(
         ((path, _extent_or_none(path)) for path in paths),
         key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])),

@@ -45,8 +45,9 @@ def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> 
     together: dict[Path, list[Path]] = {}
     for path in files:
         together.setdefault(eventruns.place(path.parent), []).append(path)
+    known = {place: frozenset(paths) for place, paths in together.items()}
     return [
-        TensorboardReader(run, root, known=together[eventruns.place(run.files[-1].parent)], reader=reader)
+        TensorboardReader(run, root, known=known[eventruns.place(run.files[-1].parent)], reader=reader)
         for run in eventruns.launches(files, root)
     ]
 
@@ -71,7 +72,8 @@ class TensorboardReader:
     ) -> None:
         self._launches = launches
         self._root = root
-        self._known = {*known, *launches.files, *(path for path, _ in launches.parts)}
+        self._others = known if isinstance(known, frozenset) else frozenset(known)  # shared by hundreds of readers
+        self._known = {*launches.files, *(path for path, _ in launches.parts)}
         self._open = _opener(reader)
         self._files: list[EventFile] = [self._open(path) for path in launches.files]
         self._parts = [(self._open(path), curve) for path, curve in launches.parts]
@@ -189,7 +191,7 @@ class TensorboardReader:
             return []
         try:
             if folder != self._root and eventruns.is_dated(folder) and self._has_changed(folder.parent):
-                taken = {path.parent for path in self._known}
+                taken = {path.parent for path in self._known | self._others}
                 self._beginning = [
                     one
                     for one in folder.parent.iterdir()
@@ -197,7 +199,9 @@ class TensorboardReader:
                 ]
             folders = [*self._beginning, folder] if self._has_changed(folder) else self._beginning
             found = [path for one in folders for path in one.iterdir() if NAMES["tensorboard"].search(path.name)]
-            return sorted(path for path in found if path not in self._known and path.is_file())
+            return sorted(
+                path for path in found if path not in self._known and path not in self._others and path.is_file()
+            )
         except OSError:
             return []
 

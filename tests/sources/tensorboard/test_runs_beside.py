@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from rlhealth.sources.discovery.find import find_readers
 from rlhealth.sources.tensorboard import eventruns
+from rlhealth.sources.tensorboard.eventheads import starts_alike
 from rlhealth.sources.tensorboard.eventruns import Extent, Launches, _Found, continues, join
-from tests.conftest import SICK
+from tests.conftest import FIXTURES, SICK
 
 STEPS = st.integers(1, 40)
 EXTENTS = st.builds(
@@ -58,3 +59,43 @@ def test_launches_that_begin_alike_are_not_compared_with_each_other(
     found = find_readers(tmp_path)
     assert len({reader.run.name for reader in found}) == len(found) == 40
     assert len(compared) <= 40  # 780 where each is compared with each
+
+
+def files_of(root: Path) -> list[tuple[str, list[str]]]:
+    """Each run that is found, with the files that it reads."""
+    return [(one.run.name, [str(path) for path in one._launches.files]) for one in find_readers(root)]  # type: ignore[attr-defined]
+
+
+def dated(root: Path, logs: list[Path]) -> Path:
+    for number, log in enumerate(logs):
+        folder = root / "runs" / f"Nov01_10-{number:02d}-00_host"
+        folder.mkdir(parents=True)
+        (folder / log.name).write_bytes(log.read_bytes())
+    return root
+
+
+RESUMED = sorted((FIXTURES / "tensorboard" / "grpo-resumed").rglob("*tfevents*"))
+LOGS = [next((FIXTURES / "tensorboard" / name).rglob("*tfevents*")) for name in ("grpo-sort", "grpo-sentences")]
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [[*LOGS] * 5, [RESUMED[0]] * 9 + [RESUMED[1]], [*LOGS[:1] * 9, *RESUMED], RESUMED],
+    ids=["alike", "one goes on", "mixed", "two"],
+)
+def test_first_points_alone_find_the_same_runs_as_a_longer_look(
+    logs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = dated(tmp_path, logs)
+    quick = files_of(root)
+    monkeypatch.setattr(eventruns, "starts_alike", lambda paths: None)
+    assert quick == files_of(root)
+
+
+def test_a_launch_without_points_or_with_damage_is_looked_at_longer(tmp_path: Path) -> None:
+    root = dated(tmp_path, LOGS[:1] * 10)
+    paths = sorted(root.rglob("*tfevents*"))
+    assert starts_alike(paths) is not None
+    paths[3].write_bytes(paths[3].read_bytes()[:200])
+    assert starts_alike(paths) is None
+    assert starts_alike(paths[:2]) is None
