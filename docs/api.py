@@ -1,4 +1,4 @@
-"""Writes docs/api.md, the page of the public Python names, from their docstrings by pdoc: `python docs/api.py [--check]`."""
+"""Writes docs/api.md, the page of the public Python names, from docstrings by pdoc: `python docs/api.py [--check]`."""
 
 from __future__ import annotations
 

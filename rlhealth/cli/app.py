@@ -240,7 +240,7 @@ def check(
     raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))
 
 
-app.command()(watch_cli.watch)
+app.command(cls=flags.WithCompletions)(watch_cli.watch)
 app.command()(advise_cli.advise)
 app.command()(preflight_cli.preflight)
 app.command()(rules_cli.explain)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlhealth.watch.slurm import SlurmJob
-    from rlhealth.watch.stopping import Command, WandbStop, Process, Stopping
+    from rlhealth.watch.stopping import Command, Process, Stopping, WandbStop
 
 
 class StopOn(StrEnum):
@@ -51,7 +51,7 @@ StopWriter = Annotated[
     bool,
     typer.Option(
         "--stop-writer",
-        help="How to stop: the process that writes the run, or the torchrun or Ray driver that started it; it is shown first.",
+        help="How to stop: the process that writes the run, or its torchrun or Ray driver; it is shown first.",
     ),
 ]
 StopSlurm = Annotated[
@@ -92,7 +92,11 @@ def stopping_of(
     named: str | None = None,
     source: str | None = None,
 ) -> Stopping | None:
-    """What stops the run, and when; None where nothing was asked for. Raises RlhealthError where the flags do not fit."""
+    """What stops the run, and when; None where nothing was asked for.
+
+    Raises:
+        RlhealthError: where the flags do not fit.
+    """
     from rlhealth.verdict.findings import Severity
     from rlhealth.watch.stopping import Stopping
 
@@ -110,7 +114,7 @@ def _means(
 ) -> Process | Command | WandbStop | SlurmJob:
     """What stops the run. Raises RlhealthError where nothing does, or the process cannot be told."""
     from rlhealth.watch.discovery import is_online
-    from rlhealth.watch.stopping import Command, WandbStop, Process
+    from rlhealth.watch.stopping import Command, Process, WandbStop
 
     if means.pid is not None:
         from rlhealth.watch.launchers import launcher_note
@@ -123,10 +127,10 @@ def _means(
 
         return SlurmJob(means.slurm)
     if means.writer:
-        from rlhealth.sources.discovery.places import Choice, find_all
+        from rlhealth.sources.discovery.places import RunSelection, find_all
         from rlhealth.watch.launchers import target_of
 
-        readers = find_all(places, Choice(source))
+        readers = find_all(places, RunSelection(source))
         if len({one.run.place.location for one in readers}) != 1:
             raise RlhealthError(
                 f"--stop-writer: the process of one run, and there are {len(readers)} here", hint="name the run itself"
@@ -145,5 +149,6 @@ def _means(
         return WandbStop(stop_run)
     raise RlhealthError(
         "--stop-on: how is the run to be stopped?",
-        hint="--stop-pid PID, --stop-writer, --stop-slurm JOBID or --stop-command 'COMMAND'; only runs on a wandb server need none",
+        hint="--stop-pid PID, --stop-writer, --stop-slurm JOBID or --stop-command 'COMMAND'; "
+        "only runs on a wandb server need none",
     )

@@ -117,6 +117,7 @@ def watch(
     baseline: flags.BaselineFlag = None,
     config: flags.Config = None,
     color: flags.ColorFlag = flags.Color.auto,
+    completions: flags.Completions = None,
     write_back: flags.WriteBack = False,
 ) -> None:
     """Follow runs while they are logged: report incidents as they open and end, and stop a failing run on request.
@@ -142,6 +143,7 @@ def watch(
         ignore=ignore,
         alias=alias,
         baseline=baseline,
+        completions=completions,
     )
     look = flags.report_options(color, None, False, False)
     live = (
@@ -167,7 +169,8 @@ def watch(
         quiet_stdout=_writes_to_stdout(format, output),
         bell=bell,
     )
-    printing.report(verdict, format, output, flags.report_options(color, None, False, False))
+    shown = flags.with_completions(flags.report_options(color, None, False, False), verdict, completions)
+    printing.report(verdict, format, output, shown)
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(
         1 if stopping is not None and stopping.done else verdict.exit_code or (0 if written or exit_zero else 2)
@@ -185,6 +188,7 @@ def _subject(
     ignore: Sequence[str] | None,
     alias: list[str] | None,
     baseline: Path | None,
+    completions: str | None = None,
 ) -> Watch:
     from rlhealth.rules.loading import check_names, choose, load_rules
     from rlhealth.settings.project import apply
@@ -203,6 +207,7 @@ def _subject(
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,
         interval=interval,
+        completions=completions or None,
     )
 
 

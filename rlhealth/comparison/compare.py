@@ -5,7 +5,7 @@ was set otherwise.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,14 @@ from rlhealth.comparison.known_good import (
     missing_in,
     notes_on,
 )
+from rlhealth.completions.texts import read_texts
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
-from rlhealth.parallel.jobs import examined, read_and_judge
+from rlhealth.parallel.jobs import Answer, examined, read_and_judge
 from rlhealth.run import Floats, Run
+from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.places import RunSelection, find_all
 from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict
 
@@ -72,9 +74,10 @@ def compare(
     for reader in find_all(_places(known_good), RunSelection(source)):
         if reader.run.place not in mine:
             reader.poll()
+            read_texts(reader)
             good.append(reader.run)
     compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
-    for found in examined(readers, partial(read_and_judge, compared), jobs):
+    for found in examined(readers, partial(_with_texts, compared), jobs):
         if isinstance(found, RlhealthError):
             verdict.errors.append(found)
             continue
@@ -82,6 +85,16 @@ def compare(
         verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
+
+
+def _with_texts(compared: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
+    """Reads one run with what its completions measure, and compares it."""
+
+    def whole(run: Run) -> RunVerdict:
+        read_texts(reader)
+        return compared(run)
+
+    return read_and_judge(whole, reader)
 
 
 def compare_run(

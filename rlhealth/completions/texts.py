@@ -73,6 +73,14 @@ class CompletionReader:
         self._tell()
         return added
 
+    def add(self, batch: Batch) -> None:
+        """Measures the texts of one step that a training loop hands over."""
+        self._take(batch)
+
+    def move(self) -> bool:
+        """Adds what was measured to the run, as far as the run has come; True where a point was added."""
+        return self._move()
+
     def _find(self) -> None:
         """Looks for the texts, again where the run has grown since they were not there."""
         if self.store is not None and (self.places or self.store.steps()):

@@ -74,7 +74,7 @@ def check(where: str, run: str = "", full: bool = False) -> dict[str, Any]:
 
 
 def advise(where: str, run: str = "") -> dict[str, Any]:
-    """Say what to change in a run, in its trainer's own options: each change with its reason, or where to look, and what to log.
+    """Say what to change in a run, in its trainer's own options, or where to look, and what more to log.
 
     Nothing is written: change it, train again, and ask again. `run` names one of several runs.
     """

@@ -1,4 +1,4 @@
-"""Which process to stop: the one that writes a run, or what launched it (torchrun, accelerate, DeepSpeed, a Ray driver)."""
+"""Which process to stop: the one that writes a run, or its launcher (torchrun, accelerate, DeepSpeed, a Ray driver)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def target_of(readers: Sequence[Reader]) -> Target:
     """The process to stop for the one run that these readers read.
 
     Raises:
-        RlhealthError: where no process of this user holds its files open, where several that are not of one launch do, or
-            where Ray's driver is not on this machine.
+        RlhealthError: where no process of this user holds its files open, where several do that are not of one launch,
+            or where Ray's driver is not on this machine.
     """
     files = {Path(place.partition("#")[0]).resolve() for one in readers for place in covered(one) | elsewhere(one)}
     writers = [pid for pid in _processes() if pid not in _own() and _writes(pid, files)]

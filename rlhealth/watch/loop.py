@@ -57,6 +57,7 @@ class Watch:
         baseline: Baseline | None = None,
         interval: float | None = None,
         clock: Clock | None = None,
+        completions: str | None = None,
     ) -> None:
         self.rules = rules
         self.gate = gate or Gate()
@@ -64,6 +65,7 @@ class Watch:
         self.ignore = ignore
         self.baseline = baseline
         self.clock = clock or Clock()
+        self.completions = completions
         self.interval = interval or (ONLINE if any(map(is_online, places)) else LOCAL)
         self.discovery = Discovery(places, source)
         self.asked = tuple(map(str, places))
@@ -183,6 +185,7 @@ class Watch:
                     clock=self.clock,
                     place=place,
                     baseline=self.baseline,
+                    completions=self.completions,
                 )
             )
             return

@@ -22,7 +22,7 @@ class SlurmJob:
         name: the job's name, where squeue tells it.
 
     Raises:
-        RlhealthError: for what is no job id, where scancel is not installed, or where squeue says that there is no such job.
+        RlhealthError: for what is no job id, where scancel is not installed, or where squeue knows no such job.
     """
 
     def __init__(self, job: str) -> None:

@@ -1,4 +1,4 @@
-"""Many launches side by side, told apart by their first points alone: those that all start at the same step continue none."""
+"""Many launches side by side, distinguished by their first points: those that start at the same step continue none."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Head:
 
 
 def starts_alike(paths: Sequence[Path]) -> list[Path] | None:
-    """The files, the earliest first, where each lies in a folder of its own and all log the same tag first, at the same step.
+    """The files, the earliest first, where each has its own folder and all log the same tag first, at the same step.
 
-    A launch that continues another one starts behind it, so that these are as many runs. None where that cannot be told,
-    or where a file has no points yet.
+    A launch that continues another one starts behind it, so that these are as many runs. None where that cannot be
+    known, or where a file has no points yet.
     """
     if len(paths) < FEWEST or len({path.parent for path in paths}) < len(paths):
         return None
@@ -44,7 +44,7 @@ def starts_alike(paths: Sequence[Path]) -> list[Path] | None:
 
 
 def head_of(path: Path) -> Head | None:
-    """How a file begins; None where it cannot be read, is damaged, or its first step does not end within its first stretch.
+    """How a file begins; None where it cannot be read, is damaged, or its first step does not end soon.
 
     Checksums are not looked at: the reader does that.
     """
