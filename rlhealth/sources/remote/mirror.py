@@ -16,6 +16,7 @@ from rlhealth.run import UnreadFile
 from rlhealth.sources.base.candidates import is_never_a_log
 from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.base.walk import PASSED_BY, kind_of
+from rlhealth.sources.remote.reach import check_reachable
 
 AZURE = ("az", "abfs", "abfss")
 STORES = (
@@ -110,6 +111,7 @@ class Mirror(MirrorCopy):
         """
         if time.monotonic() - self._renewed < FRESH:
             return
+        check_reachable(self.where)
         with self._asking():
             self.store.invalidate_cache()
             listed = self.store.find(self.path, detail=True)
@@ -249,6 +251,7 @@ def _store(where: str) -> tuple[Any, str]:
         ) from None
     for library in LIBRARIES:
         logging.getLogger(library).addHandler(_NOWHERE)  # else Python prints what they log if no one has set up logging
+    check_reachable(where)  # before the library looks for credentials: for Google's it asks a machine of Google's
     try:
         store, path = fsspec.core.url_to_fs(where)
         return store, str(path).rstrip("/")
