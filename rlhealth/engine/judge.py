@@ -43,7 +43,7 @@ from rlhealth.run import Ints, Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State, worst_state
 
 NEVER = int(np.iinfo(np.int64).max)
-LONG = 24  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
+LONG = 15  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
 Shape = tuple[Any, ...]
 no_float_warnings = np.errstate(
     all="ignore"
