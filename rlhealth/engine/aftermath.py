@@ -55,15 +55,15 @@ class Aftermath:
             return State.OVER  # reward has passed its level from before, and its scale with it
         return State.LASTING if self._outside(metric, condition, limit, episodes) else State.OVER
 
-    def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool:
+    def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool | None:
         """Whether reward has shown that it is back where it was before the first episode, within one standard error.
 
-        More than that no loss is proven: a short or noisy rest, and a finding from the first row on, show nothing.
+        None where too few rows tell: there is no reward, or the finding began with the run or has only just ended.
         `fell`: the finding is a fall of the reward itself, see `_levels`.
         """
         old, new, _, luck = self._levels(episodes, fell)
         if old is None or new is None:
-            return False
+            return None
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
 
     def learned_since(self, episodes: tuple[Episode, ...]) -> bool:

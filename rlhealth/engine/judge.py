@@ -197,9 +197,9 @@ class RuleState:
             "points": self.anchor.condition.last,
             "step": ending.step,
         }
-        harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition)) or (
-            self.rule.family == "reward-signal" and aftermath.learned_since(episodes)
-        )
+        harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition))
+        if self.rule.family == "reward-signal" and aftermath.learned_since(episodes):
+            harmless = True
         told = describe(
             rule=self.rule,
             severity=severity,
@@ -229,14 +229,14 @@ class RuleState:
         worse = self.worse is not None and severity > min(self.levels)
         return (self.worse or self.bounds[0]).limit if worse else self.bounds[0].limit
 
-    def _after(self, severity: Severity, harmless: bool) -> Severity:
+    def _after(self, severity: Severity, harmless: bool | None) -> Severity:
         """How severe a level is once it is over: a warning at most, or less where its rule says so.
 
-        What had been critical is less than a warning only where the reward shows that it cost nothing.
+        It is less than a warning only where the reward came back; what had been critical, only where it shows that.
         """
-        if severity is Severity.CRITICAL and not harmless:
-            return Severity.WARNING
-        return min(severity, Severity.of(self.rule.severity_when_over))
+        if harmless or (harmless is None and severity < Severity.CRITICAL):
+            return min(severity, Severity.of(self.rule.severity_when_over))
+        return min(severity, Severity.WARNING)
 
 
 class Judge:

@@ -21,7 +21,9 @@ def found(rule: str, until: int | None = None, framework: str | None = None, **s
 
 def test_a_kl_that_came_back_in_a_run_that_goes_on_learning_is_over() -> None:
     one = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60", reward="0.1..0.8~0.02x100")
-    assert (one.state, one.severity, one.worst_severity) == (State.OVER, Severity.WARNING, Severity.CRITICAL)
+    assert (one.state, one.severity, one.worst_severity) == (State.OVER, Severity.INFO, Severity.CRITICAL)
+    unknown = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60")
+    assert (unknown.state, unknown.severity) == (State.OVER, Severity.WARNING), "no reward shows that it cost nothing"
     assert (one.first_step, one.last_step < 50) == (31, True)
 
 
