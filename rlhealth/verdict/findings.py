@@ -99,7 +99,8 @@ class Finding:
         worst_value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value".
         side: on which side of the limit it is sick: above, below or equals.
         measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
-            "noise" where it is in units of the metric's noise, "share" where it is a share of points.
+            "noise" where it is in units of the metric's noise, "share" where it is a share of points, "count" or
+            "correlation".
         level: the limit as a level of the metric's own values, for charts; None if the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
         evidence: of a cause: what speaks for it, a line each, in the order of time.
