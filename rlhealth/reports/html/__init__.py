@@ -9,16 +9,19 @@ from importlib.resources import files
 
 from rlhealth import __version__
 from rlhealth.reports import ReportOptions, words
+from rlhealth.reports.html.later import spelled, spelling
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge, body, facts
-from rlhealth.reports.html.table import table
+from rlhealth.reports.html.table import FILTER, pill, table
 from rlhealth.reports.stories import worst_first
 from rlhealth.verdict.findings import RunVerdict, Verdict, counts
 
+_PARTS = ("page.css", "charts.js", "page.js")
 _CURVES = 450_000  # characters that all small charts of a page may take together
 _PER_BUCKET = 13  # characters: two points of a path
 _ORDER = ("critical", "warning", "unknown", "unreadable", "healthy")
-_DETAILS = 60  # runs told in full; of more, only those that are not healthy
+_DETAILS = 150  # runs told in full; of more, only those that are not healthy
+_MANY = 600  # small charts: more of them are drawn when their run is opened
 
 
 def render(verdict: Verdict, look: ReportOptions) -> str:
@@ -26,16 +29,17 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     runs = worst_first(verdict.runs)
     keys = {id(run): f"run-{number}" for number, run in enumerate(runs)}
     several = len(runs) + len(verdict.errors) > 1
-    told = runs if len(runs) <= _DETAILS else [run for run in runs if run.verdict != "healthy"][: 2 * _DETAILS]
-    vitals_only = len(told) > 1 and sum(len(run.translation.metrics) for run in told) > 600
-    charts = sum(6 if vitals_only else len(run.translation.metrics) for run in told)
-    buckets = int(min(150, max(24, _CURVES / _PER_BUCKET / max(1, charts))))
+    told = runs if len(runs) <= _DETAILS else [run for run in runs if run.verdict != "healthy"][:_DETAILS]
+    charts = sum(len(run.translation.metrics) for run in told)
+    later = spelled(told) if len(told) > 1 and charts > _MANY else None
+    buckets = int(min(150, max(24 if later is None else 12, _CURVES / _PER_BUCKET / max(1, charts))))
     main = (
-        _several(verdict=verdict, runs=runs, told=told, keys=keys, buckets=buckets, vitals_only=vitals_only, look=look)
+        _several(verdict=verdict, runs=runs, told=told, keys=keys, buckets=buckets, later=later, look=look)
         if several
         else _single(verdict, runs, buckets, look)
     )
-    style, script = (Html((files(__package__) / name).read_text("utf-8").strip()) for name in ("page.css", "page.js"))
+    style, *scripts = (Html((files(__package__) / name).read_text("utf-8").strip()) for name in _PARTS)
+    script = Html("\n".join(scripts))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:; "
@@ -53,17 +57,21 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
         el("style", style),
     )
     page = el(
-        "html", head, el("body", _top(), el("main", main, id="main"), _foot(verdict), el("script", script)), lang="en"
+        "html",
+        head,
+        el("body", _top(several), el("main", main, id="main"), _foot(verdict), el("script", script)),
+        lang="en",
     )
     return f"<!doctype html>\n{page}\n"
 
 
-def _top() -> Html:
+def _top(several: bool) -> Html:
     theme = el("button", "◐", type="button", id="theme", aria_label="Dark or light", title="Dark or light")
     return el(
         "header",
         el("a", "Skip to the verdict", href="#main", class_="hidden skip"),
         el("span", "rlhealth", class_="brand"),
+        el("a", "↑ all runs", href="#runs", class_="back") if several else None,
         theme,
         class_="top",
     )
@@ -88,7 +96,7 @@ def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int, look: Report
         el("p", badge(run.verdict, words.tally(run)), class_="verdict"),
         facts(run),
         el("h2", "The verdict", class_="hidden"),
-        body(run, "run-0", buckets, False, look),
+        body(run, "run-0", buckets, None, look),
     )
 
 
@@ -98,37 +106,40 @@ def _several(
     told: list[RunVerdict],
     keys: dict[int, str],
     buckets: int,
-    vitals_only: bool,
+    later: dict[str, int] | None,
     look: ReportOptions,
 ) -> Html:
-    found = [
-        badge(word if word in SIGNS else "unknown", f"{count} {word}")
-        for word in _ORDER
-        if (count := counts(verdict)[word])
-    ]
+    found = [pill(word, count) for word in _ORDER if (count := counts(verdict)[word])]
     shown = {id(run) for run in told}
     sections = [
         el(
             "details",
             el("summary", el("h2", run.name), badge(run.verdict, words.tally(run))),
             facts(run),
-            body(run, keys[id(run)], buckets, vitals_only, look),
+            body(run, keys[id(run)], buckets, later, look),
             id=keys[id(run)],
             class_="run",
+            data_verdict=run.verdict,
             open=run.verdict != "healthy" and number == 0,
         )
         if id(run) in shown
         else el(
-            "details", el("summary", el("h2", run.name), badge(run.verdict)), facts(run), id=keys[id(run)], class_="run"
+            "details",
+            el("summary", el("h2", run.name), badge(run.verdict)),
+            facts(run),
+            id=keys[id(run)],
+            class_="run",
+            data_verdict=run.verdict,
         )
         for number, run in enumerate(runs)
     ]
     title = words.plural(len(runs) + len(verdict.errors), "run")
     return join(
         el("h1", title),
-        el("p", *(join(one, " ") for one in found), class_="verdict"),
+        el("div", *found, FILTER, class_="verdict filters", role="group", aria_label="Which runs are shown"),
         table(verdict, runs, keys),
         el("div", *sections, class_="details"),
+        spelling(later) if later is not None else None,
     )
 
 

@@ -18,6 +18,7 @@ from rlhealth.verdict.findings import Finding
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
+    from rlhealth.run import Floats
 
 Span = tuple[int, int]
 
@@ -40,9 +41,18 @@ class Marks:
 
 
 def chart(
-    metric: Metric, span: Span, marks: Marks = Marks(), *, buckets: int, tall: int = 1000, focus: bool = False
+    metric: Metric,
+    span: Span,
+    marks: Marks = Marks(),
+    *,
+    buckets: int,
+    tall: int = 1000,
+    focus: bool = False,
+    exact: bool = False,
 ) -> Html:
-    """One metric over the run's steps; with `focus` it has a scale and answers to the keyboard."""
+    """One metric over the run's steps; with `focus` it has a scale and answers to the keyboard, with `exact` it carries
+    the values that its points stand for.
+    """
     steps, values = metric.steps, metric.values
     scale = scale_of(values, tall, log=logarithmic(metric), also=marks.level.value if marks.level else None)
     first, wide = span[0], max(1, span[1] - span[0])
@@ -58,9 +68,11 @@ def chart(
         role="img",
         aria_label=chart_in_words(metric, marks),
         tabindex="0" if focus else None,
+        data_name=metric.name,
+        data_v=exactly(values[kept]) if exact else None,
         data_first=first,
-        data_low=repr(scale.low),
-        data_high=repr(scale.high),
+        data_low=f"{scale.low:.7g}",
+        data_high=f"{scale.high:.7g}",
         data_log=scale.log,
         data_least=f"{scale.height(scale.least):.0f}" if scale.log else None,
         data_percent=metric.unit == "fraction",
@@ -166,6 +178,11 @@ def _share(scale: Scale, value: float) -> float:
 
 def _gaps(places: list[int], tall: int) -> Html | None:
     return el("path", class_="gap", d=Html("".join(f"M{x} 0v{tall}" for x in places))) if places else None
+
+
+def exactly(values: Floats) -> str:
+    """The finite values of shape (n,) to five significant digits, in the order of the path's points."""
+    return " ".join(f"{one:.5g}" for one in values[np.isfinite(values)].tolist())
 
 
 def chart_in_words(metric: Metric, marks: Marks) -> str:

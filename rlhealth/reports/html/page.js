@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const root = document.documentElement;
   const kept = (() => { try { return localStorage.getItem("rlhealth-theme"); } catch { return null; } })();
@@ -12,9 +11,9 @@
 
   // Search: hides the small charts whose name does not hold every word.
   for (const box of document.querySelectorAll("input[data-for]")) {
-    const cards = [...document.getElementById(box.dataset.for).children];
     const count = box.closest(".bar").querySelector(".count");
     box.addEventListener("input", () => {
+      const cards = [...document.getElementById(box.dataset.for).querySelectorAll(".mini")];
       const wanted = box.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const card of cards) {
@@ -29,9 +28,38 @@
   }
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName)) return;
-    const box = [...document.querySelectorAll("input[data-for]")].find((one) => one.offsetParent !== null);
+    const box = [...document.querySelectorAll("#find-run, input[data-for]")].find((one) => one.offsetParent !== null);
     if (box) { event.preventDefault(); box.focus(); }
   });
+
+  // Which runs are shown: by verdict, and by text in their line of the table.
+  const pills = [...document.querySelectorAll(".filters [data-verdict]")];
+  const find = document.getElementById("find-run");
+  const lines = [...document.querySelectorAll(".runs tbody tr")];
+  const sift = () => {
+    const wanted = new Set(pills.filter((one) => one.getAttribute("aria-pressed") === "true").map((one) => one.dataset.verdict));
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const line of lines) {
+      const text = line.textContent.toLowerCase();
+      line.hidden = (wanted.size > 0 && !wanted.has(line.dataset.verdict)) || !words.every((word) => text.includes(word));
+      shown += line.hidden ? 0 : 1;
+      const link = line.querySelector("a");
+      const section = link && document.getElementById(link.hash.slice(1));
+      if (section) section.hidden = line.hidden;
+    }
+    find.closest(".search").querySelector(".count").textContent = shown < lines.length ? `${shown} of ${lines.length}` : "";
+  };
+  for (const pill of pills) {
+    pill.addEventListener("click", () => {
+      pill.setAttribute("aria-pressed", pill.getAttribute("aria-pressed") === "true" ? "false" : "true");
+      sift();
+    });
+  }
+  if (find) {
+    find.addEventListener("input", sift);
+    find.addEventListener("keydown", (event) => { if (event.key === "Escape") { find.value = ""; sift(); } });
+  }
 
   // Sorting: the buttons in the head of the table.
   for (const button of document.querySelectorAll(".runs thead button")) {
@@ -64,7 +92,8 @@
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     const details = target.closest("details");
-    if (details) details.open = true;
+    for (let one = details; one; one = one.parentElement.closest("details")) { one.hidden = false; one.open = true; }
+    if (details) rlhealthCharts.draw(details);
     // Again until it stays there: charts that were off screen get their true height on the way, and the browser may still be
     // scrolling smoothly to where the heading was. A key, the wheel or a finger ends it.
     let frames = 40, still = 0;
@@ -81,74 +110,6 @@
   addEventListener("hashchange", open);
   open();
   addEventListener("beforeprint", () => {
-    for (const one of document.querySelectorAll("details.run")) if (one.querySelector(".story")) one.open = true;
+    for (const one of document.querySelectorAll("details.run")) { if (one.querySelector(".story")) one.open = true; rlhealthCharts.draw(one); }
   });
-
-  // Reading a chart: the point nearest to the pointer, or the arrow keys on a focused chart. The path's x is the step itself.
-  const tip = document.createElement("div");
-  tip.id = "tip";
-  tip.hidden = true;
-  tip.setAttribute("role", "status");
-  document.body.append(tip);
-  const points = (svg) => {
-    if (svg.points) return svg.points;
-    const found = [];
-    for (const piece of svg.querySelector(".line").getAttribute("d").split("M").slice(1)) {
-      const [start, rest] = piece.split("l");
-      let [x, y] = start.split(" ").map(Number);
-      const moves = (rest.match(/-?\d+/g) || []).map(Number);
-      for (let i = 0; i + 1 < moves.length; i += 2) { x += moves[i]; y += moves[i + 1]; found.push([x, y]); }
-    }
-    svg.points = found;
-    return found;
-  };
-  const written = (value, percent) => {
-    const scaled = percent ? 100 * value : value;
-    const text = Math.abs(scaled) >= 1e7 || (scaled !== 0 && Math.abs(scaled) < 1e-3) ? scaled.toExponential(2) : String(Number(scaled.toPrecision(3)));
-    return percent ? `${text} %` : text;
-  };
-  const value = (svg, y) => {
-    const { low, high, log } = svg.dataset;
-    const share = 1 - y / svg.viewBox.baseVal.height;
-    const exact = log === undefined ? Number(low) + share * (Number(high) - Number(low)) : 10 ** (Math.log10(low) + share * (Math.log10(high) - Math.log10(low)));
-    const span = Math.abs(Number(high) - Number(low));
-    if (svg.dataset.least !== undefined && y >= Number(svg.dataset.least)) return `≤ ${written(exact, svg.dataset.percent !== undefined)}`;
-    const shown = log === undefined && Math.abs(exact) < span / svg.viewBox.baseVal.height ? 0 : exact;
-    return written(shown, svg.dataset.percent !== undefined);
-  };
-  const show = (svg, index) => {
-    const [x, y] = points(svg)[index];
-    const box = svg.getBoundingClientRect();
-    const view = svg.viewBox.baseVal;
-    svg.shown = index;
-    tip.textContent = `step ${Number(svg.dataset.first) + x}: ${value(svg, y)}`;
-    tip.hidden = false;
-    const left = box.left + (x / view.width) * box.width;
-    tip.style.left = `${scrollX + Math.max(4, Math.min(left - tip.offsetWidth / 2, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${scrollY + box.top + (Math.min(Math.max(y, 0), view.height) / view.height) * box.height - tip.offsetHeight - 8}px`;
-  };
-  const nearest = (svg, clientX) => {
-    const box = svg.getBoundingClientRect();
-    const x = ((clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
-    let best = -1;
-    points(svg).forEach(([at], index, all) => { if (best < 0 || Math.abs(at - x) < Math.abs(all[best][0] - x)) best = index; });
-    return best;
-  };
-  document.addEventListener("pointermove", (event) => {
-    const svg = event.target.closest?.(".chart svg");
-    if (!svg) { tip.hidden = true; return; }
-    const index = nearest(svg, event.clientX);
-    if (index >= 0) show(svg, index);
-  });
-  document.addEventListener("pointerleave", () => { tip.hidden = true; });
-  document.addEventListener("keydown", (event) => {
-    const svg = document.activeElement.closest?.(".chart svg");
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!svg || !step || !points(svg).length) return;
-    event.preventDefault();
-    const last = points(svg).length - 1;
-    const fast = event.shiftKey ? Math.ceil(last / 20) : 1;
-    show(svg, svg.shown === undefined ? (step > 0 ? 0 : last) : Math.max(0, Math.min(last, svg.shown + step * fast)));
-  });
-  document.addEventListener("focusout", () => { tip.hidden = true; });
 })();

@@ -11,6 +11,7 @@ from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.html import vitals
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
 from rlhealth.reports.html.completions import texts
+from rlhealth.reports.html.later import TOOLS, cards_later, rules_later
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
 from rlhealth.reports.stories import main_metrics, notes, stories
@@ -56,14 +57,16 @@ def facts(run: RunVerdict) -> Html:
     )
 
 
-def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: ReportOptions) -> Html:
-    """Everything about one run below its name."""
+def body(run: RunVerdict, key: str, buckets: int, later: dict[str, int] | None, look: ReportOptions) -> Html:
+    """Everything about one run below its name; with `later`, the places of names and reasons,
+    what is small on it is drawn when it is opened.
+    """
     span = words.span_of(run)
     told = stories(run)
     blank = el("p", f"Unknown: {run.no_answer}.", class_="quiet") if run.no_answer else None
     parts: list[Html | None] = [blank, _remarks(run)]
     for number, (cause, following) in enumerate(told[:_STORIES]):
-        parts.append(_story(run, cause, following, span, f"{key}-f{number}", texts(look, run, cause)))
+        parts.append(_story(run, cause, following, span, f"{key}-f{number}", texts(look, run, cause), later is None))
     if len(told) > _STORIES:
         parts.append(
             el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more")
@@ -71,10 +74,10 @@ def body(run: RunVerdict, key: str, buckets: int, vitals_only: bool, look: Repor
     if not told and run.verdict == "healthy":
         blind = f"; {len(run.skipped)} could not run" if run.skipped else ""
         parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} ran and found nothing{blind}.", class_="quiet"))
-    parts.append(vitals.table(run, span))
+    parts.append(vitals.table(run, span, small=later is not None))
     if span is not None:
-        parts.append(_metrics(run, span, key, buckets, vitals_only))
-    parts.append(_rules(run))
+        parts.append(_metrics(run, span, key, buckets, later is not None))
+    parts.append(_rules(run) if later is None else rules_later(run, later))
     return join(*parts)
 
 
@@ -85,13 +88,19 @@ def _remarks(run: RunVerdict) -> Html | None:
 
 
 def _story(
-    run: RunVerdict, cause: Finding, following: list[Finding], span: Span | None, key: str, completions: Html | None
+    run: RunVerdict,
+    cause: Finding,
+    following: list[Finding],
+    span: Span | None,
+    key: str,
+    completions: Html | None,
+    exact: bool,
 ) -> Html:
     tone = str(cause.severity)
     since = _since(cause)
     head = el("h3", badge(tone), " ", cause.title, " ", el("span", since, class_="since"), id=key)
     own = [] if any(one.metric == cause.metric for one in following) else [cause]
-    rows = [_row(run, group, cause, span) for group in _by_metric([*own, *following])]
+    rows = [_row(run, group, cause, span, exact) for group in _by_metric([*own, *following])]
     shown = [row for row in rows if row is not None]
     timeline: Html | None = None
     if shown and span:
@@ -140,7 +149,7 @@ def _by_metric(found: list[Finding]) -> list[list[Finding]]:
     return [sorted(group, key=lambda one: (-one.severity, not one.active, one.first_step)) for group in groups.values()]
 
 
-def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | None) -> Html | None:
+def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | None, exact: bool) -> Html | None:
     lead, *others = group
     metric = run.translation.metrics.get(lead.metric)
     if span is None or metric is None or not len(metric):
@@ -156,7 +165,7 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
         el("span", f"limit {words.amount(lead, lead.limit)}", class_="limit-said") if lead.limit is not None else None
     )
     where = el("span", f"at step {words.grouped(lead.worst_step)}", class_="at")
-    drawn = chart(metric, span, marks, buckets=_EVIDENCE, tall=2000, focus=True)
+    drawn = chart(metric, span, marks, buckets=_EVIDENCE, tall=2000, focus=True, exact=exact)
     return el("div", _named(lead, others), drawn, el("div", value, where, limit, class_="value"), class_="row")
 
 
@@ -188,7 +197,7 @@ def _since(one: Finding) -> str:
     return words.since(one)
 
 
-def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: bool) -> Html | None:
+def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, later: bool) -> Html | None:
     first = main_metrics(run, 40)
     names = {one.name for one in first}
     rest = sorted(
@@ -196,11 +205,11 @@ def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: b
         key=lambda one: one.name,
     )
     judged = [one for one in rest if any(found.metric == one.name for found in run.findings)]
-    shown = first if vitals_only else [*first, *judged, *(one for one in rest if one not in judged)]
+    shown = [*first, *judged, *(one for one in rest if one not in judged)]
     if not shown:
         return None
-    cards = [_card(run, metric, span, buckets) for metric in shown]
-    title = "The metrics that say most" if vitals_only else f"All {words.plural(len(shown), 'metric')}"
+    cards = [cards_later(run, shown, span, buckets)] if later else [_card(run, one, span, buckets) for one in shown]
+    title = f"All {words.plural(len(shown), 'metric')}"
     search = el(
         "label",
         el("span", "Find a metric", class_="hidden"),
@@ -227,7 +236,7 @@ def _metrics(run: RunVerdict, span: Span, key: str, buckets: int, vitals_only: b
     )
     return el(
         "section",
-        el("div", el("h3", title), search if len(shown) > 6 else None, count, class_="bar"),
+        el("div", el("h3", title), TOOLS, search if len(shown) > 6 else None, count, class_="bar"),
         el("div", *cards, class_="minis", id=f"{key}-m"),
         unknown,
         class_="metrics",
@@ -262,7 +271,7 @@ def _card(run: RunVerdict, metric: Metric, span: Span, buckets: int) -> Html:
     return el(
         "figure",
         el("figcaption", named(metric.name), el("span", unit, class_="unit") if unit else None, sign),
-        chart(metric, span, Marks(found[:3], onset), buckets=buckets),
+        chart(metric, span, Marks(found[:3], onset), buckets=buckets, exact=True),
         el("p", ends, reach, class_="ends"),
         class_="mini",
         data_find=f"{metric.name} {metric.tag}".lower(),

@@ -6,14 +6,17 @@ from rlhealth.errors import RlhealthError
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, chart
 from rlhealth.reports.html.markup import Html, el, join
-from rlhealth.reports.html.story import badge
-from rlhealth.reports.stories import main_metrics, shared, worst
+from rlhealth.reports.html.story import SIGNS, badge
+from rlhealth.reports.html.vitals import marked, tone_of
+from rlhealth.reports.stories import shared, main_metrics, worst
 from rlhealth.verdict.findings import RunVerdict, Verdict
+from rlhealth.verdict.vitals import VitalState, vitals
 
 _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
 _COLUMNS = (
     ("run", "text"),
     ("verdict", "number"),
+    ("vital signs", ""),
     ("worst finding", "text"),
     ("since step", "number"),
     ("", ""),
@@ -21,6 +24,30 @@ _COLUMNS = (
     ("steps", "number"),
     ("state", "text"),
 )
+
+
+FILTER = el(
+    "label",
+    el("span", "Find a run", class_="hidden"),
+    el("input", type="search", placeholder="Find a run", autocomplete="off", spellcheck="false", id="find-run"),
+    el("span", "", class_="count", role="status"),
+    class_="search",
+)
+
+
+def pill(word: str, count: int) -> Html:
+    """How many runs have a verdict, as a button that leaves only those."""
+    tone = word if word in SIGNS else "unknown"
+    sign = el("span", SIGNS[tone], aria_hidden="true")
+    return el(
+        "button",
+        sign,
+        f" {count} {word}",
+        type="button",
+        class_=f"badge {tone}",
+        data_verdict=word,
+        aria_pressed="false",
+    )
 
 
 def table(verdict: Verdict, runs: list[RunVerdict], keys: dict[int, str]) -> Html:
@@ -53,15 +80,20 @@ def table(verdict: Verdict, runs: list[RunVerdict], keys: dict[int, str]) -> Htm
             tabindex="0",
             role="region",
             aria_label="Runs",
+            id="runs",
         ),
         said,
     )
 
 
 def _unreadable(error: RlhealthError) -> Html:
-    said = el("td", error.message, " ", el("span", error.hint, class_="hint"), colspan=6)
+    said = el("td", error.message, " ", el("span", error.hint, class_="hint"), colspan=7)
     return el(
-        "tr", el("th", error.location or "?", scope="row"), el("td", badge("unknown", "unreadable"), data_sort=2), said
+        "tr",
+        el("th", error.location or "?", scope="row"),
+        el("td", badge("unknown", "unreadable"), data_sort=2),
+        said,
+        data_verdict="unreadable",
     )
 
 
@@ -83,6 +115,7 @@ def _row(run: RunVerdict, key: str) -> Html:
         "tr",
         el("th", el("a", run.name, href=f"#{key}"), scope="row"),
         el("td", badge(run.verdict, words.tally(run).split(",")[0]), data_sort=_RANK[run.verdict]),
+        el("td", _marks(run), class_="marks"),
         el("td", el("code", found.rule) if found else None),
         el(
             "td",
@@ -96,6 +129,14 @@ def _row(run: RunVerdict, key: str) -> Html:
         el("td", run.state),
         data_verdict=run.verdict,
     )
+
+
+def _marks(run: RunVerdict) -> Html:
+    """The eight vital signs as eight marks; the words are for those who do not see them."""
+    signs = vitals(run)
+    marks = [el("b", marked(one.state), class_=tone_of(one.state), title=f"{one.title}: {one.state}") for one in signs]
+    unwell = [f"{one.title} {one.state}" for one in signs if one.state in (VitalState.SICK, VitalState.WATCH)]
+    return el("span", *marks, role="img", aria_label=", ".join(unwell) or "none is sick")
 
 
 def _vital_name(runs: list[RunVerdict]) -> str:

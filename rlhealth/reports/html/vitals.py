@@ -26,10 +26,12 @@ _TONES = {
 _BUCKETS = 60
 
 
-def table(run: RunVerdict, span: Span | None) -> Html:
-    """Eight rows, whether or not anything was found; the sign and the word say the state, the colour only repeats
-    them."""
-    rows = [_row(one, span) for one in vitals(run)]
+def table(run: RunVerdict, span: Span | None, *, small: bool = False) -> Html:
+    """Eight rows, whether or not anything was found; the sign and the word say the state, the colour only repeats them.
+
+    With `small` the curves are copies of those of the metrics below, made when they are drawn.
+    """
+    rows = [_row(one, span, small) for one in vitals(run)]
     spent = words.cost(run)
     return el(
         "section",
@@ -47,21 +49,31 @@ def table(run: RunVerdict, span: Span | None) -> Html:
     )
 
 
-def _row(one: Vital, span: Span | None) -> Html:
-    sign = el("span", _SIGNS.get(one.state, "–"), aria_hidden="true")
-    state = el("td", el("span", sign, f" {one.state}", class_=f"badge {_TONES.get(one.state, 'absent')}"))
+def marked(state: VitalState) -> str:
+    """The mark of a state; a dash for what is neither good nor bad."""
+    return _SIGNS.get(state, "–")
+
+
+def tone_of(state: VitalState) -> str:
+    """The class that colours a state."""
+    return _TONES.get(state, "absent")
+
+
+def _row(one: Vital, span: Span | None, small: bool) -> Html:
+    sign = el("span", marked(one.state), aria_hidden="true")
+    state = el("td", el("span", sign, f" {one.state}", class_=f"badge {tone_of(one.state)}"))
     head = el("th", one.title, scope="row")
     if one.metric is None or span is None:
         return el("tr", head, state, el("td", words.vital(one), colspan="4"))
     found = (one.finding,) if one.finding is not None else ()
     onset = one.finding.first_step if one.finding is not None else None
-    curve = chart(one.metric, span, Marks(found, onset), buckets=_BUCKETS)
+    curve = None if small else chart(one.metric, span, Marks(found, onset), buckets=_BUCKETS)
     return el(
         "tr",
         head,
         state,
         el("td", named(one.metric.name)),
-        el("td", curve, class_="curve"),
+        el("td", curve, class_="curve", data_curve=one.metric.name if small else None),
         el("td", words.ends(one), class_="ends"),
         el("td", words.vital(one)),
     )
