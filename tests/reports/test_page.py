@@ -22,6 +22,7 @@ AXE = [
     if one.is_file()
 ]
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
+AXE_ON = [*ANSWERS, "very_many"]
 
 
 @pytest.fixture(scope="module")
@@ -169,13 +170,164 @@ def test_the_page_prints(sick: Verdict, browser: Browser, tmp_path: Path) -> Non
     assert len(browser.send("Page.printToPDF", printBackground=True)["data"]) > 20_000
 
 
+def test_pills_and_text_leave_the_runs_that_match_and_their_sections(
+    many: Verdict, browser: Browser, tmp_path: Path
+) -> None:
+    opened(browser, many, tmp_path)
+    lines = "[...document.querySelectorAll('.runs tbody tr')].filter(r => r.offsetParent).length"
+    sections = "[...document.querySelectorAll('details.run')].filter(r => r.offsetParent).length"
+    assert browser.run(lines) == 30
+    browser.click(".filters [data-verdict=critical]")
+    assert browser.run(lines) == 3 and browser.run(sections) == 3
+    browser.click(".filters [data-verdict=warning]")
+    assert browser.run(lines) == 4, "both pills"
+    browser.click("#find-run")
+    for letter in "s1":
+        browser.key(letter, letter)
+    assert browser.run(lines) == 2 and browser.run("document.querySelector('.filters .count').textContent") == "2 of 30"
+    browser.key("Escape")
+    browser.click(".filters [data-verdict=critical]")
+    browser.click(".filters [data-verdict=warning]")
+    assert browser.run(lines) == 30 and browser.run(sections) == browser.run(
+        "document.querySelectorAll('details.run').length"
+    )
+
+
+def test_the_header_stays_and_leads_back_to_the_table(many: Verdict, browser: Browser, tmp_path: Path) -> None:
+    opened(browser, many, tmp_path)
+    browser.run("location.hash = '#run-2'")
+    browser.run("new Promise(r => setTimeout(r, 700))")
+    assert browser.run("document.querySelector('.top').getBoundingClientRect().top") == 0
+    browser.click(".top .back")
+    assert browser.until("Math.abs(document.getElementById('runs').getBoundingClientRect().top) < 120")
+
+
+def moved(browser: Browser, selector: str, share: float, kind: str = "mouseMoved", held: int = 0) -> None:
+    """The mouse over a chart, at so much of its width; pressed or released there."""
+    x, y, wide, tall = browser.run(
+        f"(e => {{ const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})({selector})"
+    )
+    browser.send(
+        "Input.dispatchMouseEvent",
+        type=kind,
+        x=x + wide * share,
+        y=y + tall / 2,
+        button="left" if kind != "mouseMoved" or held else "none",
+        buttons=held,
+        clickCount=1,
+    )
+
+
+KL = "[...document.querySelectorAll('.row svg')].find(s => s.dataset.name === 'kl')"
+VIEWS = "[...new Set([...document.querySelectorAll('.row svg, .mini svg')].map(s => s.viewBox.baseVal.width))]"
+
+
+def test_one_crosshair_goes_through_every_chart_of_the_run(sick: Verdict, browser: Browser, tmp_path: Path) -> None:
+    opened(browser, sick, tmp_path)
+    browser.run(f"{KL}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    moved(browser, KL, 0.5)
+    crosses = browser.run("[...document.querySelectorAll('.cross')].map(c => c.getAttribute('d').split('V')[0])")
+    assert len(crosses) == browser.run("document.querySelectorAll('.row svg, .mini svg, .vitals svg').length")
+    assert len(set(crosses)) == 1, "at one step"
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert browser.run("document.querySelectorAll('.cross').length") == 0
+
+
+def test_a_point_reads_as_it_was_logged(sick: Verdict, browser: Browser, tmp_path: Path) -> None:
+    opened(browser, sick, tmp_path)
+    browser.run(f"{KL}.focus()")
+    browser.key("ArrowLeft")
+    metric = sick.runs[0].translation.metrics["kl"]
+    said = browser.run("document.getElementById('tip').textContent").split(": ")[1]
+    assert float(said) == pytest.approx(float(metric.values[-1]), rel=1e-4), "to five digits, whatever the scale"
+
+
+def test_a_stretch_that_is_dragged_over_fills_all_charts_and_esc_shows_the_whole(
+    sick: Verdict, browser: Browser, tmp_path: Path
+) -> None:
+    opened(browser, sick, tmp_path)
+    whole = browser.run(VIEWS)
+    assert len(whole) == 1
+    browser.run(f"{KL}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    moved(browser, KL, 0.25, "mousePressed", 1)
+    moved(browser, KL, 0.75, held=1)
+    moved(browser, KL, 0.75, "mouseReleased")
+    [zoomed] = browser.run(VIEWS)
+    assert zoomed == pytest.approx(whole[0] / 2, rel=0.02)
+    moved(browser, KL, 0.0)
+    first = int(browser.run("document.getElementById('tip').textContent").removeprefix("step ").split(":")[0])
+    assert first == pytest.approx(1 + whole[0] / 4, abs=1.5), "the pointer reads the steps that are shown"
+    browser.click(".whole-tool")
+    assert browser.run(VIEWS) == whole
+
+
+def test_a_log_scale_keeps_the_values_and_moves_the_curve(sick: Verdict, browser: Browser, tmp_path: Path) -> None:
+    opened(browser, sick, tmp_path)
+    chart = "[...document.querySelectorAll('.mini svg')].find(s => s.dataset.name === 'entropy')"
+    line = f"{chart}.querySelector('.line').getAttribute('d')"
+    before = browser.run(line)
+    browser.click(".log-tool")
+    assert browser.run(f"{chart}.parentElement.dataset.scale") == "log" and browser.run(line) != before
+    browser.run(f"{chart}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    moved(browser, chart, 1.0)
+    last = float(sick.runs[0].translation.metrics["entropy"].values[-1])
+    assert float(browser.run("document.getElementById('tip').textContent").split(": ")[1]) == pytest.approx(last, 1e-4)
+    browser.click(".log-tool")
+    assert browser.run(f"{chart}.parentElement.dataset.scale") == ""
+
+
+@pytest.fixture
+def very_many(many: Verdict) -> Verdict:
+    """So many runs that what is small on the page is drawn when a run is opened."""
+    from tests.reports.conftest import healthy_run, sick_run
+
+    runs = [sick_run(f"sick_{number}") for number in range(40)] + [
+        healthy_run(f"well_{number}") for number in range(62)
+    ]
+    return Verdict(runs, many.errors)
+
+
+def test_of_very_many_runs_each_has_all_its_metrics_when_it_is_opened(
+    very_many: Verdict, browser: Browser, tmp_path: Path
+) -> None:
+    page = opened(browser, very_many, tmp_path)
+    assert (tmp_path / "health.html").stat().st_size < 2_000_000
+    assert page.run("document.querySelectorAll('details.run').length") == 102
+    for place in (3, 101):
+        run = f"document.getElementById('run-{place}')"
+        assert page.run(f"{run}.querySelectorAll('.mini').length") == 0
+        page.run(f"{run}.open = true")
+        assert page.until(f"{run}.querySelectorAll('.mini').length > 5")
+        shown = page.run(f"[...{run}.querySelectorAll('.mini code')].map(e => e.textContent)")
+        told = next(one for one in very_many.runs if one.name == page.run(f"{run}.querySelector('h2').textContent"))
+        assert sorted(shown) == sorted(name for name, one in told.translation.metrics.items() if len(one))
+        assert page.run(f"{run}.querySelectorAll('.vitals .chart svg').length") >= 4
+        quiet = page.run(f"{run}.querySelector('.rules').textContent")
+        assert all(rule in quiet for rule in told.quiet) and all(one.rule in quiet for one in told.skipped)
+    assert page.complaints() == []
+
+
+def test_another_run_is_drawn_over_this_one(very_many: Verdict, browser: Browser, tmp_path: Path) -> None:
+    page = opened(browser, very_many, tmp_path)
+    page.run("document.getElementById('run-0').open = true")
+    assert page.until("!document.querySelector('#run-0 .overlay').hidden")
+    page.run(
+        "(s => { s.dispatchEvent(new Event('focus')); s.value = 'run-101'; s.dispatchEvent(new Event('change')); })"
+        "(document.querySelector('#run-0 select'))"
+    )
+    assert page.run("document.querySelectorAll('#run-0 .mini .other').length") > 5
+    page.run("(s => { s.value = ''; s.dispatchEvent(new Event('change')); })(document.querySelector('#run-0 select'))")
+    assert page.run("document.querySelectorAll('.other').length") == 0
+
+
 @pytest.mark.skipif(not AXE, reason="axe-core is not installed (npm install --no-save axe-core@4.14.1)")
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", AXE_ON)
 def test_axe_finds_nothing_serious(
     name: str, dark: bool, browser: Browser, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     opened(browser, request.getfixturevalue(name), tmp_path)
+    browser.run("document.querySelectorAll('details.run').forEach((one, place) => { one.open = place < 3; })")
     browser.run(f"document.documentElement.className = '{'dark' if dark else 'light'}'")
     browser.run(AXE[0].read_text("utf-8"))
     found = browser.run(
