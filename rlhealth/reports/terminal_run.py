@@ -3,7 +3,6 @@ well."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -122,8 +121,8 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
     span = words.span_of(run)
     if span is None:
         return
-    value = words.amount(one, one.worst_value)
-    limit = "" if one.limit is None else f" (limit {words.amount(one, one.limit)})"
+    value, beside = words.found_and_limit(one)
+    limit = f" ({beside})" if beside else ""
     at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.first_step else ""
     width = _spark_width(page)
     room = page.width - width - 7 - len(value) - len(limit)
@@ -173,39 +172,44 @@ def _spark(page: Page, one: Finding, metric: Metric, width: int, span: tuple[int
 
 
 def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
+    """A row for each metric: what several rules say of one curve is one row, led by the worst of them."""
     span = words.span_of(run) or (0, 1)
-    steps = [f"step {words.grouped(one.first_step)}" for one in following]
+    groups: dict[str, list[Finding]] = {}
+    for one in following:
+        groups.setdefault(one.metric, []).append(one)
+    leads = [min(group, key=lambda one: (-one.severity, not one.active, one.first_step)) for group in groups.values()]
+    steps = [f"step {words.grouped(min(one.first_step for one in group))}" for group in groups.values()]
     wide = max(map(len, steps))
-    values = [words.amount(one, one.worst_value) for one in following]
-    limits = ["" if one.limit is None else f"limit {words.amount(one, one.limit)}" for one in following]
+    said = [words.found_and_limit(one) for one in leads]
+    values, limits = [value for value, _ in said], [limit for _, limit in said]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
-    often = Counter(one.rule for one in following)
-    names = [
-        one.metric if one.rule == cause.rule else f"{one.rule} {one.metric}" if often[one.rule] > 1 else one.rule
-        for one in following
-    ]
-    longest = max(cell_len(page.safe(name)) for name in names)
+    longest = max(cell_len(page.safe(one.metric)) for one in leads)
     room = page.width - 11 - wide - right
-    width = min(
-        _spark_width(page), max(6, room - max(12, min(longest, room - 14)))
-    )  # names are whole while 14 columns of curve are left
+    width = min(_spark_width(page), max(6, room - max(12, min(longest, room - 14))))
     named = min(longest, max(8, room - width))
-    for number, one in enumerate(following):
-        metric = run.translation.metrics.get(one.metric)
-        spark = _spark(page, one, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]
-        branch = page.glyphs.last_branch if number == len(following) - 1 else page.glyphs.branch
+    used = 9 + wide + named + 2 + width + 2 + right + 2
+    for number, (lead, group) in enumerate(zip(leads, groups.values(), strict=True)):
+        metric = run.translation.metrics.get(lead.metric)
+        spark = _spark(page, lead, metric, width, span) if metric is not None and len(metric) else [(" " * width, "")]
+        last = number == len(leads) - 1
+        rules = ", ".join(dict.fromkeys(one.rule for one in [lead, *group] if one.rule != cause.rule))
+        beside = cell_len(page.safe(rules)) <= page.width - used
+        tone = STYLES[str(lead.severity)]
         page.line(
             "   ",
-            (branch, "dim"),
+            (page.glyphs.last_branch if last else page.glyphs.branch, "dim"),
             " ",
             f"{steps[number]:<{wide}}  ",
-            (page.fit(names[number], named), STYLES[str(one.severity)]),
+            (page.fit(lead.metric, named), tone),
             "  ",
             *spark,
             "  ",
             (values[number].rjust(max(map(len, values))), "bold"),
-            (f"  {limits[number]}" if page.width >= 64 else "", "dim"),
+            (f"  {limits[number]:<{max(map(len, limits))}}" if page.width >= 64 else "", "dim"),
+            (f"  {rules}" if beside else "", tone),
         )
+        if rules and not beside:
+            page.prose("", rules, indent=7 + wide, style="dim", most=0)
     _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
 
 

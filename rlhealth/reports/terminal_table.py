@@ -12,7 +12,8 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, main_metrics, shared, worst
+from rlhealth.reports.stories import logarithmic, shared, main_metrics, worst
+from rlhealth.reports.terminal_vitals import marks
 from rlhealth.verdict.findings import RunVerdict, Verdict
 
 if TYPE_CHECKING:
@@ -27,11 +28,18 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
     """The table, the healthy line and the findings that several runs share."""
     healthy = [run for run in runs if run.verdict == "healthy"]
     folded = [] if page.look.show_all or len(healthy) == 1 or len(healthy) == len(runs) <= 12 else healthy
-    drawn = 8 if page.width < 100 else 16
+    drawn = 0 if page.width < 100 else 16
     rows = [_row(page, run, drawn) for run in runs if run.verdict != "healthy"]
     rows += [_unreadable(error) for error in verdict.errors]
     rows += [_row(page, run, drawn) for run in healthy if run not in folded]
-    heads = ["run", "verdict", "worst finding", "since", _vital_name(runs), ""]
+    heads = [
+        "run",
+        "verdict",
+        "worst finding",
+        "since",
+        *((_vital_name(runs), "") if drawn else ("", _vital_name(runs))),
+        "vitals",
+    ]
     widths = _widths(page, [heads, *(cols for _, cols in rows)])
     _line(page, "", heads, widths, "dim")
     page.line(
@@ -40,8 +48,11 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
             "dim",
         )
     )
+    signs = {run.name: marks(page, run) for run in runs} if widths[6] else {}
     for word, cols in rows:
-        _line(page, word, cols, widths, "")
+        _line(page, word, cols, widths, "", signs.get(cols[0]))
+        if word == "unknown" and cell_len(page.safe(cols[2])) > widths[2]:
+            page.prose("", cols[2], indent=4 + _sign_width(page), style="dim", most=0)
     if folded:
         page.line(
             " ",
@@ -61,7 +72,7 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
         sparkline(
             metric.steps, metric.values, width, span=words.span_of(run), ascii=page.look.ascii, log=logarithmic(metric)
         )
-        if metric
+        if metric and width
         else ""
     )
     last = words.number(float(metric.values[-1]), metric.unit) if metric else "–"
@@ -69,7 +80,7 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
     rule, since = ("", "") if found is None else (found.rule, words.grouped(found.first_step))
     since = since or "–"
     said = words.tally(run).split(",")[0]
-    return run.verdict, [run.name, said, rule or run.no_answer, since, spark, last]
+    return run.verdict, [run.name, said, rule or run.no_answer, since, spark, last, "x" * 8]
 
 
 def _unreadable(error: RlhealthError) -> Row:
@@ -80,6 +91,7 @@ def _unreadable(error: RlhealthError) -> Row:
         "–",
         "",
         "–",
+        "",
     ]
 
 
@@ -96,9 +108,9 @@ def _widths(page: Page, table: list[list[str]]) -> list[int]:
     """Columns that fit the page: numbers and verdicts whole, then the rule, then the name; on a narrow page the
     sparkline and the onset give way.
     """
-    wanted = [max(cell_len(page.safe(cols[place])) for cols in table) for place in range(6)]
+    wanted = [max(cell_len(page.safe(cols[place])) for cols in table) for place in range(7)]
     wanted[4] = max(wanted[4], 8) if wanted[4] else 0
-    for place, least in ((4, 78), (3, 60), (5, 46)):
+    for place, least in ((6, 66), (3, 60), (5, 46)):
         if page.width < least:
             wanted[place] = 0
     room = page.width - 3 - _sign_width(page) - 2 * sum(width > 0 for width in wanted[1:])
@@ -112,14 +124,26 @@ def _sign_width(page: Page) -> int:
     return len(page.glyphs.critical)
 
 
-def _line(page: Page, word: str, cols: list[str], widths: list[int], style: str) -> None:
+def _line(
+    page: Page,
+    word: str,
+    cols: list[str],
+    widths: list[int],
+    style: str,
+    signs: list[tuple[str, str]] | None = None,
+) -> None:
     sign = page.glyphs.of(word) if word else ""
-    parts: list[tuple[str, str]] = [
+    parts: list[str | tuple[str, str]] = [
         (f" {sign:<{_sign_width(page)}} ", STYLES.get(word, "")),
         (page.fit(cols[0], widths[0]), style or "bold"),
     ]
-    tones = ("", STYLES.get(word, ""), "", "", "blue", "")
+    tones = ("", STYLES.get(word, ""), "", "", "blue", "", "dim")
     for place in np.flatnonzero(widths)[1:]:
-        shown = page.fit(cols[place], widths[place], right=place in (3, 5) and bool(word or place == 3))
+        if place == 6 and word:
+            parts += [("  ", ""), *(signs or [(" " * 8, "")])]
+            continue
+        long_reason = place == 2 and word == "unknown" and cell_len(page.safe(cols[2])) > widths[2]
+        body = "" if long_reason else cols[place]
+        shown = page.fit(body, widths[place], right=place in (3, 5) and bool(word or place == 3))
         parts += [("  ", ""), (shown, style or tones[place])]
     page.line(*parts)

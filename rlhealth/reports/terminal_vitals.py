@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.cells import cell_len
 
 from rlhealth.reports import words
@@ -14,9 +15,10 @@ from rlhealth.verdict.vitals import Vital, VitalState, vitals
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
+    from rlhealth.run import Floats
     from rlhealth.verdict.findings import RunVerdict
 
-_CURVE, _WIDE_CURVE = 14, 26  # columns, and on a page of more than 100
+_CURVE, _WIDE_CURVE = 16, 28  # columns with the two of the limit, and on a page of more than 100
 _ABSENT = (VitalState.NOT_LOGGED, VitalState.NOT_FOR_TRAINER)
 
 
@@ -72,16 +74,35 @@ def _line(page: Page, one: Vital, span: tuple[int, int], columns: tuple[int, int
 
 
 def _curve(page: Page, one: Vital, width: int, span: tuple[int, int]) -> list[tuple[str, str]]:
-    """The metric's blocks: in the sign's colour where its finding held, else quiet."""
+    """The metric's blocks, in the sign's colour where its finding held, and last, behind a bar, a block as high as the
+    limit on the same scale, where the rule judges the metric's level.
+    """
     assert one.metric is not None
-    heights = cells(one.metric.steps, one.metric.values, width, span=span)
-    drawn = draw(heights, ascii=page.look.ascii, log=logarithmic(one.metric))
+    heights = cells(one.metric.steps, one.metric.values, width - 2, span=span)
+    level = one.finding.level if one.finding is not None else None
+    if level is not None and np.isfinite(level) and _is_near(level, heights):
+        drawn = draw(np.append(heights, level), ascii=page.look.ascii, log=logarithmic(one.metric))
+        limit = [("|" if page.look.ascii else "▏", "dim"), (drawn[-1], "red")]
+        drawn = drawn[:-1]
+    else:
+        drawn, limit = draw(heights, ascii=page.look.ascii, log=logarithmic(one.metric)), [("  ", "")]
+    width -= 2
     if one.finding is None:
-        return [(drawn, "blue")]
+        return [(drawn, "blue"), *limit]
     loud = STYLES[str(one.finding.worst_severity)]
     held = {
         cell
         for part in one.finding.episodes
         for cell in range(cell_of(part.first_step, span, width), cell_of(part.last_step, span, width) + 1)
     }
-    return [(block, loud if place in held else "blue") for place, block in enumerate(drawn)]
+    return [*((block, loud if place in held else "blue") for place, block in enumerate(drawn)), *limit]
+
+
+def _is_near(level: float, heights: Floats) -> bool:
+    """Whether a limit can be drawn without pressing the curve flat."""
+    finite = heights[np.isfinite(heights)]
+    if not len(finite):
+        return False
+    low, high = float(finite.min()), float(finite.max())
+    reach = high - low or abs(high)
+    return low - reach <= level <= high + reach

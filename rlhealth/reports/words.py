@@ -92,6 +92,16 @@ def amount(one: Finding, value: float | None) -> str:
     return number(value, "fraction" if share else "") + sign
 
 
+def found_and_limit(one: Finding) -> tuple[str, str]:
+    """The worst value of a finding and its limit; `constant`, without a limit, where both are no more than rounding."""
+    if one.side == "below" and one.limit is not None and 0 <= one.limit <= _ROUNDING and one.worst_value <= one.limit:
+        return "constant", ""
+    return amount(one, one.worst_value), "" if one.limit is None else f"limit {amount(one, one.limit)}"
+
+
+_ROUNDING = 1e-6  # a spread below a limit this small is none
+
+
 def _digits(value: float) -> str:
     size = abs(value)
     if size >= 1e7 or 0 < size < 1e-3:
@@ -179,7 +189,9 @@ def since(one: Finding) -> str:
 def vital(one: Vital) -> str:
     """A vital sign in a few words: what is wrong and since when, where it goes, or why nothing can be said."""
     if one.finding is not None:
-        return f"{one.said}, {since(one.finding)}"
+        level = one.finding.level if one.metric is not None else None
+        limit = f", limit {number(level, one.metric.unit)}" if level is not None and one.metric is not None else ""
+        return f"{one.said}, {since(one.finding)}{limit}"
     moved = f"{one.trend}{', still moving' if one.moving else ''}" if one.state == "well" else ""
     return ", ".join(part for part in (one.said, moved) if part)
 

@@ -5,12 +5,13 @@ holds.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.findings import Severity, Verdict
 from rlhealth.verdict.vitals import vitals
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
@@ -37,9 +38,9 @@ def test_a_sick_run_shows_its_verdict_then_its_cause_then_what_followed_then_wha
     assert text.startswith(SICK)
     order = [
         "step-size-too-big]",
-        "├ step 81  grad-norm-spike",
-        "├ step 82  kl-high",
-        "└ step 86  entropy-collapse",
+        "├ step 81  grad_norm",
+        "├ step 82  kl ",
+        "└ step 86  entropy ",
         "▲ since step 81",
         "why   ",
         "try   · Lower",
@@ -49,6 +50,42 @@ def test_a_sick_run_shows_its_verdict_then_its_cause_then_what_followed_then_wha
     assert places == sorted(places)
     assert text.rstrip().endswith("exit 1")
     assert "1 run critical · 1 ignored, 4 rules skipped · fail-on critical" in text
+
+
+def test_several_rules_about_one_metric_are_one_row(sick: Verdict) -> None:
+    [run] = sick.runs
+    [kl] = [one for one in run.findings if one.rule == "kl-high"]
+    run.findings.append(replace(kl, rule="kl-rises", severity=Severity.WARNING, first_step=84))
+    for width in (80, 140):
+        text = shown(sick, width=width)
+        assert len(re.findall(r"[├└] step \d+ +kl ", text)) == 1 and "kl-high, kl-rises" in text
+
+
+def test_a_spread_of_nothing_is_called_constant(sick: Verdict) -> None:
+    [run] = sick.runs
+    place = next(place for place, one in enumerate(run.findings) if one.rule == "kl-high")
+    flat = replace(run.findings[place], side="below", worst_value=0.0, limit=1e-9)
+    run.findings[place] = flat
+    assert re.search(r"kl +[▁-█]+ +constant", shown(sick)) and "1e-9" not in shown(sick)
+
+
+@pytest.mark.parametrize("ascii", [False, True])
+def test_the_limit_stands_behind_a_sign_s_curve_as_high_as_it_is(ascii: bool, sick: Verdict) -> None:
+    [run] = sick.runs
+    place = next(place for place, one in enumerate(run.findings) if one.rule == "kl-high")
+    run.findings[place] = replace(run.findings[place], level=2.5)
+    line = next(line for line in shown(sick, ascii=ascii).splitlines() if "policy movement" in line)
+    assert re.search(r"[_.=+*%#-]\|[_.=+*%#-] " if ascii else "[▁-█]▏[▁-█] ", line)
+    assert "limit 2.5" in shown(sick, ascii=ascii)
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_many_runs_have_their_vital_signs_as_marks_and_their_reasons_whole(width: int, many: Verdict) -> None:
+    lines = shown(many, width=width).splitlines()
+    sick = next(line for line in lines if "lr3e-3_s0" in line)
+    assert re.search(r"[✓▲✗·?─]{8}$", sick), "eight marks"
+    unknown = next(run for run in many.runs if run.verdict == "unknown")
+    assert unknown.no_answer in " ".join(" ".join(lines).split())
 
 
 def test_the_onset_stands_below_its_own_cell(sick: Verdict) -> None:
