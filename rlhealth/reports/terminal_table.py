@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, shared, main_metrics, worst
+from rlhealth.reports.stories import logarithmic, main_metrics, shared, worst
 from rlhealth.reports.terminal_vitals import marks
 from rlhealth.verdict.findings import RunVerdict, Verdict
 

@@ -8,7 +8,7 @@ from rlhealth.reports.html.chart import Marks, chart
 from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge
 from rlhealth.reports.html.vitals import marked, tone_of
-from rlhealth.reports.stories import shared, main_metrics, worst
+from rlhealth.reports.stories import main_metrics, shared, worst
 from rlhealth.verdict.findings import RunVerdict, Verdict
 from rlhealth.verdict.vitals import VitalState, vitals
 
