@@ -223,7 +223,7 @@ def test_what_is_on_its_way_is_pending_and_how_near_it_is_can_be_told() -> None:
     steps = np.arange(1, 41)
     for tag in ("reward", "reward_std", "grad_norm", "completions/mean_length", "kl"):
         run.add(tag, steps, np.sin(steps) * 0.01 + 1)
-    run.add("completions/clipped_ratio", steps, np.where(steps < 39, 0.45, 0.6))
+    run.add("completions/clipped_ratio", steps, np.where(steps < 38, 0.45, 0.75))
     judge = Judge(run, RULES)
     judge.advance(37)
     assert nearest(judge)["completions/clipped_ratio"].share == pytest.approx(0.9)
