@@ -25,6 +25,7 @@ SIGNS = tuple(
     b"fps eval_ train_".split()
 )
 COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round")
+DENSE = 0.9  # of the lines of a block
 AROUND = 64  # lines before and after such a line that are read
 GAP = 4  # empty lines and rules that may stand inside a block
 LONGEST_HEADING = 400  # bytes of a line that is the heading of a row, or part of a table
@@ -222,7 +223,12 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     """The indices of those lines of a block that may be a row or the heading of one."""
     lower = block.lower()
     feeds_only = b"\r" not in lower
-    places = [at for sign in SIGNS for at in _places(lower, sign, feeds_only)]
+    places: list[int] = []
+    for sign in SIGNS:
+        found = list(_places(lower, sign, feeds_only))
+        if feeds_only and len(found) > DENSE * len(lines):
+            return set(range(len(lines)))  # nearly every line is a row: nothing is passed over
+        places += found
     counters = [at for sign in COUNTERS for at in _places(lower, sign, feeds_only)]
     if not places and not counters:
         return set()

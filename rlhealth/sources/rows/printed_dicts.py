@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from rlhealth.sources.base.spelling import AXES, number
+
+_NUMBERS = (float, int)
 
 LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
 MOST_LINES = 400  # of one printed dict
@@ -31,15 +35,20 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
     if end is None and not cut:
         return None
     body = text[opening.start() : end]
-    if end is None:
-        body = body[: body.rfind(",") + 1]  # the last pair may be cut inside its number
-    if body[1:].lstrip()[:1] == '"' and end is not None:
+    return _row_of(body if end is not None else body[: body.rfind(",") + 1], end is not None)
+
+
+def _row_of(body: str, is_whole: bool) -> dict[str, Any] | None:
+    """The row in a dict's text, from brace to brace; its last pair may be cut inside its number if it is not whole."""
+    if body[1:].lstrip()[:1] == '"' and is_whole:
         try:
             row = json.loads(body)
         except (ValueError, RecursionError):
             row = None
         if isinstance(row, dict):
             return row
+    if is_whole and (quick := _quick(body)) is not None:
+        return quick
     found: dict[str, Any] = {}
     for pair in _PAIR.finditer(body):
         value = pair["value"] if pair["value"] is not None else pair["quoted"]
@@ -47,6 +56,21 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
         if spelt is not None or value == "None" or pair["key"] in AXES:
             found[pair["key"]] = spelt if spelt is not None or value == "None" else value
     return found or None
+
+
+def _quick(body: str) -> dict[str, Any] | None:
+    """A dict of names and finite numbers, as nearly every row of a trainer is, in a sixth of the time; None if it may
+    be another.
+    """
+    if '"' in body or "\\" in body:
+        return None
+    try:
+        row = orjson.loads(body.replace("'", '"'))
+    except ValueError:  # Python's own words (nan, None, True), calls, tuples
+        return None
+    if any(value.__class__ not in _NUMBERS for value in row.values()):
+        return None
+    return {key: float(value) for key, value in row.items()} or None
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -100,7 +124,7 @@ class Dicts:
         self._lines = []
         while opening is not None and end is not None:
             self.text = text[opening.start() : end]
-            row = dict_in(self.text)
+            row = _row_of(self.text, is_whole=True)
             if row is not None:
                 yield row, False
             opening = _OPENING.search(text, end)

@@ -41,7 +41,7 @@ def words(name: str) -> str:
 def is_log_row(row: Mapping[str, Any]) -> bool:
     """Whether a printed row is one of a log: it has a number under a name that logs have."""
     return "data" in row or any(
-        (number(value) is not None or isinstance(value, dict)) and is_log_name(name) for name, value in row.items()
+        is_log_name(name) and (number(value) is not None or isinstance(value, dict)) for name, value in row.items()
     )
 
 

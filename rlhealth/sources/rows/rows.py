@@ -292,7 +292,9 @@ class Rows:
         return {
             tag
             for tag, value in row.items()
-            if tag not in AMBIENT and self._is_metric(tag) and number(value) is not None
+            if tag not in AMBIENT
+            and self._is_metric(tag)
+            and (value.__class__ is float or number(value) is not None)  # `number` is called for every value of a log
         }
 
     def _is_metric(self, tag: str) -> bool:

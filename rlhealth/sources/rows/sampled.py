@@ -4,6 +4,7 @@ reward."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from rlhealth.sources.base.spelling import number
@@ -73,6 +74,7 @@ class Sampled:
         return {name: total / count for name, (total, count) in self._sums.items() if 2 * count > self._rows}
 
 
+@lru_cache(maxsize=4096)
 def _is_reward(name: str) -> bool:
     return is_log_name(name) and _REWARD.search(words(name)) is not None
 
