@@ -75,6 +75,9 @@ def _quick(body: str) -> dict[str, Any] | None:
 
 def _closing(text: str, start: int) -> int | None:
     """Where the brace that opens at `start` is closed, one past it; None if it is not."""
+    first = text.find("}", start)
+    if first >= 0 and text.find("{", start + 1, first) < 0:
+        return first + 1  # no dict inside the dict
     depth = 0
     for brace in _BRACES.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

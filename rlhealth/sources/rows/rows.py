@@ -273,7 +273,7 @@ class Rows:
         if again and any(self._fell(name, row) for name in COUNTERS):
             self._next_run()
         for name in COUNTERS:
-            count = number(row.get(name))
+            count = number(row[name]) if name in row else None
             if count is not None:
                 self._counted[name] = max(count, self._counted.get(name, -math.inf))
         if again or not self._row:
@@ -284,7 +284,7 @@ class Rows:
 
     def _fell(self, name: str, row: Mapping[str, Any]) -> bool:
         """Whether a count that only rises within a run is lower than before."""
-        count = number(row.get(name))
+        count = number(row[name]) if name in row else None
         return count is not None and count < self._counted.get(name, -math.inf)
 
     def _tags(self, row: Mapping[str, Any]) -> set[str]:
