@@ -9,7 +9,7 @@ from typing import Any
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed import PrintedRow
-from rlhealth.sources.rows.row_names import has_step, is_log_name, words
+from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_name, words
 
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy)(?:$|[^a-z])")
 
@@ -56,7 +56,7 @@ class Sampled:
 
     def into(self, row: PrintedRow) -> None:
         """Gives the means of what was gathered to the row of a step, unless it tells a reward of its own."""
-        if not has_step(row):
+        if not has_step(row) or not is_learning(row):  # settings are printed beside a count of steps too
             return
         if any(_is_reward(name) for name in row):
             self._step = {}

@@ -196,7 +196,7 @@ def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
 
 
 def test_the_mean_of_single_rollouts_is_the_steps_where_it_tells_no_reward(tmp_path: Path) -> None:
-    lines = [
+    lines = ["Training with batch_size=8, reward_scale=1.0, grad_acc_step=8"] + [
         line
         for n in (1, 2)
         for line in (*(f"task_id=t{k} reward={k + n}.0 turns={k}" for k in range(3)), f"step={n} loss=0.{n} lr=0.{n}")
