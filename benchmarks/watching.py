@@ -60,17 +60,20 @@ class Hours(Clock):
     """Lets the seconds between two looks pass at once."""
 
     def __init__(self) -> None:
-        self.passed = 0.0
+        self.gone = 0.0
         self.begun = time.time()
 
     def monotonic(self) -> float:
-        return self.passed
+        return self.gone
+
+    def passed(self) -> float:
+        return self.gone
 
     def wall(self) -> float:
-        return self.begun + self.passed
+        return self.begun + self.gone
 
     def wait(self, seconds: float) -> None:
-        self.passed += seconds
+        self.gone += seconds
 
 
 def record(event: bytes) -> bytes:
