@@ -13,7 +13,7 @@ import typer
 from rlhealth import __version__
 from rlhealth.cli import advise as advise_cli
 from rlhealth.cli import compare as compare_cli
-from rlhealth.cli import flags, printing
+from rlhealth.cli import flags, panels, printing
 from rlhealth.cli import init as init_cli
 from rlhealth.cli import inventory as inventory_cli
 from rlhealth.cli import mcp as mcp_cli
@@ -33,7 +33,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 
 
@@ -156,7 +156,7 @@ def _options(
     """Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
 
 
-@app.command(cls=flags.WithCompletions)
+@app.command(cls=flags.WithCompletions, epilog=panels.examples(panels.CHECK_EXAMPLES))
 def check(
     where: flags.Places = None,
     wandb: flags.Online = None,
@@ -169,7 +169,11 @@ def check(
     source: flags.SourceFlag = None,
     reader: Annotated[
         flags.Readers,
-        typer.Option("--reader", help="How event files are read; tbparse supports unusual plugins, but is slow."),
+        typer.Option(
+            "--reader",
+            help="How event files are read; tbparse supports unusual plugins, but is slow.",
+            rich_help_panel=panels.READ,
+        ),
     ] = flags.Readers.fast,
     rules: flags.RulesDir = None,
     select: flags.Select = None,
@@ -193,12 +197,16 @@ def check(
             help="Check each run on this Ray cluster: auto, HOST:PORT, or local.",
             metavar="ADDRESS",
             show_default=False,
+            rich_help_panel=panels.RUNS,
         ),
     ] = None,
     completions: flags.Completions = None,
     write_back: flags.WriteBack = False,
     quiet: flags.Quiet = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show healthy runs and every skipped rule too.")] = False,
+    show_all: Annotated[
+        bool,
+        typer.Option("--all", help="Show healthy runs and every skipped rule too.", rich_help_panel=panels.PRINTED),
+    ] = False,
 ) -> None:
     """Judge logged runs: exit code 0 healthy, 1 findings at or above the gate, 2 no verdict."""
     from rlhealth.check import check as check_runs
@@ -240,7 +248,7 @@ def check(
     raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))
 
 
-app.command(cls=flags.WithCompletions)(watch_cli.watch)
+app.command(cls=flags.WithCompletions, epilog=panels.examples(panels.WATCH_EXAMPLES))(watch_cli.watch)
 app.command()(advise_cli.advise)
 app.command()(preflight_cli.preflight)
 app.command()(rules_cli.explain)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from rlhealth.cli import panels
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -55,12 +55,18 @@ FailOnFlag = Annotated[
         "--fail-on",
         help="The least severity that makes the check fail (exit code 1); default critical.",
         show_default=False,
+        rich_help_panel=panels.FAILS,
     ),
 ]
 FailOnDefault = Annotated[
-    FailOn, typer.Option("--fail-on", help="The least severity that makes it fail (exit code 1).")
+    FailOn,
+    typer.Option(
+        "--fail-on", help="The least severity that makes it fail (exit code 1).", rich_help_panel=panels.FAILS
+    ),
 ]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Report only: always exit with code 0.")]
+ExitZero = Annotated[
+    bool, typer.Option("--exit-zero", help="Report only: always exit with code 0.", rich_help_panel=panels.FAILS)
+]
 Formats = Annotated[
     list[str] | None,
     typer.Option(
@@ -68,12 +74,17 @@ Formats = Annotated[
         "--format",
         help="terminal, json, …; repeat it for several formats, each followed by its own -o.",
         show_default=False,
+        rich_help_panel=panels.PRINTED,
     ),
 ]
 Outputs = Annotated[
     list[str] | None,
     typer.Option(
-        "-o", "--output", help="The file for the format given before it; - is standard output.", show_default=False
+        "-o",
+        "--output",
+        help="The file for the format given before it; - is standard output.",
+        show_default=False,
+        rich_help_panel=panels.PRINTED,
     ),
 ]
 SourceFlag = Annotated[
@@ -82,6 +93,7 @@ SourceFlag = Annotated[
         "--source",
         help="Read this tracker if a run was logged to several: tensorboard, wandb, trackio, trainer_state.",
         show_default=False,
+        rich_help_panel=panels.READ,
     ),
 ]
 RulesDir = Annotated[
@@ -90,18 +102,32 @@ RulesDir = Annotated[
         "--rules",
         help="A folder of rules to add; a rule with the id of a shipped rule replaces it.",
         show_default=False,
+        rich_help_panel=panels.JUDGED,
     ),
 ]
 Select = Annotated[
-    list[str] | None, typer.Option("--select", help="Use only these rules or families.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--select", help="Use only these rules or families.", show_default=False, rich_help_panel=panels.JUDGED
+    ),
 ]
 IgnoreFlag = Annotated[
     list[str] | None,
-    typer.Option("--ignore", help="Ignore these rules or families; the report counts them.", show_default=False),
+    typer.Option(
+        "--ignore",
+        help="Ignore these rules or families; the report counts them.",
+        show_default=False,
+        rich_help_panel=panels.JUDGED,
+    ),
 ]
 Alias = Annotated[
     list[str] | None,
-    typer.Option("--alias", help="Your own name for a metric: my/kl=kl, or a YAML file of them.", show_default=False),
+    typer.Option(
+        "--alias",
+        help="Your own name for a metric: my/kl=kl, or a YAML file of them.",
+        show_default=False,
+        rich_help_panel=panels.JUDGED,
+    ),
 ]
 Online = Annotated[
     list[str] | None,
@@ -109,54 +135,86 @@ Online = Annotated[
         "--wandb",
         help="A run on a wandb server, entity/project/run, or all runs of entity/project.",
         show_default=False,
+        rich_help_panel=panels.READ,
     ),
 ]
 Last = Annotated[
     int | None,
-    typer.Option("--last", min=1, help="Of a wandb project, only this many of its newest runs.", show_default=False),
+    typer.Option(
+        "--last",
+        min=1,
+        help="Of a wandb project, only this many of its newest runs.",
+        show_default=False,
+        rich_help_panel=panels.READ,
+    ),
 ]
 State = Annotated[
     str | None,
     typer.Option(
-        "--state", help="Of a wandb project, only the runs in this state: running, finished, …", show_default=False
+        "--state",
+        help="Of a wandb project, only the runs in this state: running, finished, …",
+        show_default=False,
+        rich_help_panel=panels.READ,
     ),
 ]
-ColorFlag = Annotated[Color, typer.Option("--color", help="When to use colour.")]
+ColorFlag = Annotated[Color, typer.Option("--color", help="When to use colour.", rich_help_panel=panels.PRINTED)]
 Require = Annotated[
     list[str] | None,
     typer.Option(
         "--require",
         help="Exit with code 2 if these rules or families could not run; separate several with commas.",
         show_default=False,
+        rich_help_panel=panels.FAILS,
     ),
 ]
 FailOnPast = Annotated[
     bool,
     typer.Option(
-        "--fail-on-past", help="Findings that are over count as severe as they were, not as warnings at most."
+        "--fail-on-past",
+        help="Findings that are over count as severe as they were, not as warnings at most.",
+        rich_help_panel=panels.FAILS,
     ),
 ]
 MinSteps = Annotated[
     int | None,
-    typer.Option("--min-steps", min=0, help="Exit with code 2 if a run has fewer steps.", show_default=False),
+    typer.Option(
+        "--min-steps",
+        min=0,
+        help="Exit with code 2 if a run has fewer steps.",
+        show_default=False,
+        rich_help_panel=panels.FAILS,
+    ),
 ]
 Ended = Annotated[
     bool,
-    typer.Option("--ended", help="The runs have ended: a run that did not reach its planned steps crashed or stopped."),
+    typer.Option(
+        "--ended",
+        help="The runs have ended: a run that did not reach its planned steps crashed or stopped.",
+        rich_help_panel=panels.JUDGED,
+    ),
 ]
 Strictly = Annotated[
-    bool, typer.Option("--strict", help="Exit with code 2 if a file that looks like a log was not read.")
+    bool,
+    typer.Option(
+        "--strict", help="Exit with code 2 if a file that looks like a log was not read.", rich_help_panel=panels.FAILS
+    ),
 ]
 BaselineFlag = Annotated[
     Path | None,
     typer.Option(
-        "--baseline", help="Accept the findings in this file: only new or worse ones fail.", show_default=False
+        "--baseline",
+        help="Accept the findings in this file: only new or worse ones fail.",
+        show_default=False,
+        rich_help_panel=panels.FAILS,
     ),
 ]
 WriteBaseline = Annotated[
     Path | None,
     typer.Option(
-        "--write-baseline", help="Accept all current findings, and write them to this file.", show_default=False
+        "--write-baseline",
+        help="Accept all current findings, and write them to this file.",
+        show_default=False,
+        rich_help_panel=panels.FAILS,
     ),
 ]
 Config = Annotated[
@@ -165,11 +223,18 @@ Config = Annotated[
         "--config",
         help="The settings file; default rlhealth.toml or pyproject.toml in this folder or above.",
         show_default=False,
+        rich_help_panel=panels.JUDGED,
     ),
 ]
 Width = Annotated[
     int | None,
-    typer.Option("--width", min=40, help="Width in columns; default the terminal's.", show_default=False),
+    typer.Option(
+        "--width",
+        min=40,
+        help="Width in columns; default the terminal's.",
+        show_default=False,
+        rich_help_panel=panels.PRINTED,
+    ),
 ]
 Jobs = Annotated[
     int | None,
@@ -179,6 +244,7 @@ Jobs = Annotated[
         min=1,
         help="Processes for many runs; default the number of cores.",
         show_default=False,
+        rich_help_panel=panels.RUNS,
     ),
 ]
 Completions = Annotated[
@@ -188,9 +254,10 @@ Completions = Annotated[
         help="Show completions at each finding, in the terminal and the page; with a PATH, read them from there.",
         metavar="[PATH]",
         show_default=False,
+        rich_help_panel=panels.PRINTED,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.", rich_help_panel=panels.PRINTED)]
 
 
 WriteBack = Annotated[
@@ -199,11 +266,12 @@ WriteBack = Annotated[
         "--write-back",
         help="Write the verdict into each run's tracker: wandb (summary, tag, page), Trackio (alert, page), "
         "TensorBoard (a folder beside it).",
+        rich_help_panel=panels.PRINTED,
     ),
 ]
 
 
-class WithCompletions(TyperCommand):
+class WithCompletions(panels.Panelled):
     """A command whose `--completions` may stand alone: before another option, or at the end."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

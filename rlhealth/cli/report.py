@@ -8,16 +8,19 @@ from typing import Annotated
 
 import typer
 
-from rlhealth.cli import flags, printing
+from rlhealth.cli import flags, panels, printing
 from rlhealth.errors import RlhealthError
 
 
 def report(
     where: flags.Where,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write; - is standard output.")] = Path(
-        "health.html"
-    ),
-    open_it: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="The file to write; - is standard output.", rich_help_panel=panels.PRINTED),
+    ] = Path("health.html"),
+    open_it: Annotated[
+        bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=panels.PRINTED)
+    ] = False,
     fail_on: flags.FailOnDefault = flags.FailOn.never,
     source: flags.SourceFlag = None,
     rules: flags.RulesDir = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlhealth.cli import panels
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -30,14 +31,26 @@ StopOnFlag = Annotated[
         "--stop-on",
         help="Stop the run at the first finding of this severity, and exit with code 1.",
         show_default=False,
+        rich_help_panel=panels.STOPPED,
     ),
 ]
 StopPid = Annotated[
-    int | None, typer.Option("--stop-pid", help="How to stop: the process id of the training.", show_default=False)
+    int | None,
+    typer.Option(
+        "--stop-pid",
+        help="How to stop: the process id of the training.",
+        show_default=False,
+        rich_help_panel=panels.STOPPED,
+    ),
 ]
 StopRun = Annotated[
     str | None,
-    typer.Option("--stop-run", help="Which run to stop, by its name, where several are watched.", show_default=False),
+    typer.Option(
+        "--stop-run",
+        help="Which run to stop, by its name, where several are watched.",
+        show_default=False,
+        rich_help_panel=panels.STOPPED,
+    ),
 ]
 StopCommand = Annotated[
     str | None,
@@ -45,6 +58,7 @@ StopCommand = Annotated[
         "--stop-command",
         help="How to stop: a command, with the finding as JSON on its standard input.",
         show_default=False,
+        rich_help_panel=panels.STOPPED,
     ),
 ]
 StopWriter = Annotated[
@@ -52,14 +66,27 @@ StopWriter = Annotated[
     typer.Option(
         "--stop-writer",
         help="How to stop: the process that writes the run, or its torchrun or Ray driver; it is shown first.",
+        rich_help_panel=panels.STOPPED,
     ),
 ]
 StopSlurm = Annotated[
     str | None,
-    typer.Option("--stop-slurm", help="How to stop: scancel this job.", metavar="JOBID", show_default=False),
+    typer.Option(
+        "--stop-slurm",
+        help="How to stop: scancel this job.",
+        metavar="JOBID",
+        show_default=False,
+        rich_help_panel=panels.STOPPED,
+    ),
 ]
 Grace = Annotated[
-    float, typer.Option("--grace", min=0, help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.")
+    float,
+    typer.Option(
+        "--grace",
+        min=0,
+        help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.",
+        rich_help_panel=panels.STOPPED,
+    ),
 ]
 
 

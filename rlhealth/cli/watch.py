@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth.cli import flags, printing
+from rlhealth.cli import flags, panels, printing
 from rlhealth.cli import stopping as stopping_cli
 from rlhealth.errors import RlhealthError
 
@@ -42,7 +42,10 @@ Where = Annotated[
     ),
 ]
 Online = Annotated[
-    list[str] | None, typer.Option("--wandb", help="A run on a wandb server: entity/project/run.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--wandb", help="A run on a wandb server: entity/project/run.", show_default=False, rich_help_panel=panels.READ
+    ),
 ]
 Interval = Annotated[
     float | None,
@@ -51,14 +54,28 @@ Interval = Annotated[
         min=0.1,
         help="Seconds between two reads; default 15 for files, 60 for servers.",
         show_default=False,
+        rich_help_panel=panels.FOLLOWED,
     ),
 ]
 UntilStep = Annotated[
     int | None,
-    typer.Option("--until-step", min=0, help="Stop watching when every run has reached this step.", show_default=False),
+    typer.Option(
+        "--until-step",
+        min=0,
+        help="Stop watching when every run has reached this step.",
+        show_default=False,
+        rich_help_panel=panels.FOLLOWED,
+    ),
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", min=0, help="Stop watching after this many seconds.", show_default=False)
+    float | None,
+    typer.Option(
+        "--timeout",
+        min=0,
+        help="Stop watching after this many seconds.",
+        show_default=False,
+        rich_help_panel=panels.FOLLOWED,
+    ),
 ]
 OnChange = Annotated[
     str | None,
@@ -66,21 +83,34 @@ OnChange = Annotated[
         "--on-change",
         help="A command to run at each change, without a shell, with the finding as JSON on its standard input.",
         show_default=False,
+        rich_help_panel=panels.TOLD,
     ),
 ]
 Notify = Annotated[
     list[str] | None,
     typer.Option(
-        "--notify", help="An apprise address to notify: slack://…, discord://…, mailto://…", show_default=False
+        "--notify",
+        help="An apprise address to notify: slack://…, discord://…, mailto://…",
+        show_default=False,
+        rich_help_panel=panels.TOLD,
     ),
 ]
 AlertFlag = Annotated[
     AlertTo | None,
-    typer.Option("--alert-to", help="Write an alert to the tracker for each finding.", show_default=False),
+    typer.Option(
+        "--alert-to",
+        help="Write an alert to the tracker for each finding.",
+        show_default=False,
+        rich_help_panel=panels.TOLD,
+    ),
 ]
 Bell = Annotated[
     bool,
-    typer.Option("--bell", help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse."),
+    typer.Option(
+        "--bell",
+        help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse.",
+        rich_help_panel=panels.TOLD,
+    ),
 ]
 
 
