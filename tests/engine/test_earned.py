@@ -71,6 +71,15 @@ def test_few_points_are_enough_where_reward_has_clearly_risen() -> None:
     )
 
 
+def test_a_rise_is_seen_through_the_heavy_tails_of_single_episodes() -> None:
+    returns = np.where(
+        rng.random(600) < 0.1, 2000 * rng.random(600), 50 + np.minimum(np.arange(600), 200) / 2 + rng.normal(size=600)
+    )
+    assert why_not_healthy(translate(logged(600, episode_reward=returns))) == ""
+    still = np.where(rng.random(600) < 0.1, 2000 * rng.random(600), 50.0)
+    assert why_not_healthy(translate(logged(600, episode_reward=still)))
+
+
 def test_a_steep_rise_at_the_start_is_no_noise() -> None:
     steep = -7 - 130 * np.exp(-np.arange(900) / 30) + rng.normal(size=900)
     assert why_not_healthy(translate(logged(900, episode_reward=steep))) == ""
