@@ -52,7 +52,8 @@ def check(
             its log.
         jobs: how many processes to read and judge in, where there is enough to do.
         ray: the address of a Ray cluster on which to do it instead ("auto": the one this machine belongs to).
-        completions: where the completions of the run lie, a file or a folder, if not beside its logs.
+        completions: where the completions of the run lie, a file or a folder, if not beside its logs; "" for those that
+            its server keeps.
         tick: called with (done, total) after each run.
 
     Returns:
@@ -112,7 +113,7 @@ def examine(
 def one_place(completions: str | Path | None, readers: Sequence[Reader]) -> str | None:
     """The place of the completions that was named, which are those of one run. Raises RlhealthError if there are
     several runs."""
-    if completions is not None and len(readers) != 1:
+    if completions not in (None, "") and len(readers) != 1:
         said = f"--completions {completions}: the texts of one run, and there are {len(readers)} runs"
         raise RlhealthError(said, hint="name the run that they belong to")
     return None if completions is None else str(completions)

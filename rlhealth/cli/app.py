@@ -237,7 +237,7 @@ def check(
             ended=ended or settings.ended,
             jobs=jobs or cores(),
             ray=ray,
-            completions=completions or None,
+            completions=completions,
             tick=progress.tick,
         )
     if write_baseline:

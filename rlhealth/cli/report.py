@@ -53,7 +53,7 @@ def report(
         aliases={**settings.aliases, **flags.aliases_of(alias)},
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,
-        completions=completions or None,
+        completions=completions,
     )
     look = flags.with_completions(flags.report_options(flags.Color.never, None, False, True), verdict, completions)
     text = write(verdict, "html", look)

@@ -237,7 +237,7 @@ def _subject(
         ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
         baseline=read_baseline(baseline) if baseline else None,
         interval=interval,
-        completions=completions or None,
+        completions=completions,
     )
 
 

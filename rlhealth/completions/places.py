@@ -26,13 +26,16 @@ _MOST_FOLDERS = 200
 _SETTINGS = ("rollout_data_dir",)
 
 
-def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[str]]:
+def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tuple[list[Store], list[str]]:
     """The stores of a run, the fullest first, and a sentence for each that cannot be read here.
 
     TRL's parquet files come first: they hold every row. A tracker's tables may hold one row per prompt. `project` is
-    the database of a run in Trackio, where it is open already.
+    the database of a run in Trackio, where it is open already. The tables of an online run are fetched only where the
+    user asked for completions (`asked`); else they are counted, by one request.
     """
     kind, location = run.place.kind, run.place.location
+    if is_online(run):
+        return _online(run, asked)
     if "://" in location or kind in ("wandb-online", "monitor", "unreadable"):
         return [], []
     path = Path(location.partition("#")[0]) if kind == "trackio" else Path(location)
@@ -55,6 +58,27 @@ def find(run: Run, project: Project | None = None) -> tuple[list[Store], list[st
         found += _of_trackio(project or Project(path), location.partition("#")[2])
     found += [CompletionFolder(folder, LINES) for folder in _of_lines(run, output)]
     return found, notes
+
+
+def is_online(run: Run) -> bool:
+    """Whether a run lies on wandb's server."""
+    return run.place.kind == "wandb" and run.place.location.startswith(("wandb://", "https://", "http://"))
+
+
+def _online(run: Run, asked: bool) -> tuple[list[Store], list[str]]:
+    from rlhealth.completions.online import OnlineTables  # late: most runs are on this machine
+    from rlhealth.sources.wandb.tables import RunTables
+
+    place = run.place.location
+    try:
+        tables = OnlineTables(run, RunTables(place), [(_table(name), is_step) for name, is_step in TABLES])
+        count = 0 if asked else tables.count()
+    except RlhealthError as error:
+        return [], [f"completions: {error.message}"]
+    if asked:
+        return [tables], []
+    said = f"completions: {count:,} tables on the server were not read; --completions reads them"
+    return [], [said] if count else []
 
 
 def named(place: str) -> Store:

@@ -35,7 +35,7 @@ def store_of(where: str, place: str | None = None, source: str | None = None) ->
             names = ", ".join(one.run.name for one in readers[:5])
             raise RlhealthError(f"{where}: {len(readers)} runs", hint=f"name one of them: {names}", location=where)
         readers[0].poll()
-        stores, notes = find(readers[0].run)
+        stores, notes = find(readers[0].run, asked=True)
         if stores:
             return _met(stores[0])
     except RlhealthError as error:

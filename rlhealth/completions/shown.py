@@ -53,7 +53,7 @@ def shown_at(runs: Sequence[RunVerdict], place: str | None = None) -> dict[Key, 
     """The texts to show at the causes of each run, by run, rule and metric; `place` where the user named one."""
     found: dict[Key, list[Excerpt]] = {}
     for run in runs:
-        stores = [named(place)] if place else find(run.run)[0]
+        stores = [named(place)] if place else find(run.run, asked=True)[0]
         if not stores or not run.causes:
             continue
         store = stores[0]

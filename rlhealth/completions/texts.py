@@ -10,7 +10,7 @@ import numpy as np
 
 from rlhealth.completions.batch import Batch
 from rlhealth.completions.measures import measured
-from rlhealth.completions.places import find, named
+from rlhealth.completions.places import find, is_online, named
 from rlhealth.completions.rewards import SOLVED, is_right_or_wrong
 from rlhealth.completions.stores import CompletionFolder, Store
 from rlhealth.metrics.catalogue import TEXT
@@ -38,12 +38,16 @@ class CompletionReader:
         run: whose texts they are.
         places: where the texts lie, if not beside its logs.
         project: the database from which the run is read, where Trackio wrote it, so that it is not opened twice.
+        asked: whether the user asked for completions, so that they are fetched from a server.
     """
 
-    def __init__(self, run: Run, places: Sequence[str] = (), project: Project | None = None) -> None:
+    def __init__(
+        self, run: Run, places: Sequence[str] = (), project: Project | None = None, *, asked: bool = False
+    ) -> None:
         self.run = run
         self.places = list(places)
         self.project = project
+        self.asked = asked
         self.store: Store | None = None
         self.sampled = 0
         self._said: list[str] = []
@@ -83,16 +87,16 @@ class CompletionReader:
 
     def _find(self) -> None:
         """Looks for the texts, again where the run has grown since they were not there."""
-        if self.store is not None and (self.places or self.store.steps()):
+        if self.store is not None and (self.places or self.store.steps() or is_online(self.run)):
             return
         if self.places:
             self.store = named(self.places[0])
             return
-        here = self.run.last_step, len(self.run.config)
-        if here == self._searched:
+        here = None if is_online(self.run) else (self.run.last_step, len(self.run.config))
+        if (here,) == self._searched:  # of an online run, once
             return
-        self._searched = here
-        found, self._said = find(self.run, self.project)
+        self._searched = (here,)
+        found, self._said = find(self.run, self.project, asked=self.asked)
         if found and (self.store is None or found[0].place != self.store.place):
             self.store = found[0]
 
@@ -183,11 +187,11 @@ def _first(problems: list[str]) -> list[str]:
 
 
 def texts_of(reader: Reader, place: str | None = None) -> CompletionReader:
-    """The texts of the run that a reader reads."""
+    """The texts of the run that a reader reads; an empty `place` asks for those beside its logs or on its server."""
     project: Project | None = None
     if reader.run.place.kind == "trackio":
         project = getattr(getattr(reader, "main", reader), "project", None)
-    return CompletionReader(reader.run, [place] if place else [], project)
+    return CompletionReader(reader.run, [place] if place else [], project, asked=place is not None)
 
 
 def read_texts(reader: Reader, place: str | None = None) -> None:

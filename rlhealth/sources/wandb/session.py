@@ -45,16 +45,16 @@ _TAGS = """mutation UpsertBucket($id: String, $tags: [String!]) {
     upsertBucket(input: {id: $id, tags: $tags}) { bucket { id } } }"""
 
 
-def session_for(address: Address, patience: float = PATIENCE) -> Session:
-    """The session with the server that keeps `address`, made on first use and shared by its runs.
+def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
+    """The session with the server of `address`, made on first use and shared; with `patience` None as it is.
 
     Raises:
         RlhealthError: if the address is on another host than the one that the key is for.
     """
     server = _base_url(address)
     session = _sessions.get(server)
-    if session is None or session.patience != patience:
-        session = _sessions[server] = Session(server, patience)
+    if session is None or patience not in (None, session.patience):
+        session = _sessions[server] = Session(server, PATIENCE if patience is None else patience)
     return session
 
 
