@@ -12,7 +12,7 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from tests.fuzz import seeds
+from tests.fuzz import seeds, shapes
 from tests.fuzz.framing import event_file, wandb_file
 
 #: Tries one input; the path is a file it may use. True where something could be read in it.
@@ -362,6 +362,15 @@ def _any(path: Path) -> Sequence[object]:
     return find_readers(str(path))
 
 
+def _named_file(raw: bytes, path: Path) -> bool:
+    """A file in a folder under any name: found by name and by what is in it, read, counted as left out, or silent."""
+    import tempfile
+
+    name, inside = shapes.parted(raw)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        return reading(lambda _: _any(Path(folder)))(inside, Path(folder) / name)
+
+
 def _trackio_rows(raw: bytes, path: Path) -> bool:
     """A sound database whose cells hold anything: time, step and metrics of each row, the settings."""
     import sqlite3
@@ -536,7 +545,7 @@ TARGETS = {
     for one in (
         Target("event-file", reading(_tensorboard), seeds.event_files, BINARY_WORDS),
         Target("event-records", framed(event_file, reading(_tensorboard)), seeds.event_records, BINARY_WORDS),
-        Target("wandb-file", reading(_wandb), seeds.wandb_files, BINARY_WORDS),
+        Target("wandb-file", reading(_wandb), lambda: [*seeds.wandb_files(), *shapes.bytes_of(".wandb")], BINARY_WORDS),
         Target("wandb-records", framed(wandb_file, reading(_wandb)), seeds.wandb_records, (*BINARY_WORDS, *NUMBERS)),
         Target("trackio-file", reading(_trackio), seeds.databases, BINARY_WORDS, 60),
         Target("trackio-rows", _trackio_rows, seeds.rows_of_json, JSON_WORDS, 60),
@@ -545,12 +554,22 @@ TARGETS = {
         Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
         Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),
-        Target("trainer-state", reading(_table("trainer_state")), seeds.trainer_states, JSON_WORDS),
-        Target("jsonl", reading(_table("jsonl")), seeds.rows_of_json, JSON_WORDS),
-        Target("json", reading(_table("json")), seeds.documents, JSON_WORDS),
-        Target("csv", reading(_table("csv")), seeds.tables, CSV_WORDS, 60),
-        Target("console", reading(_table("console")), seeds.consoles, TEXT_WORDS),
+        Target(
+            "trainer-state",
+            reading(_table("trainer_state")),
+            lambda: [*seeds.trainer_states(), *shapes.bytes_of("state.json")],
+            JSON_WORDS,
+        ),
+        Target(
+            "jsonl", reading(_table("jsonl")), lambda: [*seeds.rows_of_json(), *shapes.bytes_of(".jsonl")], JSON_WORDS
+        ),
+        Target("json", reading(_table("json")), lambda: [*seeds.documents(), *shapes.bytes_of(".json")], JSON_WORDS),
+        Target("csv", reading(_table("csv")), lambda: [*seeds.tables(), *shapes.bytes_of(".csv")], CSV_WORDS, 60),
+        Target(
+            "console", reading(_table("console")), lambda: [*seeds.consoles(), *shapes.bytes_of(".log")], TEXT_WORDS
+        ),
         Target("come-across", reading(_come_across), seeds.shapes, (*JSON_WORDS, *TEXT_WORDS)),
+        Target("named-file", _named_file, shapes.named_files, (*JSON_WORDS, *TEXT_WORDS), 60),
         Target("printed-dict", _printed_dict, seeds.consoles, TEXT_WORDS, 300),
         Target(
             "any-file",
