@@ -80,6 +80,7 @@ class VanishedMetrics:
     def _begin(self) -> None:
         self.seen = [0] * len(self.metrics)
         self.started: list[int] = []
+        self.settled = False
         self.axes = list(range(len(self.metrics)))
         self.ticks: dict[int, Series] = {}
         self.trails = {
@@ -94,14 +95,21 @@ class VanishedMetrics:
         started = [min(end, ALIGNED) for end in ends]
         axes = (
             self.axes
-            if started == self.started
+            if self.settled and started == self.started
             else axes_of([one.steps[:end] for one, end in zip(self.metrics, ends, strict=True)])
         )
         if axes != self.axes or self._came_late():
             self._begin()  # what was counted so far no longer holds
-        self.axes, self.started = axes, started
+        self.axes, self.started, self.settled = axes, started, self._settled(ends)
         for axis in dict.fromkeys(axes):
             self._advance(axis, [place for place, one in enumerate(axes) if one == axis], ends)
+
+    def _settled(self, ends: list[int]) -> bool:
+        """Whether no later point can show that two metrics count alike: each has passed the first points of all."""
+        logged = [(one.steps, end) for one, end in zip(self.metrics, ends, strict=True) if end]
+        return not logged or min(steps[end - 1] for steps, end in logged) >= max(
+            steps[min(end, ALIGNED) - 1] for steps, end in logged
+        )
 
     def _came_late(self) -> bool:
         return any(

@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from loky import ProcessPoolExecutor
@@ -41,7 +41,8 @@ def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: 
                 answers = map(examine, piece)
             yield from answers
     except BaseException:
-        pool.shutdown(kill_workers=True)
+        with suppress(Exception):  # workers that the same interrupt has ended; it is what counts
+            pool.shutdown(kill_workers=True)
         raise
     pool.shutdown()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.check import judge
+from rlhealth.engine.judge import Judge
 from rlhealth.engine.vanished import axes_of
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Ints, Place, Run
@@ -45,3 +46,18 @@ def test_a_reward_that_stops_on_the_axis_of_the_others_has_vanished() -> None:
     run.add("Episode Reward", np.arange(1, 21) * 2048, noise[:20] + 10, np.arange(20.0))
     run.add("Entropy", np.arange(1, 61) * 2048, 1 + 0.01 * noise, np.arange(60.0))
     assert vanished(run) == {"reward-vanished"}
+
+
+def test_that_two_metrics_count_alike_may_show_only_later() -> None:
+    """At the first look the others have not reached the third point of the reward."""
+    whole, growing = Run("exp", Place("tensorboard", "exp")), Run("exp", Place("tensorboard", "exp"))
+    judging = Judge(growing, load_rules())
+    noise = np.random.default_rng(0).normal(size=60)
+    reward, entropy = np.append([0, 1], np.arange(3, 12)), np.arange(60)
+    for at in (slice(0, 3), slice(3, None)):
+        for run in (growing, whole):
+            run.add("Episode Reward", reward[at], noise[: len(reward)][at] + 10, reward[at].astype(float))
+            run.add("Entropy", entropy[at], 1 + 0.01 * noise[at], entropy[at].astype(float))
+        judging.advance()
+    found = {one.rule for one in judging.verdict(2e9).findings if "vanished" in one.rule}
+    assert found == vanished(whole) == {"reward-vanished"}

@@ -120,7 +120,7 @@ def test_a_writer_that_lags_behind_is_judged(log: Path) -> None:
 
 
 def test_blocks_of_two_writers_are_judged(log: Path) -> None:
-    rows = [row for at in range(0, len(SICK), 10) for writer in (SICK, HEALTHY) for row in writer[at : at + 10]]
+    rows = [row for at in range(0, len(SICK), 20) for writer in (SICK, HEALTHY) for row in writer[at : at + 20]]
     assert judged(log, rows).exit_code == 1
 
 
