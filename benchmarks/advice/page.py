@@ -29,7 +29,7 @@ reward ended below that of the sick run by more than twice the noise of both. Ev
 each seed.
 
 The amounts (a tenth of a learning rate, four times a limit, one pass) and their order were chosen while looking at the
-runs with the first seed: with one seed, these figures say that the advice can heal, not how often it will.
+runs with the first seed; the runs with other seeds were not looked at.
 """
 
 
