@@ -198,7 +198,7 @@ class RuleState:
             "step": ending.step,
         }
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition))
-        if self.rule.family == "reward-signal" and aftermath.learned_since(episodes):
+        if self.rule.harmless_once == "reward-rose" and aftermath.learned_since(episodes):
             harmless = True
         told = describe(
             rule=self.rule,

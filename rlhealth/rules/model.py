@@ -399,7 +399,13 @@ class Source(StrictModel):
 
 
 class Rule(StrictModel):
-    """One rule, as its YAML file says it."""
+    """One rule, as its YAML file says it.
+
+    Attributes:
+        severity_when_over: how severe a finding is at most once it is over and was harmless.
+        harmless_once: what shows that: reward is back where it was before, or rose above its level while the finding
+            held, as where rewards did not differ and there was nothing else to regain.
+    """
 
     id: str
     family: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=60)]
@@ -409,6 +415,7 @@ class Rule(StrictModel):
     when: When | None = None
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
+    harmless_once: Literal["reward-is-back", "reward-rose"] = "reward-is-back"
     cause: Cause | None = None
     message: Text
     because: Text
