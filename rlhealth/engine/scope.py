@@ -40,6 +40,8 @@ def passes(setting: Any, test: Any) -> bool:
 
 def applicable(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
     """The conditions without those that are asked only of a metric that this run does not log."""
+    if not any(one.if_logged or one.unless_logged for one in conditions):
+        return conditions
     logged = {name for name, one in translation.metrics.items() if len(one)}
     return tuple(
         one
