@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlhealth.engine.windows import plain_median
+from rlhealth.engine.windows import first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
@@ -19,7 +19,6 @@ BAND = 50  # rows before an onset that say where the metric used to lie
 RECENT = 5  # rows that say where it lies now
 SURE = 3.0  # standard errors
 REAL = 0.25  # of what had been gained
-FALLS = ("drop_from_best", "share_of_gain_lost")  # measures of a fall of the reward itself
 SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
 FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
 
@@ -161,7 +160,7 @@ def after(metric: Metric, step: int, until: int, count: int) -> Floats:
 
 def is_fall(metric: Metric, condition: Condition) -> bool:
     """Whether a condition speaks of a fall of the reward itself."""
-    return metric.name == "reward" and condition.measure in FALLS
+    return metric.name == "reward" and KINDS[condition.measure].falls
 
 
 def best(values: Floats) -> Floats:
@@ -199,7 +198,6 @@ def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) 
         return limit
     start = usual
     if versus.start is not None:
-        first = metric.values[: versus.start + 100]
-        first = first[np.isfinite(first)][: versus.start]
+        first = first_points(metric.values, versus.start)
         start = plain_median(first) if len(first) else usual
     return start * limit if versus.is_ratio else start + limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -78,3 +78,11 @@ class Bound:
                 if self.sign == "below"
                 else np.asarray(one.value == self.limit)
             )
+
+
+class ValueMeasure(Protocol):
+    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN if it cannot say yet."""
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        ...

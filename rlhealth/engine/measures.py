@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rlhealth.engine.estimate import NOTHING, Estimate
-from rlhealth.engine.noise import APART, Noise
+from rlhealth.engine.estimate import NOTHING, Estimate, ValueMeasure
+from rlhealth.engine.noise import APART, ROOT_2, Noise, per_noise
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Arrival, Climb, Count
 from rlhealth.engine.windows import ROLLING, Reduce, Rolling, mean, median, plain_median
@@ -25,15 +25,6 @@ START = 3  # points that say where a series began
 SHORT = 50  # what lasts a smaller part of the run is no fall
 LONGEST = 512  # points that a fall is ever asked to last
 SURE = 3.0  # errors that a lasting fall is asked for, about
-ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
-
-
-class ValueMeasure(Protocol):
-    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN if it cannot say yet."""
-
-    def extend(self, values: Floats) -> Floats:
-        """Measures the next points."""
-        ...
 
 
 class Measure(Protocol):
@@ -156,12 +147,6 @@ def against(inner: ValueMeasure, window: int, versus: Past) -> ValueMeasure:
 def highest(values: Floats, before: float) -> Floats:
     """The largest of the values so far (none is NaN) and of what came before them."""
     return np.maximum(np.maximum.accumulate(values), before)
-
-
-def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
-    """A difference of levels and its error in units of noise; no difference is 0, also if no noise was ever seen."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
 
 
 class SmoothedLevels:

@@ -15,6 +15,7 @@ from math import sqrt
 
 import numpy as np
 
+from rlhealth.engine.estimate import Estimate
 from rlhealth.run import Floats
 
 KEPT = 2048  # points that an estimate rests on: the newest ones
@@ -30,6 +31,7 @@ STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a ra
 FLOOR = 1e-3  # of the largest value: less noise than that is none
 FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
+ROOT_2 = sqrt(2.0)  # a difference of two levels has the errors of both
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
 
 
@@ -131,6 +133,12 @@ def _correlation(part: float, distance: int) -> float:
     see."""
     parts = _seen(_GRID, 1) / _seen(_GRID, distance)  # falls from 1 as the correlation grows
     return float(np.interp(-part, -parts, _GRID))
+
+
+def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
+    """A difference of levels and its error in units of noise; no difference is 0, also if no noise was ever seen."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
 
 
 class Noise:

@@ -6,15 +6,13 @@ import numpy as np
 
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
-from rlhealth.engine.windows import plain_median
+from rlhealth.engine.windows import first_points, plain_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
 from rlhealth.run import Floats
 
 FIRST = 64  # rows that are looked at before all
-FALLS = ("drop_from_best", "share_of_gain_lost")
-PROJECTED = ("arrival", "climb")
 
 
 def dated_back(
@@ -74,10 +72,10 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, s
         return np.asarray(np.logical_and.reduce([known, *hits]))
     if KINDS[condition.measure].level:
         return bound.holds(_compared(condition, metric, values, start))
-    if condition.measure in FALLS and known.any():
+    if KINDS[condition.measure].falls and known.any():
         return np.asarray(known & (values <= plain_median(values[known])))  # the lower half of what has fallen
-    if condition.measure in PROJECTED:
-        return np.zeros(len(values), np.bool_)  # what is foretold begins if known
+    if KINDS[condition.measure].foretold:
+        return np.zeros(len(values), np.bool_)  # it begins when it is known
     return known  # a spread, a gain: it is said of the window as a whole
 
 
@@ -92,8 +90,7 @@ def _compared(condition: Condition, metric: Metric, values: Floats, start: int) 
     if versus is None:
         return values
     if versus.start is not None:
-        before = metric.values[: versus.start + 100]
-        before = before[np.isfinite(before)][: versus.start]
+        before = first_points(metric.values, versus.start)
     else:
         before = metric.values[max(0, start - (versus.past or 1)) : start]
         before = before[np.isfinite(before)]

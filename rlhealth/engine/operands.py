@@ -16,7 +16,7 @@ from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
 from rlhealth.engine.noise import NoiseEstimate
 from rlhealth.engine.trends import Correlation
-from rlhealth.engine.windows import plain_median
+from rlhealth.engine.windows import first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import DerivedSeries
 from rlhealth.rules.measures import KINDS
@@ -235,8 +235,7 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
         return limit
     if versus.start is None:
         return None
-    start = metric.values[: versus.start + 100]
-    start = start[np.isfinite(start)][: versus.start]
+    start = first_points(metric.values, versus.start)
     if not len(start):
         return None
     return float(limit * plain_median(start)) if versus.is_ratio else float(limit + plain_median(start))

@@ -3,30 +3,19 @@ with."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags
-from rlhealth.engine.noise import Noise
+from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
+from rlhealth.engine.noise import ROOT_2, Noise, per_noise
 from rlhealth.engine.windows import Rolling, Trailing, counted, median, plain_median
 from rlhealth.run import Floats, Ints
 
-ROOT_2 = float(np.sqrt(2.0))  # a difference of two levels has the errors of both
 START = 5  # points that say where a series began
 GONE = 0.05  # of the start: so much is left where a series counts as gone
 FASTER = 1.3  # times the rate before: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
-
-
-class ValueMeasure(Protocol):
-    """A measure without an error, as those of measures.py."""
-
-    def extend(self, values: Floats) -> Floats:
-        """Measures the next points."""
-        ...
 
 
 class Climb:
@@ -47,9 +36,7 @@ class Climb:
         joined = np.concatenate([self.before, level])
         self.before = joined[len(level) :].copy()
         spread, _, _, error = self.noise.extend(finite)
-        climbed = level - joined[: len(level)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return Estimate(np.where(climbed == 0, 0.0, climbed / spread), ROOT_2 * error / spread)
+        return per_noise(level - joined[: len(level)], ROOT_2 * error, spread)
 
 
 class Arrival:

@@ -91,6 +91,12 @@ def plain_median(values: Floats) -> float:
     return float(_middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
 
 
+def first_points(values: Floats, count: int) -> Floats:
+    """The first `count` finite values, of those that stand no more than 100 rows further; shape (n,), n <= count."""
+    first = values[: count + 100]
+    return first[np.isfinite(first)][:count]
+
+
 def _sorted_median(windows: Floats, counts: Ints) -> Floats:
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     rows = np.arange(len(ordered))

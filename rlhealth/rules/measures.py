@@ -17,6 +17,8 @@ class MeasureKind:
         level: whether a limit on it is a level of the metric's own values, which a chart can draw.
         has_error: whether it is an estimate, so that a rule can ask for `standard_errors`.
         at_once: whether it can say something from the first point on, whatever its window.
+        falls: whether it speaks of a fall: what has fallen is the lower half of the window.
+        foretold: whether it speaks of what is still to come, which has no first row.
     """
 
     words: str
@@ -24,6 +26,8 @@ class MeasureKind:
     level: bool = False
     has_error: bool = False
     at_once: bool = False
+    falls: bool = False
+    foretold: bool = False
 
 
 KINDS: dict[str, MeasureKind] = {
@@ -45,10 +49,13 @@ KINDS: dict[str, MeasureKind] = {
         has_error=True,
     ),
     "drop_from_best": MeasureKind(
-        "the fall of {metric} from its best so far (by the median of {window})", unit="noise", has_error=True
+        "the fall of {metric} from its best so far (by the median of {window})",
+        unit="noise",
+        has_error=True,
+        falls=True,
     ),
     "share_of_gain_lost": MeasureKind(
-        "the part of its gain that {metric} has lost (by the median of {window})", unit="ratio"
+        "the part of its gain that {metric} has lost (by the median of {window})", unit="ratio", falls=True
     ),
     "gain_since_start": MeasureKind(
         "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True
@@ -57,11 +64,13 @@ KINDS: dict[str, MeasureKind] = {
         "how far the median of {window} of {metric} lies above that of the {last} points before",
         unit="noise",
         has_error=True,
+        foretold=True,
     ),
     "arrival": MeasureKind(
         "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
         "faster,",
         unit="count",
+        foretold=True,
     ),
     "correlation": MeasureKind(
         "the correlation of the changes of {metric} with those of {other} over {window}",
