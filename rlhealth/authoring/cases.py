@@ -14,6 +14,7 @@ from rlhealth.authoring.shorthand import read_shorthand
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, Translation, meaning, meanings
 from rlhealth.metrics.catalogue import frameworks, names
+from rlhealth.metrics.groups import members
 from rlhealth.metrics.metric import HistogramSeries
 from rlhealth.metrics.transforms import reduction_of
 from rlhealth.parsing.checked import checked, meant, place
@@ -260,7 +261,7 @@ def _number(said: Any, default: float) -> float:
 
 
 def _framework_for(rule: Rule) -> str:
-    patterns = [one for one in rule.scope.frameworks if one in framework_ids()]
+    patterns = [one for one in members(rule.scope.frameworks) if one in framework_ids()]
     return patterns[0] if patterns else "trl-grpo"
 
 

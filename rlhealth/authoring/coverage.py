@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 
 from rlhealth.metrics.catalogue import frameworks, names
+from rlhealth.metrics.groups import is_named
 from rlhealth.rules.model import FAMILIES, Rule
 
 ALWAYS = ("step", "same")  # what every run has
@@ -44,7 +44,7 @@ def trainers_of(rule: Rule) -> list[str]:
         framework
         for framework, logged in _logged().items()
         if all(any(_is_among(name, logged) for name in one) for one in needed(rule))
-        and (not rule.scope.frameworks or any(fnmatchcase(framework, one) for one in rule.scope.frameworks))
+        and is_named(framework, rule.scope.frameworks)
     ]
 
 

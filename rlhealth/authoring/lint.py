@@ -11,6 +11,7 @@ from typing import Any
 
 from rlhealth.authoring.cases import framework_ids, setting_names
 from rlhealth.metrics import meaning, meanings
+from rlhealth.metrics.groups import groups, members
 from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.strict_yaml import read_texts, read_yaml
 from rlhealth.rules.filling import fields_of, option_phrases
@@ -78,8 +79,9 @@ def _names(rule: Rule, rules: Sequence[Rule]) -> Iterator[Problem]:
     if alike := misspelt_family(rule.family):
         yield ("family",), f"no shipped family is called `{rule.family}`{alike}"
     for index, pattern in enumerate(rule.scope.frameworks):
-        if not fnmatch.filter(framework_ids(), pattern):
-            yield ("scope", "frameworks", index), f"there is no framework `{pattern}`{meant(pattern, framework_ids())}"
+        if not any(fnmatch.filter(framework_ids(), one) for one in members([pattern])):
+            near = meant(pattern, [*framework_ids(), *groups()])
+            yield ("scope", "frameworks", index), f"there is no framework `{pattern}`{near}"
     for part in ("unless", "only_if"):
         yield from (
             (("scope", part, name), _no_setting(name))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
 from typing import Any
 
 from rlhealth.engine.operands import CannotRun
 from rlhealth.metrics import Translation
+from rlhealth.metrics.groups import is_named
 from rlhealth.rules.model import Bounds, Condition, Rule
 
 
 def check_scope(rule: Rule, translation: Translation) -> None:
     """Raises CannotRun if a rule is not meant for this run: another framework, or a setting that switches it off."""
     scope = rule.scope
-    if scope.frameworks and not any(fnmatch.fnmatchcase(translation.framework, one) for one in scope.frameworks):
+    if not is_named(translation.framework, scope.frameworks):
         raise CannotRun(f"it is about {', '.join(scope.frameworks)}, and this is {translation.framework}")
     for name, test in scope.unless.items():
         setting = translation.config.get(name)

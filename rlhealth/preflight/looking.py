@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 
 from rlhealth.engine.scope import passes
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics.groups import is_named
 from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.preflight.conditions import depends, holds, measured, missing, pick
 from rlhealth.preflight.model import Asked, Check, load_checks
@@ -167,9 +167,7 @@ def _defaults() -> dict[str, dict[str, Any]]:
 
 def _out_of_scope(check: Check, settings: Settings, values: Mapping[str, Any]) -> str:
     """Why a check is not meant for these settings; empty if it is."""
-    if check.scope.frameworks and not any(
-        fnmatch.fnmatchcase(settings.framework, one) for one in check.scope.frameworks
-    ):
+    if not is_named(settings.framework, check.scope.frameworks):
         return f"it is about {', '.join(check.scope.frameworks)}, and this is {settings.framework}"
     if check.scope.until_started and settings.started:
         return "the run has started"
