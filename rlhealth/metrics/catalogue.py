@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -131,28 +131,10 @@ def meaning(name: str) -> Meaning | None:
         if "{f}" in template:
             match = pattern_of(template).fullmatch(name)
             if match:
-                return Meaning(
-                    name=name,
-                    title=one.title.replace("{f}", match["f"]),
-                    unit=one.unit,
-                    group=one.group,
-                    better=one.better,
-                    low=one.low,
-                    high=one.high,
-                    log=one.log,
-                )
+                return replace(one, name=name, title=one.title.replace("{f}", match["f"]))
     if name.startswith("eval/"):
         inner = meaning(name.removeprefix("eval/"))
-        return inner and Meaning(
-            name=name,
-            title=f"{inner.title} in evaluation",
-            unit=inner.unit,
-            group=inner.group,
-            better=inner.better,
-            low=inner.low,
-            high=inner.high,
-            log=inner.log,
-        )
+        return inner and replace(inner, name=name, title=f"{inner.title} in evaluation")
     return None
 
 
