@@ -1,32 +1,16 @@
-"""Names that nobody wrote down: under which plain names a tag of an unknown trainer may stand, the surest first."""
+"""Names that nobody wrote down: under which plain names a tag of an unknown trainer may stand, the surest first; the
+words by which they are taken apart are data (free_names.yaml)."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from rlhealth.metrics.catalogue import FOLDER
+from rlhealth.parsing.strict_yaml import read_texts
 
 _BETWEEN = re.compile(r"[\s.()-]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-#: First parts that say where a number comes from and nothing of what it is.
-_HEADS = re.compile(
-    r"train|training|trainer|rollout|rollouts|charts|chart|metrics|metric|performance|stats|statistics|"
-    r"env|environment|episode|episodes|info|learner|agent|main|global|log|logs|scalars|scalar|summary|ppo|"
-    r"grpo|rloo|reinforce|a2c|rl|algo|algorithm|update|updates|optim|optimizer|optimization|monitor|"
-    r"results|run|history|policy_update|learning|mean|avg|average|losses"
-)
-#: Last parts that say along which axis a number was logged.
-_TAILS = re.compile(
-    r"episode|episodes|step|steps|global_step|t|info|epoch|iter|iteration|iterations|frame|frames|"
-    r"timestep|timesteps|update|updates|value|train"
-)
-_EVALUATIONS = re.compile(r"eval|evaluation|evaluate|test|testing|validation")
-#: Names that mean one thing under every first part; a number in that part says that there are several.
-_PLAIN_LAST = re.compile(
-    r"value_loss|policy_loss|actor_loss|critic_loss|policy_gradient_loss|pg_loss|vf_loss|"
-    r"explained_variance|approx_kl|clip_fraction|clipfrac|clip_frac|policy_entropy|learning_rate|"
-    r"grad_norm|gradient_norm|ep_rew_mean|ep_len_mean|episode_reward|episodic_return|episode_return|"
-    r"mean_reward|reward_mean|avg_reward|average_reward|reward_std"
-)
 
 
 def plain(tag: str) -> str:
@@ -44,15 +28,15 @@ def forms(tag: str) -> tuple[str, ...]:
     found: list[str] = []
     for text in (tag, _HUMP.sub("_", tag)):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
-        while len(parts) > 1 and _TAILS.fullmatch(parts[-1]):
+        while len(parts) > 1 and parts[-1] in _words()["tails"]:
             parts = parts[:-1]
         found.append("/".join(parts))
-        while len(parts) > 1 and _HEADS.fullmatch(parts[0]):
+        while len(parts) > 1 and parts[0] in _words()["heads"]:
             parts = parts[1:]
             found.append("/".join(parts))
         if len(parts) > 1:
             found.append("_".join(parts))
-            if _PLAIN_LAST.fullmatch(parts[-1]) and not any(one.isdigit() for one in parts[0]):
+            if parts[-1] in _words()["plain_last"] and not any(one.isdigit() for one in parts[0]):
                 found.append(parts[-1])
     return tuple(dict.fromkeys([*found, plain(tag)]))
 
@@ -60,4 +44,10 @@ def forms(tag: str) -> tuple[str, ...]:
 def evaluation(tag: str) -> str:
     """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`; "" if there is none."""
     first, _, rest = tag.partition("/")
-    return rest if _EVALUATIONS.fullmatch(plain(first)) else ""
+    return rest if plain(first) in _words()["evaluations"] else ""
+
+
+@cache
+def _words() -> dict[str, frozenset[str]]:
+    """The lists of words by name, read when the first name of an unknown trainer is met."""
+    return {name: frozenset(words) for name, words in read_texts(FOLDER / "free_names.yaml").items()}

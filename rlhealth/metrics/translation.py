@@ -145,8 +145,9 @@ def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
         split, (found, parts) = "", known.names.find(whole)
     distance = 0
     if not found and known.is_free and not known.names.ignores(name):
-        split = split or ("eval/" if evaluation(name) else "")
-        distance, name, (found, parts) = _free(known, evaluation(name) or name)
+        evaluated = evaluation(name)
+        split = split or ("eval/" if evaluated else "")
+        distance, name, (found, parts) = _free(known, evaluated or name)
     if not found:
         _leave(sorting, tag, name)
         return
