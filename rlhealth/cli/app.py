@@ -169,10 +169,11 @@ def check(
     source: flags.SourceFlag = None,
     reader: Annotated[
         flags.Readers,
-        typer.Option(
+        panels.option(
+            panels.READ,
             "--reader",
             help="How event files are read; tbparse supports unusual plugins, but is slow.",
-            rich_help_panel=panels.READ,
+            show_default=True,
         ),
     ] = flags.Readers.fast,
     rules: flags.RulesDir = None,
@@ -192,20 +193,18 @@ def check(
     jobs: flags.Jobs = None,
     ray: Annotated[
         str | None,
-        typer.Option(
+        panels.option(
+            panels.RUNS,
             "--ray",
             help="Check each run on this Ray cluster: auto, HOST:PORT, or local.",
             metavar="ADDRESS",
-            show_default=False,
-            rich_help_panel=panels.RUNS,
         ),
     ] = None,
     completions: flags.Completions = None,
     write_back: flags.WriteBack = False,
     quiet: flags.Quiet = False,
     show_all: Annotated[
-        bool,
-        typer.Option("--all", help="Show healthy runs and every skipped rule too.", rich_help_panel=panels.PRINTED),
+        bool, panels.option(panels.PRINTED, "--all", help="Show healthy runs and every skipped rule too.")
     ] = False,
 ) -> None:
     """Judge logged runs: exit code 0 healthy, 1 findings at or above the gate, 2 no verdict."""

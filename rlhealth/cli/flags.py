@@ -51,222 +51,142 @@ Where = Annotated[list[str], _RUNS]
 Places = Annotated[list[str] | None, _RUNS]
 FailOnFlag = Annotated[
     FailOn | None,
-    typer.Option(
-        "--fail-on",
-        help="The least severity that makes the check fail (exit code 1); default critical.",
-        show_default=False,
-        rich_help_panel=panels.FAILS,
+    panels.option(
+        panels.FAILS, "--fail-on", help="The least severity that makes the check fail (exit code 1); default critical."
     ),
 ]
 FailOnDefault = Annotated[
     FailOn,
-    typer.Option(
-        "--fail-on", help="The least severity that makes it fail (exit code 1).", rich_help_panel=panels.FAILS
+    panels.option(
+        panels.FAILS, "--fail-on", help="The least severity that makes it fail (exit code 1).", show_default=True
     ),
 ]
-ExitZero = Annotated[
-    bool, typer.Option("--exit-zero", help="Report only: always exit with code 0.", rich_help_panel=panels.FAILS)
-]
+ExitZero = Annotated[bool, panels.option(panels.FAILS, "--exit-zero", help="Report only: always exit with code 0.")]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
+    panels.option(
+        panels.PRINTED,
         "-f",
         "--format",
         help="terminal, json, …; repeat it for several formats, each followed by its own -o.",
-        show_default=False,
-        rich_help_panel=panels.PRINTED,
     ),
 ]
 Outputs = Annotated[
     list[str] | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="The file for the format given before it; - is standard output.",
-        show_default=False,
-        rich_help_panel=panels.PRINTED,
+    panels.option(
+        panels.PRINTED, "-o", "--output", help="The file for the format given before it; - is standard output."
     ),
 ]
 SourceFlag = Annotated[
     str | None,
-    typer.Option(
+    panels.option(
+        panels.READ,
         "--source",
         help="Read this tracker if a run was logged to several: tensorboard, wandb, trackio, trainer_state.",
-        show_default=False,
-        rich_help_panel=panels.READ,
     ),
 ]
 RulesDir = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--rules",
-        help="A folder of rules to add; a rule with the id of a shipped rule replaces it.",
-        show_default=False,
-        rich_help_panel=panels.JUDGED,
+    panels.option(
+        panels.JUDGED, "--rules", help="A folder of rules to add; a rule with the id of a shipped rule replaces it."
     ),
 ]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--select", help="Use only these rules or families.", show_default=False, rich_help_panel=panels.JUDGED
-    ),
-]
+Select = Annotated[list[str] | None, panels.option(panels.JUDGED, "--select", help="Use only these rules or families.")]
 IgnoreFlag = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ignore",
-        help="Ignore these rules or families; the report counts them.",
-        show_default=False,
-        rich_help_panel=panels.JUDGED,
-    ),
+    panels.option(panels.JUDGED, "--ignore", help="Ignore these rules or families; the report counts them."),
 ]
 Alias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--alias",
-        help="Your own name for a metric: my/kl=kl, or a YAML file of them.",
-        show_default=False,
-        rich_help_panel=panels.JUDGED,
-    ),
+    panels.option(panels.JUDGED, "--alias", help="Your own name for a metric: my/kl=kl, or a YAML file of them."),
 ]
 Online = Annotated[
     list[str] | None,
-    typer.Option(
-        "--wandb",
-        help="A run on a wandb server, entity/project/run, or all runs of entity/project.",
-        show_default=False,
-        rich_help_panel=panels.READ,
+    panels.option(
+        panels.READ, "--wandb", help="A run on a wandb server, entity/project/run, or all runs of entity/project."
     ),
 ]
 Last = Annotated[
     int | None,
-    typer.Option(
-        "--last",
-        min=1,
-        help="Of a wandb project, only this many of its newest runs.",
-        show_default=False,
-        rich_help_panel=panels.READ,
-    ),
+    panels.option(panels.READ, "--last", min=1, help="Of a wandb project, only this many of its newest runs."),
 ]
 State = Annotated[
     str | None,
-    typer.Option(
-        "--state",
-        help="Of a wandb project, only the runs in this state: running, finished, …",
-        show_default=False,
-        rich_help_panel=panels.READ,
-    ),
+    panels.option(panels.READ, "--state", help="Of a wandb project, only the runs in this state: running, finished, …"),
 ]
-ColorFlag = Annotated[Color, typer.Option("--color", help="When to use colour.", rich_help_panel=panels.PRINTED)]
+ColorFlag = Annotated[Color, panels.option(panels.PRINTED, "--color", help="When to use colour.", show_default=True)]
 Require = Annotated[
     list[str] | None,
-    typer.Option(
+    panels.option(
+        panels.FAILS,
         "--require",
         help="Exit with code 2 if these rules or families could not run; separate several with commas.",
-        show_default=False,
-        rich_help_panel=panels.FAILS,
     ),
 ]
 FailOnPast = Annotated[
     bool,
-    typer.Option(
+    panels.option(
+        panels.FAILS,
         "--fail-on-past",
         help="Findings that are over count as severe as they were, not as warnings at most.",
-        rich_help_panel=panels.FAILS,
     ),
 ]
 MinSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--min-steps",
-        min=0,
-        help="Exit with code 2 if a run has fewer steps.",
-        show_default=False,
-        rich_help_panel=panels.FAILS,
-    ),
+    int | None, panels.option(panels.FAILS, "--min-steps", min=0, help="Exit with code 2 if a run has fewer steps.")
 ]
 Ended = Annotated[
     bool,
-    typer.Option(
+    panels.option(
+        panels.JUDGED,
         "--ended",
         help="The runs have ended: a run that did not reach its planned steps crashed or stopped.",
-        rich_help_panel=panels.JUDGED,
     ),
 ]
 Strictly = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Exit with code 2 if a file that looks like a log was not read.", rich_help_panel=panels.FAILS
-    ),
+    bool, panels.option(panels.FAILS, "--strict", help="Exit with code 2 if a file that looks like a log was not read.")
 ]
 BaselineFlag = Annotated[
     Path | None,
-    typer.Option(
-        "--baseline",
-        help="Accept the findings in this file: only new or worse ones fail.",
-        show_default=False,
-        rich_help_panel=panels.FAILS,
-    ),
+    panels.option(panels.FAILS, "--baseline", help="Accept the findings in this file: only new or worse ones fail."),
 ]
 WriteBaseline = Annotated[
     Path | None,
-    typer.Option(
-        "--write-baseline",
-        help="Accept all current findings, and write them to this file.",
-        show_default=False,
-        rich_help_panel=panels.FAILS,
-    ),
+    panels.option(panels.FAILS, "--write-baseline", help="Accept all current findings, and write them to this file."),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
+    panels.option(
+        panels.JUDGED,
         "--config",
         help="The settings file; default rlhealth.toml or pyproject.toml in this folder or above.",
-        show_default=False,
-        rich_help_panel=panels.JUDGED,
     ),
 ]
 Width = Annotated[
-    int | None,
-    typer.Option(
-        "--width",
-        min=40,
-        help="Width in columns; default the terminal's.",
-        show_default=False,
-        rich_help_panel=panels.PRINTED,
-    ),
+    int | None, panels.option(panels.PRINTED, "--width", min=40, help="Width in columns; default the terminal's.")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "-j",
-        "--jobs",
-        min=1,
-        help="Processes for many runs; default the number of cores.",
-        show_default=False,
-        rich_help_panel=panels.RUNS,
-    ),
+    panels.option(panels.RUNS, "-j", "--jobs", min=1, help="Processes for many runs; default the number of cores."),
 ]
 Completions = Annotated[
     str | None,
-    typer.Option(
+    panels.option(
+        panels.PRINTED,
         "--completions",
         help="Show completions at each finding, in the terminal and the page; with a PATH, read them from there.",
         metavar="[PATH]",
-        show_default=False,
-        rich_help_panel=panels.PRINTED,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the last line.", rich_help_panel=panels.PRINTED)]
+Quiet = Annotated[bool, panels.option(panels.PRINTED, "-q", "--quiet", help="Print only the last line.")]
 
 
 WriteBack = Annotated[
     bool,
-    typer.Option(
+    panels.option(
+        panels.PRINTED,
         "--write-back",
         help="Write the verdict into each run's tracker: wandb (summary, tag, page), Trackio (alert, page), "
         "TensorBoard (a folder beside it).",
-        rich_help_panel=panels.PRINTED,
     ),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 READ = "What to read"
@@ -29,6 +30,11 @@ WATCH_EXAMPLES = (
     ("rlhealth watch ./runs --notify slack://…", "tells of incidents"),
     ("rlhealth watch ./run --stop-on critical --stop-writer", "stop a failing run"),
 )
+
+
+def option(panel: str, *names: str, help: str, show_default: bool = False, **more: Any) -> Any:
+    """An option of typer's that help shows in that panel; its default is left out where the text says it, or None."""
+    return typer.Option(*names, help=help, show_default=show_default, rich_help_panel=panel, **more)
 
 
 def examples(lines: tuple[tuple[str, str], ...]) -> str:

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rlhealth.cli import flags, panels, printing
 from rlhealth.errors import RlhealthError
 
@@ -16,11 +14,11 @@ def report(
     where: flags.Where,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", help="The file to write; - is standard output.", rich_help_panel=panels.PRINTED),
+        panels.option(
+            panels.PRINTED, "-o", "--output", help="The file to write; - is standard output.", show_default=True
+        ),
     ] = Path("health.html"),
-    open_it: Annotated[
-        bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=panels.PRINTED)
-    ] = False,
+    open_it: Annotated[bool, panels.option(panels.PRINTED, "--open", help="Open it in the browser.")] = False,
     fail_on: flags.FailOnDefault = flags.FailOn.never,
     source: flags.SourceFlag = None,
     rules: flags.RulesDir = None,

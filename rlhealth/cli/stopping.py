@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from rlhealth.cli import panels
 from rlhealth.errors import RlhealthError
 
@@ -27,65 +25,42 @@ class StopOn(StrEnum):
 
 StopOnFlag = Annotated[
     StopOn | None,
-    typer.Option(
-        "--stop-on",
-        help="Stop the run at the first finding of this severity, and exit with code 1.",
-        show_default=False,
-        rich_help_panel=panels.STOPPED,
+    panels.option(
+        panels.STOPPED, "--stop-on", help="Stop the run at the first finding of this severity, and exit with code 1."
     ),
 ]
 StopPid = Annotated[
-    int | None,
-    typer.Option(
-        "--stop-pid",
-        help="How to stop: the process id of the training.",
-        show_default=False,
-        rich_help_panel=panels.STOPPED,
-    ),
+    int | None, panels.option(panels.STOPPED, "--stop-pid", help="How to stop: the process id of the training.")
 ]
 StopRun = Annotated[
     str | None,
-    typer.Option(
-        "--stop-run",
-        help="Which run to stop, by its name, where several are watched.",
-        show_default=False,
-        rich_help_panel=panels.STOPPED,
-    ),
+    panels.option(panels.STOPPED, "--stop-run", help="Which run to stop, by its name, where several are watched."),
 ]
 StopCommand = Annotated[
     str | None,
-    typer.Option(
-        "--stop-command",
-        help="How to stop: a command, with the finding as JSON on its standard input.",
-        show_default=False,
-        rich_help_panel=panels.STOPPED,
+    panels.option(
+        panels.STOPPED, "--stop-command", help="How to stop: a command, with the finding as JSON on its standard input."
     ),
 ]
 StopWriter = Annotated[
     bool,
-    typer.Option(
+    panels.option(
+        panels.STOPPED,
         "--stop-writer",
         help="How to stop: the process that writes the run, or its torchrun or Ray driver; it is shown first.",
-        rich_help_panel=panels.STOPPED,
     ),
 ]
 StopSlurm = Annotated[
-    str | None,
-    typer.Option(
-        "--stop-slurm",
-        help="How to stop: scancel this job.",
-        metavar="JOBID",
-        show_default=False,
-        rich_help_panel=panels.STOPPED,
-    ),
+    str | None, panels.option(panels.STOPPED, "--stop-slurm", help="How to stop: scancel this job.", metavar="JOBID")
 ]
 Grace = Annotated[
     float,
-    typer.Option(
+    panels.option(
+        panels.STOPPED,
         "--grace",
         min=0,
         help="Seconds between SIGTERM and SIGKILL, or for --stop-command to end.",
-        rich_help_panel=panels.STOPPED,
+        show_default=True,
     ),
 ]
 

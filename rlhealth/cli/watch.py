@@ -42,74 +42,42 @@ Where = Annotated[
     ),
 ]
 Online = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--wandb", help="A run on a wandb server: entity/project/run.", show_default=False, rich_help_panel=panels.READ
-    ),
+    list[str] | None, panels.option(panels.READ, "--wandb", help="A run on a wandb server: entity/project/run.")
 ]
 Interval = Annotated[
     float | None,
-    typer.Option(
-        "--interval",
-        min=0.1,
-        help="Seconds between two reads; default 15 for files, 60 for servers.",
-        show_default=False,
-        rich_help_panel=panels.FOLLOWED,
+    panels.option(
+        panels.FOLLOWED, "--interval", min=0.1, help="Seconds between two reads; default 15 for files, 60 for servers."
     ),
 ]
 UntilStep = Annotated[
     int | None,
-    typer.Option(
-        "--until-step",
-        min=0,
-        help="Stop watching when every run has reached this step.",
-        show_default=False,
-        rich_help_panel=panels.FOLLOWED,
-    ),
+    panels.option(panels.FOLLOWED, "--until-step", min=0, help="Stop watching when every run has reached this step."),
 ]
 Timeout = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout",
-        min=0,
-        help="Stop watching after this many seconds.",
-        show_default=False,
-        rich_help_panel=panels.FOLLOWED,
-    ),
+    float | None, panels.option(panels.FOLLOWED, "--timeout", min=0, help="Stop watching after this many seconds.")
 ]
 OnChange = Annotated[
     str | None,
-    typer.Option(
+    panels.option(
+        panels.TOLD,
         "--on-change",
         help="A command to run at each change, without a shell, with the finding as JSON on its standard input.",
-        show_default=False,
-        rich_help_panel=panels.TOLD,
     ),
 ]
 Notify = Annotated[
     list[str] | None,
-    typer.Option(
-        "--notify",
-        help="An apprise address to notify: slack://…, discord://…, mailto://…",
-        show_default=False,
-        rich_help_panel=panels.TOLD,
-    ),
+    panels.option(panels.TOLD, "--notify", help="An apprise address to notify: slack://…, discord://…, mailto://…"),
 ]
 AlertFlag = Annotated[
-    AlertTo | None,
-    typer.Option(
-        "--alert-to",
-        help="Write an alert to the tracker for each finding.",
-        show_default=False,
-        rich_help_panel=panels.TOLD,
-    ),
+    AlertTo | None, panels.option(panels.TOLD, "--alert-to", help="Write an alert to the tracker for each finding.")
 ]
 Bell = Annotated[
     bool,
-    typer.Option(
+    panels.option(
+        panels.TOLD,
         "--bell",
         help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse.",
-        rich_help_panel=panels.TOLD,
     ),
 ]
 
