@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlhealth.cli import flags, printing
+from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -80,19 +81,9 @@ def _judged(
 ) -> tuple[Verdict, RunVerdict]:
     """The one run at a place. Raises RlhealthError if there is none, or more than one."""
     from rlhealth.check import check
-    from rlhealth.rules.loading import check_names, load_rules
-    from rlhealth.settings.project import apply
 
-    settings = flags.settings_of(None)
-    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    check_names(judged_by, ignore or (), "--ignore")
-    verdict = check(
-        where,
-        source=source,
-        rules=judged_by,
-        aliases={**settings.aliases, **flags.aliases_of(alias)},
-        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
-    )
+    by = judging(flags.settings_of(None), rules, ignore=ignore, alias=alias)
+    verdict = check(where, source=source, rules=by.rules, aliases=by.aliases, ignore=by.ignore)
     if not verdict.runs:
         raise verdict.errors[0] if verdict.errors else RlhealthError(f"{where}: no run", hint="name a run")
     for unread in verdict.errors:

@@ -22,6 +22,7 @@ from rlhealth.cli import read as read_cli
 from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
 from rlhealth.cli import watch as watch_cli
+from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
@@ -210,8 +211,6 @@ def check(
     """Judge logged runs: exit code 0 healthy, 1 findings at or above the gate, 2 no verdict."""
     from rlhealth.check import check as check_runs
     from rlhealth.parallel.jobs import cores
-    from rlhealth.rules.loading import check_names, choose, load_rules
-    from rlhealth.settings.project import apply
     from rlhealth.sources.discovery.places import RunSelection
     from rlhealth.system.progress import Progress
     from rlhealth.verdict import baseline as known
@@ -219,19 +218,17 @@ def check(
     if completions and not where and not wandb:  # `check --completions RUN`
         where, completions = [completions], ""
     settings = flags.settings_of(config)
-    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
-    check_names(judged_by, gate.require, "--require")
-    check_names(judged_by, ignore or (), "--ignore")
+    by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias, require=gate.require)
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     with Progress("reading and judging") as progress:
         verdict = check_runs(
             flags.places_of("check", where, wandb),
             choice=RunSelection(source, reader.value, last, state),
-            rules=choose(judged_by, select or settings.select),
+            rules=by.rules,
             gate=gate,
-            aliases={**settings.aliases, **flags.aliases_of(alias)},
-            ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+            aliases=by.aliases,
+            ignore=by.ignore,
             baseline=accepted,
             ended=ended or settings.ended,
             jobs=jobs or cores(),

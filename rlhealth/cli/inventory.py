@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rlhealth.cli import flags, printing
+from rlhealth.cli.judging import judging
 
 ExportFlag = Annotated[
     Path | None,
@@ -40,12 +41,9 @@ def metrics(
     from rlhealth.check import check
     from rlhealth.engine.inventory import inventory
     from rlhealth.reports.inventory import render
-    from rlhealth.rules.loading import load_rules
-    from rlhealth.settings.project import apply
 
-    settings = flags.settings_of(config)
-    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    verdict = check(where, source=source, rules=judged_by, aliases={**settings.aliases, **flags.aliases_of(alias)})
+    by = judging(flags.settings_of(config), rules, alias=alias)
+    verdict = check(where, source=source, rules=by.rules, aliases=by.aliases)
     if export is not None:
         from rlhealth.reports.destination import refuse_logs
         from rlhealth.reports.export import export as write_table
@@ -58,7 +56,7 @@ def metrics(
     else:
         sys.stdout.write(
             render(
-                [inventory(one, judged_by) for one in verdict.runs],
+                [inventory(one, by.rules) for one in verdict.runs],
                 verdict.errors,
                 flags.report_options(color, width, quiet, show_all),
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from rlhealth.cli import flags, panels, printing
+from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
 
@@ -36,20 +37,17 @@ def report(
     """
     from rlhealth.check import check
     from rlhealth.reports import words, write
-    from rlhealth.rules.loading import check_names, choose, load_rules
-    from rlhealth.settings.project import apply
     from rlhealth.verdict.baseline import read_baseline
 
     settings = flags.settings_of(config)
-    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    check_names(judged_by, ignore or (), "--ignore")
+    by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias)
     verdict = check(
         where,
         source=source,
-        rules=choose(judged_by, select or settings.select),
+        rules=by.rules,
         gate=flags.gate_of(fail_on, False),
-        aliases={**settings.aliases, **flags.aliases_of(alias)},
-        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        aliases=by.aliases,
+        ignore=by.ignore,
         baseline=read_baseline(baseline) if baseline else None,
         completions=completions,
     )

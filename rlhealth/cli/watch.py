@@ -13,15 +13,14 @@ import typer
 
 from rlhealth.cli import flags, panels, printing
 from rlhealth.cli import stopping as stopping_cli
+from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from rlhealth.reports import ReportOptions
-    from rlhealth.settings.project import Settings
-    from rlhealth.verdict.findings import Gate, Verdict
+    from rlhealth.verdict.findings import Verdict
     from rlhealth.watch.actions import Action, Actions
     from rlhealth.watch.loop import Limits, Watch
     from rlhealth.watch.stopping import Stopping
@@ -122,6 +121,9 @@ def watch(
 
     Ends when the run ends, or with q or Ctrl-C, with the report and exit code of `check`.
     """
+    from rlhealth.verdict.baseline import read_baseline
+    from rlhealth.watch.loop import Limits, Watch
+
     places = flags.places_of("watch", where, wandb)
     if "-" in places:
         raise RlhealthError(
@@ -130,17 +132,16 @@ def watch(
         )
     settings = flags.settings_of(config)
     gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
-    subject = _subject(
-        places=places,
-        settings=settings,
-        gate=gate,
+    by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias, require=gate.require)
+    subject = Watch(
+        places,
+        by.rules,
         source=source,
+        gate=gate,
+        aliases=by.aliases,
+        ignore=by.ignore,
+        baseline=read_baseline(baseline) if baseline else None,
         interval=interval,
-        rules=rules,
-        select=select,
-        ignore=ignore,
-        alias=alias,
-        baseline=baseline,
         completions=completions,
     )
     look = flags.report_options(color, None, False, False)
@@ -150,8 +151,6 @@ def watch(
         and os.environ.get("TERM") != "dumb"
         and not _writes_to_stdout(format, output)
     )
-    from rlhealth.watch.loop import Limits
-
     means = stopping_cli.Means(stop_pid, stop_command, stop_writer, stop_slurm)
     stopping = stopping_cli.stopping_of(stop_on, means, grace, places, stop_run, source)
     actions = _actions(subject, on_change, notify, alert_to, live)
@@ -172,40 +171,6 @@ def watch(
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(
         1 if stopping is not None and stopping.done else verdict.exit_code or (0 if written or exit_zero else 2)
-    )
-
-
-def _subject(
-    places: Sequence[str],
-    settings: Settings,
-    gate: Gate,
-    source: str | None,
-    interval: float | None,
-    rules: Sequence[Path] | None,
-    select: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    alias: list[str] | None,
-    baseline: Path | None,
-    completions: str | None = None,
-) -> Watch:
-    from rlhealth.rules.loading import check_names, choose, load_rules
-    from rlhealth.settings.project import apply
-    from rlhealth.verdict.baseline import read_baseline
-    from rlhealth.watch.loop import Watch
-
-    judged_by = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
-    check_names(judged_by, gate.require, "--require")
-    check_names(judged_by, ignore or (), "--ignore")
-    return Watch(
-        places,
-        choose(judged_by, select or settings.select),
-        source=source,
-        gate=gate,
-        aliases={**settings.aliases, **flags.aliases_of(alias)},
-        ignore={**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
-        baseline=read_baseline(baseline) if baseline else None,
-        interval=interval,
-        completions=completions,
     )
 
 

@@ -1,0 +1,53 @@
+"""What a command judges by: rules, metric names and what is left out, from its flags and the project's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlhealth.cli import flags
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rlhealth.rules.model import Rule
+    from rlhealth.settings.project import Settings
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What to judge by, as `check` and `watch` take it.
+
+    Attributes:
+        rules: with the limits of the settings; of `--select` only those that it names.
+        aliases: raw tag to canonical name.
+        ignore: rule ids and families to leave out, each with the reason.
+    """
+
+    rules: list[Rule]
+    aliases: dict[str, str]
+    ignore: dict[str, str]
+
+
+def judging(
+    settings: Settings,
+    rules: Sequence[Path] | None,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] | None = None,
+    alias: list[str] | None = None,
+    require: Sequence[str] = (),
+) -> Judging:
+    """What the flags ask for on top of the settings. Raises RlhealthError for a name that no rule and no family has."""
+    from rlhealth.rules.loading import check_names, choose, load_rules
+    from rlhealth.settings.project import apply
+
+    known = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
+    check_names(known, require, "--require")
+    check_names(known, ignore or (), "--ignore")
+    return Judging(
+        choose(known, select),
+        {**settings.aliases, **flags.aliases_of(alias)},
+        {**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+    )
