@@ -18,8 +18,10 @@ from rlhealth.metrics.groups import members
 from rlhealth.metrics.metric import HistogramSeries
 from rlhealth.metrics.transforms import reduction_of
 from rlhealth.parsing.checked import checked, meant, place
+from rlhealth.parsing.strict_data import Number, Setting
+from rlhealth.parsing.strict_model import StrictModel
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Number, Rule, Setting, StrictModel
+from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, Series
 
 BEGAN = 1_700_000_000.0  # any moment will do: nothing but differences of times is judged

@@ -18,7 +18,7 @@ from rlhealth.rules.filling import fields_of, option_phrases
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
 from rlhealth.rules.model import Condition, Limit, Rule
 
-ORDER = [field.alias or name for name, field in Rule.model_fields.items()]
+ORDER = Rule.keys()
 _OF_A_METRIC = frozenset(
     {
         "value",

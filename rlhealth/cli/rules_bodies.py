@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from rlhealth.authoring.case_runs import Outcome, find_cases, fires, run_case
 from rlhealth.authoring.cases import Case, TestFile
 from rlhealth.authoring.lint import guidance, lint
 from rlhealth.comparison import known_good
 from rlhealth.errors import RlhealthError
-from rlhealth.parsing.checked import meant
+from rlhealth.parsing.checked import Checkable, meant
 from rlhealth.reports.words import plural
 from rlhealth.rules.loading import known_names, misspelt_family, rule_files, text_of
 from rlhealth.rules.model import FAMILIES, Condition, Rule
@@ -188,7 +186,7 @@ def schema_of(kind: str) -> dict[str, Any]:
     """The JSON Schema of a `rule`, a `test` file or the `settings`."""
     from rlhealth.settings.schema import SettingsFile
 
-    models: dict[str, type[BaseModel]] = {"rule": Rule, "test": TestFile, "settings": SettingsFile}
+    models: dict[str, type[Checkable]] = {"rule": Rule, "test": TestFile, "settings": SettingsFile}
     schema = models[kind].model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     if kind == "rule":

@@ -439,8 +439,13 @@ class Window(Protocol):
 class FilterBounds(Protocol):
     """What a point is compared with where points are counted."""
 
-    above: float | None
-    below: float | None
+    @property
+    def above(self) -> float | None:
+        """What it must be above."""
+
+    @property
+    def below(self) -> float | None:
+        """What it must be below."""
 
 
 #: How a measure is made for a window, and for a series of which each point is known to be averaged over so many.

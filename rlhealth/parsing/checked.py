@@ -5,16 +5,28 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any, Protocol, Self, TypeVar
 
 from rlhealth.errors import RlhealthError
 
-Model = TypeVar("Model", bound=BaseModel)
+
+class Checkable(Protocol):
+    """What pydantic can check values against: its own models, and the data classes of rules."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self:
+        """The values as an instance. Raises pydantic.ValidationError."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema of the values."""
+
+
+Model = TypeVar("Model", bound=Checkable)
 Marks = Mapping[tuple[Any, ...], tuple[int, int]]
 
-_PLAINER = {"missing": "is missing", "extra_forbidden": "unknown key"}
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, and of a data class
+_PLAINER = {"missing": "is missing", **dict.fromkeys(_UNKNOWN_KEY, "unknown key")}
 
 
 def checked(model: type[Model], raw: Any, marks: Marks, location: str, hint: str) -> Model:
@@ -28,6 +40,8 @@ def checked(model: type[Model], raw: Any, marks: Marks, location: str, hint: str
         RlhealthError: naming `location:line:column`, the key, what is wrong with it and, for an unknown key, what may
             have been meant.
     """
+    from pydantic import ValidationError  # late: what rlhealth ships is not checked at each start
+
     try:
         return model.model_validate(raw)
     except ValidationError as error:
@@ -50,15 +64,15 @@ def meant(word: str, known: Iterable[str]) -> str:
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
-def _said(model: type[BaseModel], error: Any) -> str:
+def _said(model: type[Checkable], error: Any) -> str:
     name = ".".join(str(part) for part in error["loc"])
     message = _PLAINER.get(error["type"], error["msg"].removeprefix("Value error, "))
-    if error["type"] == "extra_forbidden":
+    if error["type"] in _UNKNOWN_KEY:
         message += _where(model, error["loc"])
     return f"{name}: {message}" if name else message
 
 
-def _where(model: type[BaseModel], loc: tuple[Any, ...]) -> str:
+def _where(model: type[Checkable], loc: tuple[Any, ...]) -> str:
     """What may have been meant by an unknown key: never the key itself, and at the top only what may stand there."""
     key, top = str(loc[-1]), frozenset(model.model_json_schema().get("properties", {}))
     if len(loc) > 1:
@@ -67,6 +81,6 @@ def _where(model: type[BaseModel], loc: tuple[Any, ...]) -> str:
 
 
 @lru_cache(maxsize=16)
-def _keys(model: type[BaseModel]) -> frozenset[str]:
+def _keys(model: type[Checkable]) -> frozenset[str]:
     schema = model.model_json_schema()
     return frozenset(key for one in (schema, *schema.get("$defs", {}).values()) for key in one.get("properties", {}))

@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictBool, model_validator
 
 from rlhealth.parsing.checked import checked
+from rlhealth.parsing.strict_data import Number, Setting, Text
+from rlhealth.parsing.strict_model import StrictModel
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Bounds, Limit, Number, Setting, Source, StrictModel, Text
+from rlhealth.rules.model import Bounds, Limit, Source
 
 FOLDER = Path(__file__).parent / "checks"
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 import string
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
-
 from rlhealth.parsing.checked import meant
+from rlhealth.parsing.strict_data import (
+    AtLeastZero,
+    Count,
+    Flag,
+    Number,
+    Schema,
+    Setting,
+    StrictData,
+    Text,
+    Title,
+    Word,
+)
 from rlhealth.rules.measures import ESTIMATED, KINDS, MEASURES
-
-Number = StrictInt | StrictFloat
-Text = Annotated[str, Field(max_length=4000)]
-Setting = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
 COUNTED = ("share_of_points", "count")  # measures that count the points at a level
 TRENDS = ("climb", "arrival", "correlation")  # measures that look at how a series changes
@@ -55,15 +62,8 @@ FAMILIES = (
 )
 
 
-class StrictModel(BaseModel):
-    """A model that refuses unknown keys and numbers written as text."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, defer_build=True
-    )  # built when first used: most are only parts of others
-
-
-class Limit(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Limit(StrictData):
     """A limit that follows one of the run's own settings: `times` x the setting + `plus`, or `default` if it is
     unknown.
 
@@ -77,7 +77,8 @@ class Limit(StrictModel):
     default: Number | None = None
 
 
-class Divisor(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Divisor(StrictData):
     """What a metric is divided by: another metric to a power, or a setting, times a factor.
 
     Of the other metric, its last point so far counts, or with `max_so_far` the largest. It must be above 0 unless
@@ -86,31 +87,30 @@ class Divisor(StrictModel):
 
     metric: str | None = None
     power: Number = 1
-    signed: StrictBool = False
-    max_so_far: StrictBool = False
+    signed: Flag = False
+    max_so_far: Flag = False
     setting: str | None = None
     default: Number | None = None
     times: Number = 1
 
 
-class Versus(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Versus(StrictData):
     """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
     Both by their median; `largest: N` and `smallest: N` are the extremes of the N points before the window.
     `as` says how: the `ratio` of the two, or their `difference`.
     """
 
-    start: Annotated[StrictInt, Field(ge=1)] | None = None
-    before: Annotated[StrictInt, Field(ge=1)] | None = None
-    largest: Annotated[StrictInt, Field(ge=1)] | None = None
-    smallest: Annotated[StrictInt, Field(ge=1)] | None = None
-    as_: Literal["ratio", "difference"] = Field(alias="as")
+    start: Count | None = None
+    before: Count | None = None
+    largest: Count | None = None
+    smallest: Count | None = None
+    as_: Literal["ratio", "difference"]
 
-    @model_validator(mode="after")
-    def _one(self) -> Versus:
+    def __post_init__(self) -> None:
         if sum(one is not None for one in (self.start, self.before, self.largest, self.smallest)) != 1:
             raise ValueError("needs either `start: N` or `before: N` (or `largest: N`, `smallest: N`)")
-        return self
 
     @property
     def past(self) -> int:
@@ -128,20 +128,20 @@ class Versus(StrictModel):
         return self.as_ == "ratio"
 
 
-class PointFilter(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class PointFilter(StrictData):
     """The points that `measure: share_of_points` and `measure: count` count."""
 
     above: Number | None = None
     below: Number | None = None
 
-    @model_validator(mode="after")
-    def _any(self) -> PointFilter:
+    def __post_init__(self) -> None:
         if self.above is None and self.below is None:
             raise ValueError("needs `above` or `below`: without one, every point counts")
-        return self
 
 
-class Condition(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Condition(StrictData):
     """One measure of one metric, compared with a limit.
 
     Attributes:
@@ -158,24 +158,23 @@ class Condition(StrictModel):
     """
 
     metric: str
-    last: Annotated[StrictInt, Field(ge=1)] = 1
-    at_least: Annotated[StrictInt, Field(ge=1)] | None = None
-    items: Annotated[StrictInt, Field(ge=1)] = 20
+    last: Count = 1
+    at_least: Count | None = None
+    items: Count = 20
     measure: str = "value"
-    with_: StrictStr = Field(default="", alias="with")
+    with_: Word = ""
     where: PointFilter | None = None
-    absolute: StrictBool = False
+    absolute: Flag = False
     divided_by: Divisor | None = None
     versus: Versus | None = None
     above: Number | Limit | None = None
     below: Number | Limit | None = None
     equals: Number | None = None
-    standard_errors: Annotated[Number, Field(ge=0)] = 0
-    if_logged: StrictBool = False
-    unless_logged: StrictStr = ""
+    standard_errors: AtLeastZero = 0
+    if_logged: Flag = False
+    unless_logged: Word = ""
 
-    @model_validator(mode="after")
-    def _whole(self) -> Condition:
+    def __post_init__(self) -> None:
         if self.measure not in MEASURES:
             raise ValueError(
                 f"no measure `{self.measure}`" + (meant(self.measure, MEASURES) or f"; there are {', '.join(MEASURES)}")
@@ -197,7 +196,6 @@ class Condition(StrictModel):
             raise ValueError("`mean_fraction` can be compared only with `versus: {start: N, as: difference}`")
         if self.standard_errors and self.measure not in ESTIMATED:
             raise ValueError(f"`standard_errors` goes with a measure that has an error ({', '.join(ESTIMATED)})")
-        return self
 
     @property
     def points(self) -> int:
@@ -210,14 +208,16 @@ class Condition(StrictModel):
         return own + self.versus.needed
 
 
-class Bounds(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Bounds(StrictData):
     """The bounds of a setting, both exclusive."""
 
     above: Number | None = None
     below: Number | None = None
 
 
-class Scope(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Scope(StrictData):
     """The runs that a rule is about; elsewhere it is skipped, with the reason.
 
     Attributes:
@@ -231,15 +231,16 @@ class Scope(StrictModel):
     """
 
     frameworks: tuple[str, ...] = ()
-    unless: dict[str, Setting | Bounds] = {}
-    only_if: dict[str, Setting | Bounds] = {}
+    unless: dict[str, Setting | Bounds] = field(default_factory=dict)
+    only_if: dict[str, Setting | Bounds] = field(default_factory=dict)
     unless_logged: tuple[str, ...] = ()
-    min_points: Annotated[StrictInt, Field(ge=1)] = 1
-    each_metric: StrictBool = False
-    full_precision: StrictBool = False
+    min_points: Count = 1
+    each_metric: Flag = False
+    full_precision: Flag = False
 
 
-class When(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class When(StrictData):
     """When a rule fires: a condition, all or any of several, or the way in which the run ended.
 
     Conditions other than the first are looked up at the first one's steps, at their last point so far.
@@ -249,13 +250,11 @@ class When(StrictModel):
     any: tuple[Condition, ...] = ()
     ending: tuple[str, ...] = ()
     vanished: str | None = None
-    held_for: Annotated[StrictInt, Field(ge=1)] = 1
+    held_for: Count = 1
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> When:
+    def __post_init__(self) -> None:
         if sum((bool(self.all), bool(self.any), bool(self.ending), self.vanished is not None)) != 1:
             raise ValueError("needs exactly one of `all`, `any`, `ending` and `vanished` (or a single condition)")
-        return self
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -263,7 +262,8 @@ class When(StrictModel):
         return self.all or self.any
 
 
-class CriticalLevel(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class CriticalLevel(StrictData):
     """When the finding is critical: another limit for the first condition, more conditions on top, or both.
 
     It refines `when` rather than replace it, so that whatever is critical is a warning too.
@@ -271,12 +271,13 @@ class CriticalLevel(StrictModel):
 
     above: Number | Limit | None = None
     below: Number | Limit | None = None
-    standard_errors: Annotated[Number, Field(ge=0)] | None = None
-    and_: tuple[Condition, ...] = Field(default=(), alias="and")
-    held_for: Annotated[StrictInt, Field(ge=1)] | None = None
+    standard_errors: AtLeastZero | None = None
+    and_: tuple[Condition, ...] = ()
+    held_for: Count | None = None
 
 
-class Fact(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Fact(StrictData):
     """A fact that speaks for a cause or against it: findings, a metric measured by one condition, or settings.
 
     Attributes:
@@ -294,23 +295,22 @@ class Fact(StrictModel):
     says: Text
     finding: tuple[str, ...] = ()
     order: Literal["before", "by", "after"] | None = None
-    from_start: StrictBool | None = None
+    from_start: Flag | None = None
     when: tuple[Condition, ...] = ()
     at: Literal["before", "onset", "between", "raised", "now"] = "raised"
-    settings: dict[str, Setting | Bounds] = {}
+    settings: dict[str, Setting | Bounds] = field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Fact:
+    def __post_init__(self) -> None:
         if sum((bool(self.finding), bool(self.when), bool(self.settings))) != 1:
             raise ValueError("needs exactly one of `finding`, `when` and `settings`")
         if (self.order or self.from_start is not None) and not self.finding:
             raise ValueError("`order` and `from_start` are said of a `finding`")
         if any(one.divided_by is not None or one.with_ for one in self.when):
             raise ValueError("a fact measures one metric, without `divided_by` or `with`")
-        return self
 
 
-class Cause(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Cause(StrictData):
     """A hypothesis: which findings (rule ids or families) it begins with, which follow, and what else must be so.
 
     It is named where it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does,
@@ -330,26 +330,25 @@ class Cause(StrictModel):
     """
 
     begins_with: tuple[str, ...]
-    from_start: StrictBool | None = None
+    from_start: Flag | None = None
     followed_by: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
-    within: Annotated[StrictInt, Field(ge=1)] | None = None
+    within: Count | None = None
     requires: tuple[Fact, ...] = ()
     requires_any: tuple[Fact, ...] = ()
     supported_by: tuple[Fact, ...] = ()
     ruled_out_by: tuple[Fact, ...] = ()
     distinguished_by: Text = ""
 
-    @model_validator(mode="after")
-    def _causal(self) -> Cause:
+    def __post_init__(self) -> None:
         if any(one.at == "now" for one in (*self.requires, *self.requires_any, *self.supported_by)):
             raise ValueError(
                 "`at: now` is for what speaks against a cause: anything else must be known when it is named"
             )
-        return self
 
 
-class SettingChange(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class SettingChange(StrictData):
     """A setting that is worth changing, by its canonical name, and by how much: to a value, or so many times the
     present one.
 
@@ -370,35 +369,36 @@ class SettingChange(StrictModel):
     at_least: Number | None = None
     why: Text
 
-    @model_validator(mode="after")
-    def _one_way(self) -> SettingChange:
+    def __post_init__(self) -> None:
         if (self.times is None) == (self.to is None):
             raise ValueError("needs either `times` or `to`")
-        return self
 
 
-class Aspect(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Aspect(StrictData):
     """Another way in which the same symptom shows, on the same metric: one symptom is one finding, in the words of its
     worst aspect."""
 
-    title: Annotated[str, Field(max_length=200)]
+    title: Title
     severity: Literal["info", "warning", "critical"]
     when: When
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
     message: Text
     because: Text | None = None
-    try_: tuple[Text, ...] | None = Field(default=None, alias="try", min_length=1)
+    try_: Annotated[tuple[Text, ...], Schema(min_length=1)] | None = None
 
 
-class Source(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Source(StrictData):
     """Where a limit comes from: published guidance, or a distribution over labelled runs."""
 
     text: str
     url: str | None = None
 
 
-class Rule(StrictModel):
+@dataclass(frozen=True, kw_only=True)
+class Rule(StrictData):
     """One rule, as its YAML file says it.
 
     Attributes:
@@ -408,10 +408,10 @@ class Rule(StrictModel):
     """
 
     id: str
-    family: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=60)]
-    title: Annotated[str, Field(max_length=200)]
+    family: Annotated[str, Schema(pattern=r"^[a-z][a-z0-9-]*$", max_length=60)]
+    title: Title
     severity: Literal["info", "warning", "critical"]
-    scope: Scope = Field(default_factory=Scope)
+    scope: Scope = field(default_factory=Scope)
     when: When | None = None
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
@@ -419,14 +419,13 @@ class Rule(StrictModel):
     cause: Cause | None = None
     message: Text
     because: Text
-    try_: tuple[Text, ...] = Field(alias="try", min_length=1)
+    try_: Annotated[tuple[Text, ...], Schema(min_length=1)]
     changes: tuple[SettingChange, ...] = ()
     aspects: tuple[Aspect, ...] = ()
-    source: tuple[Source, ...] = Field(min_length=1)
+    source: Annotated[tuple[Source, ...], Schema(min_length=1)]
     guidance: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _whole(self) -> Rule:
+    def __post_init__(self) -> None:
         texts = [text for one in self.aspects for text in (one.message, *(one.try_ or ()))]
         for text in (self.message, *self.try_, *texts):
             try:
@@ -454,7 +453,6 @@ class Rule(StrictModel):
                 raise ValueError(
                     f"an aspect is of the rule's own metric, and `{first}` is another: make it a separate rule"
                 )
-        return self
 
     @property
     def clauses(self) -> tuple[Rule, ...]:
@@ -466,7 +464,7 @@ class Rule(StrictModel):
         shared = {"aspects": ()}
         each = []
         for one in self.aspects:
-            given = {name: getattr(one, name) for name in Aspect.model_fields if getattr(one, name) is not None}
+            given = {name: getattr(one, name) for name in Aspect.__dataclass_fields__ if getattr(one, name) is not None}
             each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
         return tuple(part for one in (*each, self.model_copy(update=shared)) for part in _alternatives(one))
 

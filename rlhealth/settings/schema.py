@@ -12,7 +12,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
 from rlhealth.parsing.checked import Marks, checked, meant, place
-from rlhealth.rules.model import Number, StrictModel
+from rlhealth.parsing.strict_data import Number
+from rlhealth.parsing.strict_model import StrictModel
 
 HINT = "`rlhealth rules schema --settings` prints what may be set"
 
