@@ -10,7 +10,6 @@ from rlhealth.run import Floats, Ints
 from rlhealth.verdict.findings import Episode, State
 
 NOTHING = (0, float("nan"))  # the worst of no episode
-FEW = 16  # so few stretches are followed one after another
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -18,37 +17,42 @@ class Episodes:
     """Follows one condition. It is reported once it has held for `hold` points in a row, and ends after `clear` points
     without it.
 
-    The damping on both sides keeps a metric that sits at its limit from chattering.
+    The damping on both sides keeps a metric that sits at its limit from chattering. All stretches of a call are looked
+    at in one go: a run that flutters has thousands of them.
 
     Attributes:
-        marks: of each episode told, what was marked at the point where it began.
+        count: how many episodes were told so far.
+        open: whether the last of them has not ended.
+        streak: for how many points in a row it has held, where they are too few to tell.
+        worst: the step and the value furthest on the unhealthy side, of all that were told.
     """
 
     def __init__(self, hold: int, clear: int | None, sign: str) -> None:
         self.hold = hold
         self.clear = clear or hold
         self.sign = sign
-        self.closed: list[Episode] = []
-        self.ended_marks: list[int] = []
-        self.mark = 0
-        self.worst: tuple[int, float] = NOTHING
-        self.streak = 0
-        self.gap = 0
-        self.first = self.raised = self.last = 0
+        self.count = 0
         self.open = False
-        self._candidate: tuple[int, float] | None = None
+        self.worst: tuple[int, float] = NOTHING
+        self._ended: Ints = np.empty((4, 0), np.int64)
+        self._current: Ints = np.zeros(4, np.int64)  # of the episode that is open, or of what may become one
+        self.streak = 0
+        self._rest = 0  # points in a row without it, where an episode is open
+        self._candidate: tuple[int, float] | None = None  # the worst of the streak
+
+    @property
+    def spans(self) -> Ints:
+        """Of each episode told so far, in order: its first step, the step that raised it, its last, and what was marked
+        at the first; shape (4, n).
+        """
+        return np.column_stack([self._ended, self._current]) if self.open else self._ended
 
     @property
     def raised_episodes(self) -> tuple[Episode, ...]:
         """The episodes told so far, in order; the last may still be open."""
-        if not self.open:
-            return tuple(self.closed)
-        return (*self.closed, Episode(self.first, self.raised, self.last))
-
-    @property
-    def marks(self) -> tuple[int, ...]:
-        """The mark of each episode told so far."""
-        return (*self.ended_marks, self.mark) if self.open else tuple(self.ended_marks)
+        states = [State.OVER] * (self.count - self.open) + [State.STANDING] * self.open
+        rows = zip(*self.spans[:3].tolist(), states, strict=True)
+        return tuple(Episode(first, raised, last, state) for first, raised, last, state in rows)
 
     def extend(self, steps: Ints, values: Floats, holds: Flags, marks: Ints | None = None) -> None:
         """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with
@@ -56,88 +60,81 @@ class Episodes:
         """
         if not len(holds) or not (self.open or self.streak or holds.any()):
             return
-        marks = np.zeros(len(holds), np.int64) if marks is None else marks
-        edges = np.flatnonzero(np.diff(holds)) + 1
-        starts, ends = np.append(0, edges), np.append(edges, len(holds))
-        settled = ends[~holds[starts] & (ends - starts >= self.clear)]  # here whatever had begun is over
-        if len(settled) < FEW:
-            self._one_by_one(steps, values, holds, marks, starts, ends)
-            return
-        first, last = int(settled[0]), int(settled[-1])
-        before, after = int(np.searchsorted(ends, first, side="right")), int(np.searchsorted(starts, last))
-        self._one_by_one(steps, values, holds, marks, starts[:before], ends[:before])
-        self._at_once(steps[first:last], values[first:last], holds[first:last], marks[first:last])
-        self._one_by_one(steps, values, holds, marks, starts[after:], ends[after:])
-
-    def _one_by_one(self, steps: Ints, values: Floats, holds: Flags, marks: Ints, starts: Ints, ends: Ints) -> None:
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            if holds[start]:
-                self._held(steps[start:end], values[start:end], int(marks[start]))
-            else:
-                self._rested(end - start)
-
-    def _at_once(self, steps: Ints, values: Floats, holds: Flags, marks: Ints) -> None:
-        """Follows points before which nothing is under way, and at whose end nothing is any more: a run that
-        flutters has thousands of episodes.
-        """
-        edges = np.flatnonzero(np.diff(holds, prepend=False))
-        starts, ends = edges[::2], edges[1::2]
-        part = np.cumsum(
-            np.append(False, starts[1:] - ends[:-1] >= self.clear)
-        )  # stretches that lie close together are one part
+        starts, ends = self._stretches(holds)
+        part = np.cumsum(np.append(False, starts[1:] - ends[:-1] >= self.clear))  # what lies close together is one part
         enough = np.flatnonzero(ends - starts >= self.hold)
-        if not len(enough):
-            return
-        opening = enough[np.append(True, np.diff(part[enough]) > 0)]
+        opening = enough[np.diff(part[enough], prepend=-1) > 0]
         begin, end = starts[opening], ends[np.searchsorted(part, part[opening], side="right") - 1]
-        rows = zip(steps[begin].tolist(), steps[begin + self.hold - 1].tolist(), steps[end - 1].tolist(), strict=True)
-        self.closed += [Episode(first, raised, last, State.OVER) for first, raised, last in rows]
-        self.ended_marks += marks[begin].tolist()
-        inside = np.zeros(len(holds) + 1, np.int64)
-        inside[begin], inside[end] = 1, -1
-        told = np.flatnonzero((np.cumsum(inside[:-1]) > 0) & holds)
-        self._candidate = None
-        self._see_worst(steps[told], values[told])
-        self._keep_worst()
-
-    def _held(self, steps: Ints, values: Floats, mark: int) -> None:
-        if not self.streak and not self.open:
-            self.first = int(steps[0])
-            self.mark = mark
-            self._candidate = None
-        missing = self.hold - self.streak
-        self.streak += len(steps)
-        self.gap = 0
-        self.last = int(steps[-1])
-        self._see_worst(steps, values)
-        if not self.open and missing <= len(steps):
-            self.open = True
-            self.raised = int(steps[missing - 1])
+        marks = np.zeros(len(holds), np.int64) if marks is None else marks
+        rows = ((begin, steps), (begin + self.hold - 1, steps), (end - 1, steps), (begin, marks))
+        told = np.array([self._looked_up(row, place, of) for row, (place, of) in enumerate(rows)])
+        self._see_told(steps, values, holds, begin, end)
+        self.count += len(opening) - self.open
+        rest = len(holds) - int(ends[-1]) if len(ends) else 0
+        self.open = bool(len(opening)) and bool(end[-1] == ends[-1]) and rest < self.clear
+        if len(opening) > self.open:
+            self._ended = np.concatenate([self._ended, told[:, : len(opening) - self.open]], axis=1)
         if self.open:
-            self._keep_worst()
+            self._current, self._rest, self.streak = told[:, -1], rest, 0
+        else:
+            self._begin_streak(steps, values, marks, int(starts[-1]) if holds[-1] else len(holds))
 
-    def _rested(self, points: int) -> None:
-        if not self.open:
-            self.streak = 0
+    def _stretches(self, holds: Flags) -> tuple[Ints, Ints]:
+        """Where the stretches in which it holds begin, and where they end; shape (k,) each.
+
+        The first may have begun before these points: an open episode counts as one stretch that was long enough, a
+        streak as points before the first.
+        """
+        padded = np.zeros(len(holds) + 2, np.bool_)
+        padded[1:-1] = holds
+        edges = np.flatnonzero(padded[1:] != padded[:-1])
+        starts, ends = edges[::2], edges[1::2]
+        if self.open:
+            return np.append(-self._rest - self.hold, starts), np.append(-self._rest, ends)
+        if holds[0]:
+            starts[0] = -self.streak
+        return starts, ends
+
+    def _looked_up(self, row: int, places: Ints, of: Ints) -> Ints:
+        """What stands at those places; before these points, what was known of the current episode."""
+        return np.where(places < 0, self._current[row], of[np.maximum(places, 0)])
+
+    def _see_told(self, steps: Ints, values: Floats, holds: Flags, begin: Ints, end: Ints) -> None:
+        """Keeps the worst of the episodes that lie between those places."""
+        if not len(begin):
             return
-        self.gap += points
-        if self.gap >= self.clear:
-            self.closed.append(Episode(self.first, self.raised, self.last, State.OVER))
-            self.ended_marks.append(self.mark)
-            self.open = False
-            self.streak = 0
+        if not self.open and begin[0] < 0:
+            self._keep(self._candidate)
+        inside = np.zeros(len(holds) + 1, np.int64)
+        inside[np.maximum(begin, 0)] += 1
+        inside[np.maximum(end, 0)] -= 1
+        told = np.flatnonzero((np.cumsum(inside[:-1]) > 0) & holds)
+        self._keep(self._worst_of(steps[told], values[told]))
 
-    def _keep_worst(self) -> None:
-        if self._candidate is not None and (self.worst is NOTHING or self._beats(self._candidate[1], self.worst[1])):
-            self.worst = self._candidate
+    def _begin_streak(self, steps: Ints, values: Floats, marks: Ints, start: int) -> None:
+        """Remembers the points from place `start` on, at which it holds, too few to tell."""
+        self.streak = len(steps) - start
+        new = slice(max(start, 0), None)
+        worst = self._worst_of(steps[new], values[new])
+        if start >= 0:
+            self._candidate = worst
+            if worst is not None:
+                self._current = np.array([steps[start], 0, 0, marks[start]])
+        elif worst and self._candidate and self._beats(worst[1], self._candidate[1]):
+            self._candidate = worst
 
-    def _see_worst(self, steps: Ints, values: Floats) -> None:
+    def _worst_of(self, steps: Ints, values: Floats) -> tuple[int, float] | None:
+        """The worst of those points, the first without a value where none has one; None if there are no points."""
+        if not len(steps):
+            return None
         known = np.flatnonzero(~np.isnan(values))
         best = np.argmin if self.sign == "below" else np.argmax
         place = int(known[best(values[known])]) if len(known) else 0
-        found = (int(steps[place]), float(values[place]))
-        if self._candidate is None or self._beats(found[1], self._candidate[1]):
-            self._candidate = found
+        return int(steps[place]), float(values[place])
+
+    def _keep(self, found: tuple[int, float] | None) -> None:
+        if found is not None and (self.worst is NOTHING or self._beats(found[1], self.worst[1])):
+            self.worst = found
 
     def _beats(self, one: float, other: float) -> bool:
         if np.isnan(one) or np.isnan(other):

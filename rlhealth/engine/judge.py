@@ -143,31 +143,43 @@ class RuleState:
         self.held = int(bits[-1])
         return np.asarray(bits & ~before, np.int64)
 
-    def _episodes(self, severity: Severity) -> tuple[Episode, ...]:
-        """The episodes of one level, each dated back to the first row that agrees."""
+    def _episodes(self, severity: Severity, most: int | None = None) -> list[Episode]:
+        """The episodes of one level, `most` of them at most, each dated back to the first row that agrees: once, for
+        what came before it stays.
+        """
         level, known = self.levels[severity], self.dated.setdefault(severity, [])
-        told, marks = level.raised_episodes, level.marks
-        new = [self._dated(told[place], marks[place], severity) for place in range(len(known), len(told))]
-        known += new[: len(level.closed) - len(known)]  # the open one continues, and is dated anew
-        return (*known, *new[len(new) - (len(told) - len(known)) :]) if len(told) > len(known) else tuple(known)
+        if known and known[-1].active:
+            last, ended = int(level.spans[2, len(known) - 1]), not level.open or len(known) < level.count
+            known[-1] = replace(known[-1], last_step=last, state=State.OVER if ended else State.STANDING)
+        if len(known) < min(level.count, most or level.count):
+            spans = level.spans[:, len(known) : most]
+            first, from_start = self._dated(spans[0], spans[3], severity)
+            rows = zip(first.tolist(), *spans[1:3].tolist(), from_start.tolist(), strict=True)
+            known += [Episode(first, raised, last, State.OVER, start) for first, raised, last, start in rows]
+            if level.open and len(known) == level.count:
+                known[-1] = replace(known[-1], state=State.STANDING)
+        return known
 
-    def _dated(self, one: Episode, mark: int, severity: Severity) -> Episode:
-        """An episode that begins where the last of the conditions that made it hold began."""
+    def _dated(self, steps: Ints, marks: Ints, severity: Severity) -> tuple[Ints, Flags]:
+        """Where episodes begin that were told to begin at those steps: where the last of the conditions that made each
+        of them hold began; and whether that is the start of the run. Shape (k,) each.
+        """
         bounds = [self.worse if self.worse and severity > min(self.levels) else self.bounds[0], *self.bounds[1:]]
         takers = [self.anchor, *(other.source for other in self.others)]
-        began = [place for place in range(len(takers)) if mark >> place & 1] or [0]
-        found: list[tuple[int, bool]] = []
-        for place in began:
-            taker = takers[place]
+        first, from_start = np.full(len(steps), np.iinfo(np.int64).min), np.zeros(len(steps), np.bool_)
+        for place, (taker, bound) in enumerate(zip(takers, bounds, strict=True)):
             assert isinstance(taker, OperandCursor)
+            mine = np.flatnonzero(marks >> place & 1 | ((marks == 0) & (place == 0)))
+            if not len(mine):
+                continue
             operand = taker.shared.operand
             per = None if operand.per is None else operand.per.source
             assert per is None or isinstance(per, Metric)
-            found.append(
-                dated_back(operand.condition, bounds[place], operand.metric, per, operand.scale, one.first_step)
-            )
-        step, from_start = max(found)
-        return replace(one, first_step=step, from_start=from_start)
+            found, is_start = dated_back(operand.condition, bound, operand.metric, per, operand.scale, steps[mine])
+            later, same = found > first[mine], found == first[mine]
+            from_start[mine] = np.where(later, is_start, from_start[mine] | (same & is_start))
+            first[mine] = np.maximum(first[mine], found)
+        return first, from_start
 
     @property
     def too_few(self) -> str:
@@ -179,16 +191,14 @@ class RuleState:
 
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
-        raised = {
-            severity: self._episodes(severity) for severity in self.levels if self.levels[severity].raised_episodes
-        }
+        raised = [severity for severity, level in self.levels.items() if level.count]
         if not raised:
             return None
         severity, base = max(raised), min(raised)
-        state = aftermath.state_of(self.metric, self.anchor.condition, self._limit(base), raised[base])
+        episodes = tuple(self._episodes(base))
+        state = aftermath.state_of(self.metric, self.anchor.condition, self._limit(base), episodes)
         worst_step, worst_value = self.levels[severity].worst
-        episodes = raised[base]
-        first = min((one[0] for one in raised.values()), key=lambda one: one.raised_step)
+        first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
         limit = self._limit(severity)
         said = words(self.translation, self.metric, first) | {
             "value": worst_value,
@@ -433,14 +443,14 @@ def joined_finding(parts: Sequence[Finding]) -> Finding:
 def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
     """The episodes of several aspects as one row: those that overlap are one, the last is in that state."""
     ordered = sorted((one for part in parts for one in part), key=lambda one: (one.raised_step, one.first_step))
-    found: list[Episode] = []
-    for one in ordered:
-        if found and one.first_step <= found[-1].last_step:
-            last = max(one.last_step, found[-1].last_step)
-            found[-1] = replace(found[-1], last_step=last)
-        else:
-            found.append(one)
-    return (*(replace(one, state=State.OVER) for one in found[:-1]), replace(found[-1], state=state))
+    ends = np.maximum.accumulate([one.last_step for one in ordered])
+    begins = np.flatnonzero(np.append(True, [one.first_step for one in ordered[1:]] > ends[:-1])).tolist()
+    lasts = ends[[*(begin - 1 for begin in begins[1:]), -1]].tolist()
+    found = [
+        one if one.last_step == last and one.state is State.OVER else replace(one, last_step=last, state=State.OVER)
+        for one, last in zip([ordered[begin] for begin in begins], lasts, strict=True)
+    ]
+    return (*found[:-1], replace(found[-1], state=state))
 
 
 def shape_of(run: Run) -> Shape:

@@ -6,42 +6,51 @@ import numpy as np
 
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
-from rlhealth.engine.windows import first_points, plain_median
+from rlhealth.engine.windows import first_points, median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
-from rlhealth.run import Floats
+from rlhealth.run import Floats, Ints
 
-FIRST = 64  # rows that are looked at before all
+AT_ONCE = 4096  # windows looked at in one go, so that a run that flutters takes no more memory than another
 
 
 def dated_back(
-    condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, step: int
-) -> tuple[int, bool]:
-    """The first row that agrees, of the window that ends at `step`, where the condition began to hold.
+    condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, steps: Ints
+) -> tuple[Ints, Flags]:
+    """The first row that agrees, of each window that ends at one of `steps` (shape (k,)), where the condition began to
+    hold there.
 
     A median over five rows passes a limit at the third row beyond it: the problem began two rows earlier. Only rows up
-    to `step` are looked at, so that a prefix dates an onset as the whole run does.
+    to that step are looked at, so that a prefix dates an onset as the whole run does.
 
     Returns:
-        the step of that row; whether no finite row of the metric came before it.
+        the steps of those rows; whether no finite row of the metric came before them. Shape (k,) each.
     """
-    end = int(np.searchsorted(metric.steps, step, side="right"))
-    start = max(0, end - condition.last)
-    place = end - 1
-    if start < place:
-        begin = max(0, start - _past(condition)) if condition.measure == "count" else start
-        values = points_of(condition, metric, per, scale, begin, end)
-        agrees = np.flatnonzero(_agree(condition, bound, metric, values, start)[start - begin :])
-        place = start + int(agrees[0]) if len(agrees) else place
-    before = metric.values[:place]
-    seen = np.isfinite(before[:FIRST]).any() or np.isfinite(before[FIRST:]).any()  # most often in the first rows
-    return int(metric.steps[place]), not seen
+    ends = np.searchsorted(metric.steps, steps, side="right")
+    places = ends - 1
+    if condition.last > 1:
+        for begin in range(0, len(ends), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            rows = ends[part, None] - condition.last + np.arange(condition.last)
+            agree = (rows >= 0) & _agree(condition, bound, metric, per, scale, rows)
+            found = np.argmax(agree, axis=1)
+            places[part] = np.where(agree.any(axis=1), rows[np.arange(len(rows)), found], places[part])
+    return metric.steps[places], places <= _first_finite(metric.values)
 
 
-def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: float, start: int, end: int) -> Floats:
-    """The metric's rows from `start` to `end`, each as the condition looks at it: its size, or divided; shape (n,)."""
-    values = metric.values[start:end]
+def _first_finite(values: Floats) -> int:
+    """The place of the first finite value, which most often is one of the first; their number if none is."""
+    for part in (values[:64], values):
+        known = np.isfinite(part)
+        if known.any():
+            return int(np.argmax(known))
+    return len(values)
+
+
+def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Floats:
+    """The metric at those rows, as the condition looks at it: its size, or divided; in the shape of `rows`."""
+    values = metric.values[rows]
     if condition.absolute:
         values = np.abs(values)
     with np.errstate(all="ignore"):
@@ -51,53 +60,71 @@ def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: f
         steps, below = per.steps[known], per.values[known]
         if condition.divided_by.max_so_far:
             below = np.maximum.accumulate(np.abs(below))
-        place = np.searchsorted(steps, metric.steps[start:end], side="right") - 1
+        place = np.searchsorted(steps, metric.steps[rows], side="right") - 1
         held = np.where(place >= 0, below[np.maximum(place, 0)] if len(below) else np.nan, np.nan)
         divisor = held if condition.divided_by.signed else np.abs(held) ** float(condition.divided_by.power)
         return np.asarray(values / (scale * divisor), np.float64)
 
 
-def _agree(condition: Condition, bound: Bound, metric: Metric, values: Floats, start: int) -> Flags:
-    """Which rows of the window are what the condition speaks of, each by itself; shape (n,)."""
-    known = np.isfinite(values)
+def _agree(condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Flags:
+    """Which rows of each window are what the condition speaks of, each by itself; shape (k, w), as `rows`.
+
+    A row below 0 does not exist: what is said of it means nothing.
+    """
+    if condition.measure == "count" and condition.where is not None:
+        return _counted(condition, metric, per, scale, rows)
+    values = points_of(condition, metric, per, scale, np.maximum(rows, 0))
+    known = np.isfinite(values) & (rows >= 0)
     if condition.measure == "share_nonfinite":
         return ~known
-    if condition.measure == "count" and condition.where is not None:
-        counted = MAKE["count"](condition.model_copy(update={"last": 1}), 1)
-        return np.asarray(counted.extend(values).value > 0)
     if condition.measure == "share_of_points" and condition.where is not None:
         where = condition.where
         sides = (("above", where.above), ("below", where.below))
         hits = [Bound(side, float(level)).holds(values) for side, level in sides if level is not None]
         return np.asarray(np.logical_and.reduce([known, *hits]))
     if KINDS[condition.measure].level:
-        return bound.holds(_compared(condition, metric, values, start))
-    if KINDS[condition.measure].falls and known.any():
-        return np.asarray(known & (values <= plain_median(values[known])))  # the lower half of what has fallen
+        return bound.holds(_compared(condition, metric, values, rows))
+    if KINDS[condition.measure].falls:  # the lower half of what has fallen
+        return np.asarray(known & (values <= _medians(np.where(known, values, np.nan))[:, None]))
     if KINDS[condition.measure].foretold:
-        return np.zeros(len(values), np.bool_)  # it begins when it is known
+        return np.zeros(rows.shape, np.bool_)  # it begins when it is known
     return known  # a spread, a gain: it is said of the window as a whole
 
 
-def _past(condition: Condition) -> int:
-    """How many points before the window the condition looks at."""
-    return 0 if condition.versus is None else condition.versus.past
+def _counted(condition: Condition, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Flags:
+    """Which rows are counted, each against its own past."""
+    past = 0 if condition.versus is None else condition.versus.past
+    begin = max(0, int(rows[:, 0].min()) - past)
+    every = np.arange(begin, int(rows[:, -1].max()) + 1)
+    counted = MAKE["count"](condition.model_copy(update={"last": 1}), 1)
+    found = counted.extend(points_of(condition, metric, per, scale, every)).value > 0
+    return np.asarray(found[np.maximum(rows - begin, 0)])
 
 
-def _compared(condition: Condition, metric: Metric, values: Floats, start: int) -> Floats:
+def _compared(condition: Condition, metric: Metric, values: Floats, rows: Ints) -> Floats:
     """The rows against what the condition sets its measure against."""
     versus = condition.versus
     if versus is None:
         return values
     if versus.start is not None:
-        before = first_points(metric.values, versus.start)
+        first = first_points(metric.values, versus.start)[None, :]
     else:
-        before = metric.values[max(0, start - (versus.past or 1)) : start]
-        before = before[np.isfinite(before)]
-    if not len(before):
-        return np.full(len(values), np.nan)
-    before = np.abs(before) if condition.absolute else before
-    extreme = before.max() if versus.largest is not None else before.min() if versus.smallest is not None else None
-    level = plain_median(before) if extreme is None else float(extreme)
+        earlier = np.maximum(rows[:, :1], 0) - np.arange(1, (versus.past or 1) + 1)
+        first = np.where(earlier >= 0, metric.values[np.maximum(earlier, 0)], np.nan)
+        first[~np.isfinite(first)] = np.nan
+    if condition.absolute:
+        first = np.abs(first)
     with np.errstate(all="ignore"):
-        return np.asarray(values / level if versus.is_ratio else values - level, np.float64)
+        if versus.largest is not None or versus.smallest is not None:
+            level = (np.fmax if versus.largest is not None else np.fmin).reduce(first, axis=1, initial=np.nan)
+        else:
+            level = _medians(first)
+        return np.asarray(values / level[:, None] if versus.is_ratio else values - level[:, None], np.float64)
+
+
+def _medians(windows: Floats) -> Floats:
+    """The median of each row of shape (k, w); NaN where none of its points is there."""
+    if not windows.shape[1]:
+        return np.full(len(windows), np.nan)
+    counts = np.count_nonzero(~np.isnan(windows), axis=1)
+    return np.where(counts > 0, median(windows.T, counts), np.nan)

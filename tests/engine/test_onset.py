@@ -61,7 +61,8 @@ NAN = float("nan")
 def test_the_onset_is_the_first_row_of_the_window_that_agrees(condition, values, step, onset):
     made = Condition.model_validate({"metric": "kl"} | condition)
     side = next(name for name in ("above", "below") if condition.get(name) is not None)
-    assert dated_back(made, Bound(side, condition[side]), metric(values), None, 1.0, step) == onset
+    found, from_start = dated_back(made, Bound(side, condition[side]), metric(values), None, 1.0, np.array([step]))
+    assert [(int(found[0]), bool(from_start[0]))] == [onset]
 
 
 @given(level=st.floats(1.7, 90), at=st.integers(0, 60), length=st.integers(6, 40), more=st.integers(0, 30))
