@@ -126,6 +126,7 @@ def _misses(expected: Expected, found: Finding, verdict: RunVerdict) -> list[tup
         "message": found.message,
         "advice": "\n".join(found.advice),
         "explains": [one.rule for one in verdict.consequences(found)],
+        "changes": {one.option: one.to for one in found.changes},
     }
     wanted = expected.model_dump(exclude_none=True)
     return [(name, one, seen[name]) for name, one in wanted.items() if not _holds(name, one, seen[name])]

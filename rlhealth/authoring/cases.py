@@ -17,6 +17,7 @@ from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.metrics.groups import members
 from rlhealth.metrics.metric import HistogramSeries
 from rlhealth.metrics.transforms import reduction_of
+from rlhealth.metrics.usual import usual_settings
 from rlhealth.parsing.checked import checked, meant, place
 from rlhealth.parsing.strict_data import Number, Setting
 from rlhealth.parsing.strict_model import StrictModel
@@ -46,7 +47,7 @@ class Expected(StrictModel):
     """What a finding must hold; what is not named may be anything.
 
     `severity` is that of the finding while it held. Text may stand anywhere in the finding's; numbers hold to one
-    percent.
+    percent. `changes`: option to new value, all of them.
     """
 
     severity: Literal["info", "warning", "critical"] | None = None
@@ -64,6 +65,7 @@ class Expected(StrictModel):
     message: StrictStr | None = None
     advice: StrictStr | None = None
     explains: tuple[StrictStr, ...] | None = None
+    changes: dict[StrictStr, Setting] | None = None
 
 
 class Case(StrictModel):
@@ -250,6 +252,7 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
         unrecognised=(),
         planned_steps=case.planned,
         lacks=known.lacks,
+        usual=usual_settings(entry["id"], case.config),
     )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rlhealth.metrics import Translation
 from rlhealth.rules.model import Rule, SettingChange
 from rlhealth.verdict.findings import Change
+
+NEXT_TO_NOTHING = 0.1  # of what is usual: below it, a setting is raised to what is usual
+CLEARLY_BELOW = 0.4  # of the present value: a usual one above it would change next to nothing
 
 
 def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
@@ -28,16 +33,29 @@ def _change(one: SettingChange, translation: Translation) -> Change | None:
         values = translation.metrics[one.metric].values
         finite = values[np.isfinite(values)]
         before = float(finite.max()) if len(finite) else None
-    if one.to is not None:
-        return None if one.to == before else Change(option, one.setting, before, one.to, one.why)
-    if isinstance(before, bool) or not isinstance(before, int | float) or one.times is None:
+    to = one.to if one.to is not None else _number(one, before, translation.usual.get(one.setting))
+    if to is None or to == before:
+        return None
+    versions = translation.option_versions.get(one.setting)
+    return Change(option, one.setting, before, to, f"{one.why} ({versions})" if versions else one.why)
+
+
+def _number(one: SettingChange, before: Any, usual: float | None) -> float | int | None:
+    """The new value of a setting that is a number; None where nothing is to be changed, or not known to what."""
+    if isinstance(before, bool) or not isinstance(before, int | float):
+        return None
+    if one.up_to_usual:
+        return usual if usual is not None and 0 <= before < NEXT_TO_NOTHING * usual else None
+    if one.times is None:
         return None
     to = float(before) * float(one.times) if before else one.from_zero
     if to is None:
         return None
+    if one.stops_at_usual and usual is not None and to < usual < CLEARLY_BELOW * before:
+        to = usual
     to = min(to, float(one.at_most)) if one.at_most is not None else to
     to = max(to, float(one.at_least)) if one.at_least is not None else to
     if (to - before) * (one.times - 1) <= 0:  # it lies beyond the bound already
         return None
     whole = isinstance(before, int) and float(to) >= 1
-    return Change(option, one.setting, before, round(to) if whole else float(f"{to:.3g}"), one.why)
+    return round(to) if whole else float(f"{to:.3g}")

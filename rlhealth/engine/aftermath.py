@@ -19,6 +19,7 @@ BAND = 50  # rows before an onset that say where the metric used to lie
 RECENT = 5  # rows that say where it lies now
 SURE = 3.0  # standard errors
 REAL = 0.25  # of what had been gained
+SMALL = 0.1  # of what had been gained: less is no loss
 SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
 FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
 
@@ -77,6 +78,23 @@ class Aftermath:
         if held is None or new is None:
             return False
         return new.value - held.value > SURE * float(np.hypot(held.error, new.error))
+
+    def at_its_best(self) -> bool:
+        """Whether reward has risen, by 3 standard errors, and lies now where it was highest: within one standard error,
+        or a tenth of what was gained.
+
+        The best of m levels is a lucky one, see `_levels`.
+        """
+        if self.reward is None:
+            return False
+        values = after(self.reward, -1, self.until, len(self.reward))
+        start, now, top = level_of(values[:WINDOW]), level_of(values[-WINDOW:]), level_of(best(values))
+        if start is None or now is None or top is None or len(values) < 2 * WINDOW:
+            return False
+        luck = 2 * float(np.log(len(values) / WINDOW))
+        noise = float(np.sqrt(1 + luck) * np.hypot(top.error, now.error))
+        near = top.value - max(noise, SMALL * (top.value - start.value))
+        return now.value >= near and now.value - start.value > SURE * float(np.hypot(start.error, now.error))
 
     def _levels(
         self, episodes: tuple[Episode, ...], fell: bool

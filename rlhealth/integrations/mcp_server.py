@@ -103,7 +103,8 @@ def advise(where: str, run: str = "") -> dict[str, Any]:
             for more in to_log(one.run, one.translation)
         ],
     }
-    return said | ({"reason": one.no_answer} if one.no_answer else {})
+    reason = advice.reason or one.no_answer
+    return said | ({"reason": reason} if reason else {})
 
 
 def explain(rule: str) -> dict[str, Any]:

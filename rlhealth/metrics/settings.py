@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rlhealth.metrics.catalogue import Alias
+from rlhealth.metrics.catalogue import Alias, Version
 from rlhealth.metrics.recognise import Recognised
 from rlhealth.run import Run
 
@@ -28,17 +28,37 @@ def settings_of(run: Run, known: Recognised) -> dict[str, Any]:
 
 def options_of(run: Run, known: Recognised) -> dict[str, str]:
     """What the trainer calls each setting, in its own era: for the advice that a finding gives."""
-    found: dict[str, str] = {}
-    configured: set[str] = set()
+    return {name: alias.raw for name, (alias, _) in _chosen(run, known).items()} | known.names.options
+
+
+def option_versions_of(run: Run, known: Recognised) -> dict[str, str]:
+    """Which versions have an option, where the run may be of one that has not; its own settings prove that it has."""
+    found = {}
+    for name, (alias, is_set) in _chosen(run, known).items():
+        late = alias.since is not None and (known.low is None or known.low < alias.since)
+        early = alias.until is not None and (known.high is None or known.high > alias.until)
+        if is_set or name in known.names.options or not (late or early):
+            continue
+        since = f"from {_dotted(alias.since)} on" if late and alias.since else ""
+        until = f"until {_dotted(alias.until)}" if early and alias.until else ""
+        found[name] = " ".join(filter(None, (f"in {known.names.library or 'versions'}", since, until)))
+    return found
+
+
+def _chosen(run: Run, known: Recognised) -> dict[str, tuple[Alias, bool]]:
+    """The option for each setting, and whether the run's own settings hold it."""
+    found: dict[str, tuple[Alias, bool]] = {}
     for alias in known.names.settings:
         if not alias.fits(known.low, known.high):
             continue
         is_set = _key(run, alias, known) is not None
-        if alias.name not in found or (is_set and alias.name not in configured):
-            found[alias.name] = alias.raw
-        if is_set:
-            configured.add(alias.name)
-    return found | known.names.options
+        if alias.name not in found or (is_set and not found[alias.name][1]):
+            found[alias.name] = (alias, is_set)
+    return found
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
 
 
 def planned_steps_of(run: Run, known: Recognised, settings: dict[str, Any]) -> int | None:

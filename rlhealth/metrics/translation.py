@@ -11,8 +11,9 @@ from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.free_names import evaluation, forms
 from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
-from rlhealth.metrics.settings import options_of, planned_steps_of, settings_of
+from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
 from rlhealth.metrics.transforms import change_of, reduction_of
+from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
 
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
@@ -36,6 +37,8 @@ class Translation:
         dropped: tags that are known and not used, each with the reason.
         planned_steps: how many steps were planned; None if that is unknown.
         lacks: canonical settings that this trainer does not have at all: no advice names them.
+        option_versions: of options that only some of the versions have that the run may be of: which versions.
+        usual: what settings are usually given, for this trainer and a model of this size, as far as published.
     """
 
     framework: str
@@ -50,6 +53,8 @@ class Translation:
     dropped: dict[str, str] = field(default_factory=dict)
     planned_steps: int | None = None
     lacks: frozenset[str] = frozenset()
+    option_versions: dict[str, str] = field(default_factory=dict)
+    usual: dict[str, float] = field(default_factory=dict)
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
 
@@ -109,6 +114,8 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         dropped=sorting.dropped,
         planned_steps=planned_steps_of(run, known, settings),
         lacks=known.names.lacks,
+        option_versions=option_versions_of(run, known),
+        usual=usual_settings(known.entry["id"], run.config),
         _origin=origin,
     )
 

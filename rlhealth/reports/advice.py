@@ -27,9 +27,10 @@ def table(run: RunVerdict, advice: Advice, wanted: Sequence[ToLog]) -> str:
         rows = [(one.option, _value(one.before), _value(one.to), one.why) for one in advice.changes]
         lines += ["", *_columns([("change", "from", "to", "why"), *rows])]
     for one in advice.looks:
-        lines += ["", *_look(one)]
+        lines += ["", *_look(one, bool(advice.changes))]
     if not advice.changes and not advice.looks:
-        lines += ["", f"  nothing to change{': ' + clean(run.no_answer) if run.no_answer else ''}"]
+        reason = advice.reason or run.no_answer
+        lines += ["", f"  nothing to change{': ' + clean(reason) if reason else ''}"]
     if wanted:
         told = [(one.option, "" if one.value is None else _value(one.value), one.gives) for one in wanted]
         lines += ["", *_columns([("log", "", "what it would tell"), *told])]
@@ -63,14 +64,15 @@ def difference(before: str, after: str, file: str) -> str:
 def _commented(run: RunVerdict, advice: Advice) -> str:
     lines = [f"# {clean(run.name)}: {clean(advice.title or run.verdict)}"]
     if not advice.changes:
-        lines.append("# no setting to change")
-        lines += [f"# {line.strip()}" for one in advice.looks for line in _look(one) if line.strip()]
+        lines.append(f"# no setting to change{': ' + advice.reason if advice.reason else ''}")
+    lines += [f"# {line.strip()}" for one in advice.looks for line in _look(one, bool(advice.changes)) if line.strip()]
     return "\n".join(lines) + "\n"
 
 
-def _look(one: StepsToInspect) -> list[str]:
+def _look(one: StepsToInspect, is_beside: bool) -> list[str]:
     where = f"step {one.first:,}" if one.first == one.last else f"steps {one.first:,} to {one.last:,}"
-    lines = [f"  no setting to change ({one.rule}); look at {clean(one.metric)} and the completions of {where}"]
+    said = "that alone may not cure it" if is_beside else "no setting to change"
+    lines = [f"  {said} ({one.rule}); look at {clean(one.metric)} and the completions of {where}"]
     return lines + [f"  - {clean(said)}" for said in one.advice]
 
 

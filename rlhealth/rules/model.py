@@ -349,12 +349,16 @@ class Cause(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class SettingChange(StrictData):
-    """A setting that is worth changing, by its canonical name, and by how much: to a value, or so many times the
-    present one.
+    """A setting that is worth changing, by its canonical name, and by how much: to a value, so many times the present
+    one, or up to what is usual.
 
     Attributes:
         times: the new value as a multiple of the run's own.
         to: the new value, where the run's own does not matter.
+        up_to_usual: the value that this trainer is usually given (rlhealth/metrics/usual.yaml), where the run's own is
+            less than a tenth of it.
+        stops_at_usual: of a learning rate that is lowered: the usual one instead, where it lies between the run's own
+            and the multiple, and clearly below the run's own.
         from_zero: the new value where the run's own is 0, of which no multiple helps.
         metric: where the run does not give the setting, the largest value of this metric stands for it.
         at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
@@ -363,6 +367,8 @@ class SettingChange(StrictData):
     setting: str
     times: Number | None = None
     to: Setting = None
+    up_to_usual: bool = False
+    stops_at_usual: bool = False
     from_zero: Number | None = None
     metric: str | None = None
     at_most: Number | None = None
@@ -370,8 +376,8 @@ class SettingChange(StrictData):
     why: Text
 
     def __post_init__(self) -> None:
-        if (self.times is None) == (self.to is None):
-            raise ValueError("needs either `times` or `to`")
+        if (self.times is not None) + (self.to is not None) + self.up_to_usual != 1:
+            raise ValueError("needs one of `times`, `to` and `up_to_usual`")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from rlhealth.verdict.findings import Change, Finding, RunVerdict, Severity
 
+AT_ITS_BEST = "reward is at its best so far: watch it, and change nothing yet"
+
 
 @dataclass(frozen=True)
 class StepsToInspect:
@@ -31,13 +33,15 @@ class Advice:
     Attributes:
         cause: the rule that the changes come from; empty if there are none.
         changes: settings to change, all at once, in the trainer's own names.
-        looks: where to look instead, by cause: empty if there are changes.
+        looks: where to look: instead of changes, or beside that of a setting which is no cause by itself.
+        reason: why nothing is to be done, where nothing is though the run is not healthy.
     """
 
     cause: str
     title: str
     changes: tuple[Change, ...]
     looks: tuple[StepsToInspect, ...]
+    reason: str = ""
 
 
 def advice_of(run: RunVerdict) -> Advice:
@@ -45,19 +49,31 @@ def advice_of(run: RunVerdict) -> Advice:
     changed before.
 
     A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate.
-    Where nothing but symptoms was found, an unusual setting comes first, then the first symptom that names a setting.
+    Beside it stands only a setting that was far outside of use from the start: as long as it is, the run says little
+    about its reward function. Where nothing but symptoms was found, such a setting comes first; then a cause that is
+    over, for the settings that it blames are still the same; then the first symptom that names a setting, unless reward
+    is at its best: what is no more than unusual while the run learns is watched, not treated.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
     if not roots:
         return Advice("", "", (), ())
+    notes = [one for one in run.causes if one.severity is Severity.INFO and one.changes]
+    unusual = [one for one in notes if one.family == "settings"]
     cause = next((one for one in roots if one.evidence), None)
+    if cause is not None and cause.changes:
+        return Advice(cause.rule, cause.title, cause.changes, ())
     if cause is not None:
-        looks = () if cause.changes else (_look(cause),)
-        return Advice(cause.rule if cause.changes else "", cause.title, cause.changes, looks)
-    unusual = [one for one in run.causes if one.severity is Severity.INFO and one.family == "settings"]
-    for one in (*unusual, *roots):
+        beside = next((one for one in unusual if one.from_start), None)
+        if beside is None:
+            return Advice("", cause.title, (), (_look(cause),))
+        return Advice(beside.rule, cause.title, beside.changes, (_look(cause),))
+    past = [one for one in notes if one.evidence]
+    urgent = [one for one in roots if one.severity is Severity.CRITICAL or not run.reward_is_best]
+    for one in (*unusual, *past, *urgent):
         if one.changes:
             return Advice(one.rule, one.title, one.changes, ())
+    if not urgent:
+        return Advice("", roots[0].title, (), (), AT_ITS_BEST)
     return Advice("", roots[0].title, (), tuple(_look(one) for one in roots))
 
 

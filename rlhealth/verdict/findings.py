@@ -207,6 +207,7 @@ class RunVerdict:
         too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
         unearned: why the run would not be healthy though nothing was found: no reward or no witness of learning was
             recognised with enough points, or it is no reinforcement learning.
+        reward_is_best: whether reward has risen, and its newest level is the highest there was, within the noise.
     """
 
     run: Run
@@ -220,6 +221,7 @@ class RunVerdict:
     seconds: float = 0.0
     too_short: str = ""
     why_not_healthy: str = ""
+    reward_is_best: bool = False
 
     def __repr__(self) -> str:
         return str(_interactive().text_of(self))

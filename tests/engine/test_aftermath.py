@@ -103,3 +103,24 @@ def test_a_state_is_read_off_what_was_judged_and_not_off_what_came_since() -> No
         alone = Judge(run, [rule], translation=translation_of(case, run, rule))
         alone.advance()
         assert [found("kl-high-per-token", until, **text)] == alone.verdict(4e9).findings
+
+
+def best_of(reward: str, until: int | None = None) -> bool:
+    case = Case.model_validate({"name": "a run", "series": {"reward": reward}, "expect": "quiet"})
+    run = run_of(case)
+    judge = Judge(run, [], translation=translation_of(case, run, RULES["kl-high-per-token"]))
+    judge.advance(*([] if until is None else [until]))
+    return judge.verdict().reward_is_best
+
+
+def test_reward_is_at_its_best_where_it_rose_and_has_not_fallen() -> None:
+    assert best_of("0.1..0.9~0.05x80 0.9~0.05x40")
+    assert not best_of("0.1..0.9~0.05x80 0.9..0.5~0.05x40"), "it has fallen since"
+    assert not best_of("0.5~0.05x120"), "it never rose, so it is nothing to keep"
+    assert not best_of("0.1..0.9~0.05x20"), "too few rows to say"
+
+
+def test_whether_reward_is_at_its_best_is_known_from_what_came_before() -> None:
+    course = "0.1..0.9~0.05x80 0.9..0.1~0.05x60"
+    assert best_of(course, until=80)
+    assert not best_of(course, until=140)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from rlhealth.engine.advice import changes_of
 from rlhealth.metrics import translate
 from rlhealth.metrics.settings import plain
+from rlhealth.rules.loading import load_rules
 from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
+
+CORRECTION = "vllm_importance_sampling_correction"
 
 
 def test_grpo_settings_have_canonical_names() -> None:
@@ -102,3 +110,57 @@ def test_ppo_is_planned_in_batches_and_its_trackers_number_counts_mini_batches()
 def test_the_unused_defaults_of_legacy_ppo_plan_nothing() -> None:
     assert translate(run_of(LEGACY, config={"steps": 20000, "total_ppo_epochs": 625})).planned_steps is None
     assert translate(run_of(SB3)).planned_steps is None
+
+
+@pytest.mark.parametrize(
+    ("version", "option", "said"),
+    [("0.23.0", CORRECTION, ""), ("0.22.2", None, ""), ("", CORRECTION, "in trl from 0.23.0 on")],
+)
+def test_an_option_is_named_where_the_version_has_it_and_with_its_versions_where_none_is_known(
+    version: str, option: str | None, said: str
+) -> None:
+    known = translate(run_of(GRPO, versions={"trl": version} if version else {}))
+    assert known.options.get("sampler_correction_on") == option
+    assert known.option_versions.get("sampler_correction_on", "") == said
+
+
+def test_a_change_says_which_versions_have_its_option_where_the_runs_own_is_not_known() -> None:
+    [rule] = [one for one in load_rules() if one.id == "learning-rate-unusual"]
+    asked = replace(rule.changes[0], setting="sampler_correction_on", times=None, to=True)
+    changed = replace(rule, changes=(asked,))
+    [change] = changes_of(changed, translate(run_of(GRPO)))
+    assert (change.option, change.why) == (CORRECTION, f"{asked.why} (in trl from 0.23.0 on)")
+    [sure] = changes_of(changed, translate(run_of(GRPO, versions={"trl": "0.23.0"})))
+    assert sure.why == asked.why
+    assert changes_of(changed, translate(run_of(GRPO, versions={"trl": "0.22.2"}))) == ()
+
+
+def test_an_option_that_the_run_itself_has_is_in_its_version() -> None:
+    known = translate(run_of(GRPO, config={"num_iterations": 4, "max_prompt_length": 512}))
+    assert "epochs" not in known.option_versions
+    assert "max_prompt_length" not in known.option_versions
+    later = translate(run_of(GRPO, versions={"trl": "1.9.0"}))
+    assert "max_prompt_length" not in later.options, "gone since 0.28"
+
+
+@pytest.mark.parametrize(
+    ("names", "version", "setting", "option"),
+    [
+        (LEGACY, "0.11.4", "epochs", "ppo_epochs"),
+        (LEGACY, "0.11.4", "kl_coef", "init_kl_coef"),
+        (PPO, "0.29.0", "epochs", "num_ppo_epochs"),
+        (PPO, "0.29.0", "max_completion_length", "response_length"),
+        (GRPO, "0.25.1", "sampler_correction_on", "vllm_importance_sampling_correction"),
+        (GRPO, "0.22.0", "sampler_correction_on", None),
+        (GRPO, "0.25.1", "sampler_correction", None),
+        (GRPO, "0.26.0", "sampler_correction", "vllm_importance_sampling_mode"),
+        (GRPO, "1.7.0", "entropy_coef", None),
+        (GRPO, "1.8.0", "entropy_coef", "entropy_coef"),
+        (GRPO, "0.16.1", "loss_type", None),
+        (GRPO, "0.17.0", "loss_type", "loss_type"),
+    ],
+)
+def test_options_are_those_of_the_trainer_and_the_version(
+    names: tuple[str, ...], version: str, setting: str, option: str | None
+) -> None:
+    assert translate(run_of(names, versions={"trl": version})).options.get(setting) == option
