@@ -13,7 +13,8 @@ from rlhealth.authoring.cases import framework_ids, setting_names
 from rlhealth.metrics import meaning, meanings
 from rlhealth.metrics.groups import groups, members
 from rlhealth.parsing.checked import meant, place
-from rlhealth.parsing.strict_yaml import read_texts, read_yaml
+from rlhealth.parsing.own_texts import read_texts
+from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.rules.filling import fields_of, option_phrases
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
 from rlhealth.rules.model import Condition, Limit, Rule

@@ -23,11 +23,13 @@ from rlhealth.cli import report as report_cli
 from rlhealth.cli import rules as rules_cli
 from rlhealth.cli import watch as watch_cli
 from rlhealth.cli.judging import judging
+from rlhealth.cli.plain_values import PlainGroup
 from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
 
 app = typer.Typer(
+    cls=PlainGroup,
     name="rlhealth",
     help="Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
     no_args_is_help=True,

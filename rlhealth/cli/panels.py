@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+
+from rlhealth.cli.plain_values import PlainValues
 
 READ = "What to read"
 JUDGED = "How to judge"
@@ -43,7 +44,7 @@ def examples(lines: tuple[tuple[str, str], ...]) -> str:
     return "Examples:\n" + "\n".join(f"  {command:{width}}  # {said}" for command, said in lines)
 
 
-class Panelled(TyperCommand):
+class Panelled(PlainValues):
     """A command whose help shows each option under its panel, in the order of `PANELS`; the rest comes last."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

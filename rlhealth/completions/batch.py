@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
 
 #: Longer texts are kept up to here, for measuring and for showing; their length is that of the whole text.

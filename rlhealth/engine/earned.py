@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.metrics import Metric, Translation
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
-from rlhealth.parsing.strict_yaml import texts_in
 
 LARGEST_FILE = 1 << 20  # bytes; a name has fifty
 
@@ -31,6 +30,8 @@ def read_aliases(path: Path) -> dict[str, str]:
         RlhealthError: with file, line and column, if it cannot be read, is not such a mapping or names an unknown
             metric.
     """
+    from rlhealth.parsing.strict_yaml import texts_in  # late: few have such a file
+
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_FILE).decode("utf-8")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 
 FOLDER = Path(__file__).parent
 #: What is measured from the completions themselves begins so, in every framework.

@@ -7,7 +7,7 @@ import re
 from functools import cache, lru_cache
 
 from rlhealth.metrics.catalogue import FOLDER
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.()-]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

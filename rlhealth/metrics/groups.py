@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from rlhealth.metrics.catalogue import FOLDER
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from rlhealth.metrics.catalogue import FOLDER, version_of
 from rlhealth.metrics.recognise import Recognised, recognise
 from rlhealth.metrics.settings import plain
 from rlhealth.metrics.translation import Translation
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Run
 
 #: Settings that advice changes by a multiple: without their values in the log there is no amount to name.

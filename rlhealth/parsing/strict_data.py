@@ -77,3 +77,36 @@ def _adapter(kind: type) -> TypeAdapter[Any]:
 
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]
+
+
+def as_values(one: Any) -> Any:
+    """Data classes as plain values: each is a list of its name, its plain fields and those that hold others."""
+    if isinstance(one, StrictData):
+        given = {name: as_values(getattr(one, name)) for name in one.__dataclass_fields__}
+        deep = {name: value for name, value in given.items() if isinstance(value, list | tuple | dict)}
+        plain = {name: value for name, value in given.items() if name not in deep or not _holds_others(value)}
+        return [type(one).__name__, plain, {name: value for name, value in deep.items() if name not in plain}]
+    if isinstance(one, tuple):
+        return tuple(map(as_values, one))
+    return {name: as_values(value) for name, value in one.items()} if isinstance(one, dict) else one
+
+
+def _holds_others(value: Any) -> bool:
+    """Whether a data class is somewhere in it."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return isinstance(value, list) or any(map(_holds_others, parts))
+
+
+def from_values(value: Any, kinds: Mapping[str, Any]) -> Any:
+    """What `as_values` was given, of these data classes by their names; unchecked, for it was checked before."""
+    if isinstance(value, list):
+        name, plain, deep = value
+        made = object.__new__(kinds[name])
+        fields = vars(made)
+        fields.update(plain)
+        for key, one in deep.items():
+            fields[key] = from_values(one, kinds)
+        return made
+    if isinstance(value, tuple):
+        return tuple([from_values(one, kinds) for one in value])
+    return {key: from_values(one, kinds) for key, one in value.items()} if isinstance(value, dict) else value

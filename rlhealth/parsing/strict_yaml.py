@@ -8,7 +8,6 @@ parser is read, once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -40,11 +39,6 @@ def texts_in(text: str, location: str) -> tuple[Any, Marks]:
         RlhealthError: naming `location:line:column`.
     """
     return _read(text, location, _text)
-
-
-def read_texts(file: Path) -> Any:
-    """A file of rlhealth's own, every scalar as text."""
-    return texts_in(file.read_text(encoding="utf-8"), str(file))[0]
 
 
 def _read(text: str, location: str, scalar: Callable[[yaml.ScalarEvent], Any]) -> tuple[Any, Marks]:

@@ -13,7 +13,7 @@ from rlhealth.metrics.recognise import PLAIN, Recognised, recognise
 from rlhealth.metrics.settings import plain, settings_of
 from rlhealth.metrics.translation import translate
 from rlhealth.parsing.checked import meant
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.preflight.options import Options
 from rlhealth.run import Place, Run
 

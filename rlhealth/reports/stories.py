@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.engine.earned import HOW_TO_NAME, not_recognised
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
 
 if TYPE_CHECKING:

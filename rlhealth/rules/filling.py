@@ -12,7 +12,7 @@ from typing import Any
 
 from rlhealth.metrics import Translation
 from rlhealth.metrics.catalogue import FOLDER
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 
 _SEGMENT = re.compile(r"\[\[((?:(?!\[\[).)*?)\]\]", re.DOTALL)  # the innermost
 _FORMAT = re.compile(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.parsing import strict_data
 from rlhealth.parsing.checked import checked, meant
-from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.parsing.own_texts import parser
+from rlhealth.parsing.strict_data import as_values, from_values
+from rlhealth.rules import model
 from rlhealth.rules.model import FAMILIES, Rule
+from rlhealth.system.cache import cached, read_bytes
 
 LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
 
@@ -25,7 +31,7 @@ def rule_files(folder: Path) -> Iterator[Path]:
     for one in sorted(folder.iterdir(), key=lambda one: one.name):
         if one.is_dir():
             yield from rule_files(one)
-        elif one.name.endswith((".yaml", ".yml")) and not one.name.endswith((".test.yaml", ".test.yml")):
+        elif _is_rule(one.name):
             yield one
 
 
@@ -35,8 +41,8 @@ def load_rules(*folders: Path) -> list[Rule]:
     Raises:
         RlhealthError: at the first rule that cannot be used, with file, line and column.
     """
-    found: dict[str, Rule] = {}
-    for folder in (shipped_rules(), *folders):
+    found = {rule.id: rule for rule in _shipped()}
+    for folder in folders:
         if not folder.is_dir() and not folder.is_file():
             raise RlhealthError(f"no rules at {folder}", hint="--rules takes a folder of rule files, or one rule file")
         for file in [folder] if folder.is_file() else rule_files(folder):
@@ -45,27 +51,66 @@ def load_rules(*folders: Path) -> list[Rule]:
     return sorted(found.values(), key=lambda rule: (rule.cause is not None, rule.family, rule.id))
 
 
+def _shipped() -> list[Rule]:
+    """The rules that come with rlhealth; they are checked where a file of theirs, or what reads it, is a new one."""
+    folder = shipped_rules()
+    if not folder.is_dir():
+        raise RlhealthError(f"no rules at {folder}", hint="install rlhealth again")
+    found: dict[str, bytes] = {}
+    _collect(str(folder), found)
+
+    def make() -> Any:
+        return tuple(as_values(read_rule(_decoded(raw, file), file)) for file, raw in found.items())
+
+    code = {module: read_bytes(module) for module in (strict_data.__file__, model.__file__, __file__)}
+    made: tuple[Rule, ...] = from_values(cached("rules", found | code | {"parser": parser()}, make), vars(model))
+    return list(made)
+
+
+def _collect(folder: str, found: dict[str, bytes]) -> None:
+    """Adds the content of every rule file of a folder; the system is asked once for a folder, not for each file."""
+    with os.scandir(folder) as entries:
+        for one in sorted(entries, key=lambda one: one.name):
+            if one.is_dir():
+                _collect(one.path, found)
+            elif _is_rule(one.name):
+                found[one.path] = _content(one.path)
+
+
+def _is_rule(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) and not name.endswith((".test.yaml", ".test.yml"))
+
+
 def text_of(file: Path) -> str:
     """The text of a file of rules or of their tests.
 
     Raises:
         RlhealthError: if it cannot be read, is larger than any such file, or is no text in UTF-8.
     """
+    return _decoded(_content(str(file)), str(file))
+
+
+def _content(file: str) -> bytes:
     try:
-        with file.open("rb") as stream:
+        with open(file, "rb") as stream:  # noqa: PTH123 (a hundred files at every start)
             raw = stream.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            raise RlhealthError(
-                f"{file}: larger than {LARGEST_FILE >> 20} MiB", hint="a rule file holds one rule", location=str(file)
-            )
-        return raw.decode("utf-8-sig")
     except OSError as error:
         raise RlhealthError(
-            f"{file}: cannot be read: {error.strerror}", hint="check the permissions", location=str(file)
+            f"{file}: cannot be read: {error.strerror}", hint="check the permissions", location=file
         ) from None
+    if len(raw) > LARGEST_FILE:
+        raise RlhealthError(
+            f"{file}: larger than {LARGEST_FILE >> 20} MiB", hint="a rule file holds one rule", location=file
+        )
+    return raw
+
+
+def _decoded(raw: bytes, file: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RlhealthError(
-            f"{file}: not a text in UTF-8, from byte {error.start} on", hint="save it as UTF-8", location=str(file)
+            f"{file}: not a text in UTF-8, from byte {error.start} on", hint="save it as UTF-8", location=file
         ) from None
 
 
@@ -107,6 +152,8 @@ def read_rule(text: str, location: str) -> Rule:
     Raises:
         RlhealthError: naming `location:line:column`, what is wrong and, for a misspelt key, what may have been meant.
     """
+    from rlhealth.parsing.strict_yaml import read_yaml  # late: most checks use no rules but the shipped ones
+
     raw, marks = read_yaml(text, location)
     if not isinstance(raw, dict):
         raise RlhealthError(f"{location}:1:1: a rule file holds one mapping", hint="see `rlhealth rules new`")

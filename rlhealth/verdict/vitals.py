@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.verdict.findings import Finding, RunVerdict, Severity, State
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rlhealth.metrics.catalogue import FOLDER, Alias, frameworks, names, pattern
 from rlhealth.metrics.recognise import Recognised
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.translation import translate
-from rlhealth.parsing.strict_yaml import read_texts
+from rlhealth.parsing.own_texts import read_texts
 from tests.metrics.logged import run_of
 
 INDEXED = {entry["names"] for entry in frameworks()}

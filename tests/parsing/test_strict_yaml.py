@@ -11,7 +11,8 @@ import yaml
 
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing import strict_yaml
-from rlhealth.parsing.strict_yaml import read_texts, read_yaml
+from rlhealth.parsing.own_texts import read_texts
+from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.rules.loading import rule_files, shipped_rules
 
 OWN = sorted(Path(strict_yaml.__file__).parent.rglob("*.yaml"))
