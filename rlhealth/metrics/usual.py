@@ -10,7 +10,7 @@ from typing import Any
 
 from rlhealth.metrics.catalogue import FOLDER
 from rlhealth.metrics.settings import plain
-from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.parsing.own_texts import read_texts
 
 #: Where a tracker keeps the model's own config: Hugging Face's TensorBoard callback nests it, wandb's does not.
 _MODEL = ("", "model_config.", "model_config.text_config.", "text_config.")
@@ -80,6 +80,5 @@ def _by_size(weights: float) -> float:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, Any]:
-    place = FOLDER / "usual.yaml"
-    found: dict[str, Any] = read_yaml(place.read_text(encoding="utf-8"), str(place))[0]
+    found: dict[str, Any] = read_texts(FOLDER / "usual.yaml")
     return found

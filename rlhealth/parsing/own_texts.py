@@ -14,7 +14,6 @@ PARSER = Path(__file__).with_name("strict_yaml.py")
 
 def read_texts(file: Path) -> Any:
     """A YAML file of rlhealth's own, every scalar as text."""
-
     raw = file.read_bytes()
 
     def parse() -> Any:
