@@ -133,7 +133,7 @@ def judge(
     """
     begun = time.perf_counter()
     judging = Judge(run, rules, aliases)
-    judging.advance()
+    judging.advance(last=True)
     found = judging.verdict(now, ignore, ended)
     found.seconds = time.perf_counter() - begun
     return found

@@ -17,7 +17,7 @@ from rlhealth.authoring.cases import (
     test_files,
     translation_of,
 )
-from rlhealth.engine.judge import Judge
+from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import text_of
 from rlhealth.rules.model import Rule
@@ -104,7 +104,7 @@ def judge_case(case: Case, rule: Rule, rules: Sequence[Rule], until: int | None 
     translation = translation_of(case, run, rule)
     alone = rule.cause is None and rule.when is not None and bool(rule.when.conditions)
     judge = Judge(run, [rule] if alone else rules, translation=translation)
-    judge.advance(*([] if until is None else [until]))
+    judge.advance(NEVER if until is None else until)
     return judge.verdict(newest_time(run) + case.idle, ended=case.ended)
 
 

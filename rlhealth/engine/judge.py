@@ -22,10 +22,10 @@ from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
     CannotRun,
     ForwardFill,
-    Noises,
     Operand,
     OperandCursor,
     SharedOperand,
+    SharedParts,
     bound_of,
     level_of,
     pick,
@@ -33,6 +33,7 @@ from rlhealth.engine.operands import (
     unit_of,
     worse_of,
 )
+from rlhealth.engine.parts import Parts
 from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.scope import applicable, check_scope
 from rlhealth.engine.vanished import VanishedMetrics
@@ -44,6 +45,7 @@ from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Sev
 
 NEVER = int(np.iinfo(np.int64).max)
 LONG = 15  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
+LEFT_OUT = 512  # points that a condition may lag behind: at once they cost what one would, and little is kept for it
 Shape = tuple[Any, ...]
 no_float_warnings = np.errstate(
     all="ignore"
@@ -59,14 +61,14 @@ class RuleState:
         metric: Metric,
         translation: Translation,
         measured: dict[Shape, SharedOperand] | None = None,
-        noises: Noises | None = None,
+        parts: SharedParts | None = None,
     ) -> None:
         assert rule.when is not None and rule.when.all
         self.rule = rule
         self.metric = metric
         self.translation = translation
         self.measured = {} if measured is None else measured  # by other rules, from the first step on
-        self.noises = noises
+        self.parts = {} if parts is None else parts
         conditions = applicable(rule.when.conditions, translation)
         extra = applicable(rule.critical.and_ if rule.critical else (), translation)
         made = [
@@ -78,7 +80,9 @@ class RuleState:
         settings = {**translation.config, "planned_steps": translation.planned_steps}
         self.bounds = [bound_of(one, settings) for one in (*conditions, *extra)]
         self.base = len(conditions)
-        self.held = 0  # bit by bit, which of its conditions held at the last point
+        self.held: list[bool | None] = [False] * len(self.bounds)  # at the newest point; None if that was left out
+        self.left_out = 0  # points at which some condition was
+        self.newest: Ints = np.empty(0, np.int64)
         self.dated: dict[Severity, list[Episode]] = {}
         # a window that still holds an unhealthy row says nothing of what came after it
         clear = max(rule.when.held_for, conditions[0].last)
@@ -111,37 +115,78 @@ class RuleState:
         key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
         shared = self.measured.get(key)
         if shared is None:
-            shared = self.measured[key] = SharedOperand(Operand(condition, metric, per, scale, self.noises, other))
-        return OperandCursor(shared)
+            series = metric.name, metric.tag, clock, condition.absolute, condition.divided_by, scale
+            parts = self.parts.setdefault(series, Parts())
+            shared = self.measured[key] = SharedOperand(Operand(condition, metric, per, scale, parts, other))
+        return OperandCursor(shared, condition)
 
     @property
     def late(self) -> bool:
         """Whether one of its metrics got a point at a step that was judged without it."""
         return self.anchor.late or any(one.late for one in self.others)
 
-    def advance(self, until: int) -> None:
-        """Judges the points up to and including step `until`."""
-        assert self.rule.when is not None
+    def advance(self, until: int, last: bool = False) -> None:
+        """Judges the points up to and including step `until`; `last` where no more will come."""
         steps, found = self.anchor.advance(until)
         if not len(steps):
             return
-        values = found.value
         self.points += len(steps)
-        self.latest = float(values[-1])
-        held = [self.bounds[0].holds(found)]
-        held += [bound.holds(other.at(steps)) for bound, other in zip(self.bounds[1:], self.others, strict=True)]
-        begun = self._begun(held)
-        self.levels[min(self.levels)].extend(steps, values, np.logical_and.reduce(held[: self.base]), begun)
-        if self.rule.critical is not None:
-            first = held[0] if self.worse is None else self.worse.holds(found)
-            self.levels[Severity.CRITICAL].extend(steps, values, np.logical_and.reduce([first, *held[1:]]), begun)
+        self.latest = float(found.value[-1])
+        first = self.bounds[0].holds(found)
+        worse = first if self.worse is None else self.worse.holds(found)
+        held = self._held_at(steps, first, worse)
+        known = len(held) == len(self.bounds)
+        for severity, level in self.levels.items():
+            if not known:
+                level.extend(steps, found.value, np.zeros(len(steps), np.bool_))
+                continue
+            parts = held[: self.base] if severity == min(self.levels) else [worse, *held[1:]]
+            whole = np.logical_and.reduce(parts)
+            level.extend(steps, found.value, whole, self._begun(held, whole))
+        self.newest = steps[-1:].copy()
+        self.held = [bool(one[-1]) for one in held] + [None] * (len(self.bounds) - len(held))
+        self.left_out = 0 if known else self.left_out + len(steps)
+        if self.left_out > LEFT_OUT and not last:
+            self.catch_up()
 
-    def _begun(self, held: list[Flags]) -> Ints:
-        """Bit by bit, which conditions hold at each point and did not at the point before; shape (n,)."""
-        bits = sum((one.astype(np.int64) << place for place, one in enumerate(held)), np.zeros(len(held[0]), np.int64))
-        before = np.concatenate([[self.held], bits[:-1]])
-        self.held = int(bits[-1])
-        return np.asarray(bits & ~before, np.int64)
+    def _held_at(self, steps: Ints, first: Flags, worse: Flags) -> list[Flags]:
+        """Where each condition holds, the first of them as given; without the last ones, where the others together
+        never hold.
+
+        Most rules' first conditions never hold. What must hold with them is then not looked at before it is asked for,
+        which changes nothing: measures say the same in whatever pieces points come.
+        """
+        held, possible = [first], first | worse
+        for place, (bound, other) in enumerate(zip(self.bounds[1:], self.others, strict=True), 1):
+            if not possible.any():
+                break
+            self._look_back(place)
+            held.append(bound.holds(other.at(steps)))
+            if place < self.base:
+                possible = possible & held[-1]
+        return held
+
+    def _look_back(self, place: int) -> None:
+        """Looks at one condition up to the newest point that was judged, if it was left out there."""
+        if self.held[place] is None:
+            self.held[place] = bool(self.bounds[place].holds(self.others[place - 1].at(self.newest))[0])
+
+    def catch_up(self) -> None:
+        """Looks at all conditions that were left out, so that nothing has to be kept for them."""
+        for place in range(1, len(self.bounds)):
+            self._look_back(place)
+        self.left_out = 0
+
+    def _begun(self, held: list[Flags], whole: Flags) -> Ints:
+        """Where a level begins to hold: bit by bit, which conditions hold there and did not at the point before;
+        elsewhere 0. Shape (n,).
+        """
+        starts = np.flatnonzero(whole & ~np.append(False, whole[:-1]))
+        marks = np.zeros(len(whole), np.int64)
+        for place, one in enumerate(held):
+            before = np.where(starts > 0, one[starts - 1], bool(self.held[place]))
+            marks[starts] |= (one[starts] & ~before).astype(np.int64) << place
+        return marks
 
     def _episodes(self, severity: Severity, most: int | None = None) -> list[Episode]:
         """The episodes of one level, `most` of them at most, each dated back to the first row that agrees: once, for
@@ -187,6 +232,8 @@ class RuleState:
         if self.points < self.rule.points:
             return f"{self.metric.name} has {self.points} of the {self.rule.points} points it takes to judge"
         sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, OperandCursor))]
+        if any(one.waits for one in sides):
+            self.catch_up()
         return next((f"{one.metric.name} has {one.lacking} to judge" for one in sides if one.lacking), "")
 
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
@@ -275,7 +322,7 @@ class Judge:
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.watched: list[RuleState] = []
         self.measured: dict[Shape, SharedOperand] = {}
-        self.noises: Noises = {}
+        self.parts: SharedParts = {}
         self.skipped: list[Skipped] = []
         self.others: list[Rule] = []
         self.vanishing: list[VanishedMetrics] = []
@@ -305,7 +352,7 @@ class Judge:
                 name = aspect.when.all[0].metric
                 metrics = pick_all(name, self.translation) if rule.scope.each_metric else [pick(name, self.translation)]
                 watched += [
-                    RuleState(aspect, metric, self.translation, self.measured, self.noises) for metric in metrics
+                    RuleState(aspect, metric, self.translation, self.measured, self.parts) for metric in metrics
                 ]
             except CannotRun as reason:
                 unable.append(reason)
@@ -314,14 +361,16 @@ class Judge:
         self.watched += watched
 
     @no_float_warnings
-    def advance(self, until: int = NEVER) -> None:
-        """Judges every point up to and including step `until` that was not judged yet."""
+    def advance(self, until: int = NEVER, last: bool = False) -> None:
+        """Judges every point up to and including step `until` that was not judged yet; `last` where no more will come:
+        nothing is prepared for them.
+        """
         if self.shape != self._shape():
             self.restart()
         for index, one in enumerate(self.watched):
             if one.late:
                 self.watched[index] = RuleState(one.rule, one.metric, self.translation)
-            self.watched[index].advance(until)
+            self.watched[index].advance(until, last)
         for gone in self.vanishing:
             gone.advance(until)
         self.judged_to = until
@@ -418,8 +467,9 @@ def _whole(judge: Judge) -> RunVerdict:
 
 @cache
 def _looks(condition: Condition) -> Condition:
-    """What a condition looks at, whatever limit it is compared with."""
-    return condition.model_copy(update={"above": None, "below": None, "equals": None})
+    """What a condition looks at, whatever limit it is compared with, and whatever it calls the metric."""
+    limit = {"above": None, "below": None, "equals": None, "standard_errors": 0}
+    return condition.model_copy(update={"metric": "", "if_logged": False, "unless_logged": "", **limit})
 
 
 def joined_finding(parts: Sequence[Finding]) -> Finding:

@@ -14,16 +14,18 @@ from typing import Protocol
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate, ValueMeasure
-from rlhealth.engine.noise import APART, ROOT_2, Noise, per_noise
+from rlhealth.engine.noise import APART, ROOT_2, SharedNoise, per_noise
+from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Arrival, Climb, Count
-from rlhealth.engine.windows import ROLLING, Reduce, Rolling, mean, median, plain_median
+from rlhealth.engine.windows import ROLLING, KnownSoFar, Reduce, Rolling, mean, median, numbered, plain_median
 from rlhealth.run import Floats
 
 LEAST_THIRD = 10  # points that a third of a run must have
 START = 3  # points that say where a series began
 SHORT = 50  # what lasts a smaller part of the run is no fall
 LONGEST = 512  # points that a fall is ever asked to last
+AT_ONCE = 256  # points that are searched for the start in one go
 SURE = 3.0  # errors that a lasting fall is asked for, about
 
 
@@ -153,33 +155,39 @@ class SmoothedLevels:
     """The medians of the last `window` points, and the best of them so far; the first `START` points are a level too.
 
     A series that is averaged over many points is none at first: as long as the average fills, a level says little, and
-    the best begins after it.
+    the best begins after it. A part of measures.
     """
 
-    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
-        self.level = Rolling(median, window, least)
-        self.began = Rolling(median, START, START)
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        self.level = Rolling(median, window, least, parts)
+        self.began = Rolling(median, START, START, parts)
         self.smoothed, self.count = smoothed, 0
         self.best = -np.inf
         self.first = np.nan
 
-    def extend(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """At each of the next points: the level, the best so far, and the first there was."""
+    def extend(self, values: Floats) -> Floats:
+        """At each of the next points: the level, the best so far, and the first there was; shape (3, n)."""
         level, began = self.level.extend(values), self.began.extend(values)
         if self.count < self.smoothed:
-            count = self.count + np.cumsum(~np.isnan(values))
+            count = self.count + numbered(~np.isnan(values))
             self.count = int(count[-1])
             level[count < self.smoothed] = began[count < self.smoothed] = np.nan
         first = np.full(len(values), self.first)
         start = np.full(len(values), -np.inf)
-        known = np.flatnonzero(~np.isnan(began))
-        if np.isnan(self.first) and len(known):
-            self.first = float(began[known[0]])
-            first[known[0] :] = self.first
-            start[known[0]] = self.first
+        if np.isnan(self.first):
+            known = np.flatnonzero(~np.isnan(began))
+            if len(known):
+                self.first = float(began[known[0]])
+                first[known[0] :] = self.first
+                start[known[0]] = self.first
         best = highest(np.fmax(np.where(np.isnan(level), -np.inf, level), start), self.best)
         self.best = float(best[-1])
-        return level, best, first
+        return np.stack([level, best, first])
+
+
+def levels_of(window: int, least: int, smoothed: int, parts: Parts) -> PartCursor:
+    """The levels of a series, which its measures share."""
+    return parts.take(("levels", window, least), lambda: SmoothedLevels(window, least, smoothed, parts))
 
 
 class DropFromBest:
@@ -195,14 +203,15 @@ class DropFromBest:
     once the run has grown to twice that length, it is estimated from all of them.
     """
 
-    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
         self.window = window
-        self.levels = SmoothedLevels(window, least, smoothed)
-        self.noise = Noise((window, START), smoothed)
+        self.levels = levels_of(window, least, smoothed, parts)
+        self.noise = SharedNoise((window, START), smoothed, parts)
+        self.known = parts.take("known so far", KnownSoFar)
         self.recent: Floats = np.full(LONGEST, np.nan)
-        self.count = 0
         self.best = -np.inf
-        self.then = np.full((6, 1), np.nan)  # how many points, the spread and the errors there were at the best
+        self.then = np.full((5, 1), np.nan)  # how many points, the spread and the errors there were at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -210,20 +219,10 @@ class DropFromBest:
             return NOTHING
         finite = np.where(np.isfinite(values), values, np.nan)
         level, best, first = self.levels.extend(finite)
-        is_best = best > np.append(self.best, best[:-1])
-        self.best = float(best[-1])
-        count = self.count + np.cumsum(~np.isnan(finite))
-        self.count = int(count[-1])
-        now = np.stack([count, *self.noise.extend(finite)])
-        if is_best.any():
-            known = np.concatenate([self.then, now], axis=1)
-            then = known[:, np.maximum.accumulate(np.where(is_best, np.arange(1, len(values) + 1), 0))]
-        else:
-            then = np.repeat(self.then, len(values), axis=1)
-        self.then = then[:, -1:].copy()
+        (count,) = self.known.extend(finite)
+        spread, lasts, error, began = self._noise(finite, count, best)
         with np.errstate(all="ignore"):
-            _, spread, _, lasts, error, began = np.where((count > 2 * then[0]) | np.isnan(then[1]), now, then)
-            error = np.hypot(error, np.where(best == first, began, error))
+            error = _unchanged(np.hypot, error, np.where(best == first, began, error))
             levels = np.fmax(count / np.fmax(lasts, self.window), 1.0)
             error *= np.sqrt(1 + 2 * np.log(levels) / SURE**2)
             joined = np.concatenate([self.recent, level])
@@ -232,6 +231,33 @@ class DropFromBest:
             back = np.fmax(np.fmin(lasts, count / APART), long) - self.window
             fall = best - lasting(joined, np.fmax(back, 0.0))
             return per_noise(np.maximum(fall, 0.0), error, spread)
+
+    def _noise(self, finite: Floats, count: Floats, best: Floats) -> Floats:
+        """By which noise a fall is measured: the spread, for how many points a fluctuation lasts, and the errors of a
+        level and of the first; shape (4, n).
+        """
+        spread, _, lasts, error, began = self.noise.extend(finite)
+        now = np.stack([count, spread, lasts, error, began])
+        is_best = best > np.append(self.best, best[:-1])
+        self.best = float(best[-1])
+        known = np.concatenate([self.then, now], axis=1)
+        place = np.maximum.accumulate(np.where(is_best, np.arange(1, len(best) + 1), 0))
+        self.then = known[:, place[-1:]]
+        early = np.flatnonzero(~((count > 2 * known[0, place]) | np.isnan(known[1, place])))
+        now[:, early] = known[:, place[early]]
+        return now[1:]
+
+
+def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
+    """A function of series of shape (n,), point by point: computed where one of them changes, and held in between, for
+    what is estimated once in a while seldom does.
+    """
+    changes = np.zeros(len(series[0]), np.bool_)
+    changes[0] = True
+    for one in series:
+        changes[1:] |= one[1:] != one[:-1]
+    starts = np.flatnonzero(changes)
+    return np.repeat(function(*(one[starts] for one in series)), np.diff(np.append(starts, len(changes))))
 
 
 def lasting(levels: Floats, back: Floats) -> Floats:
@@ -266,8 +292,8 @@ class ShareOfGainLost:
     A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
     """
 
-    def __init__(self, window: int, least: int, smoothed: int = 1) -> None:
-        self.levels = SmoothedLevels(window, least, smoothed)
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        self.levels = levels_of(window, least, smoothed, parts or Parts())
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -282,9 +308,10 @@ class GainSinceStart:
     """How far the median of the last `window` points lies above that of the run's first `window` points, in units of
     noise."""
 
-    def __init__(self, window: int, smoothed: int = 1) -> None:
-        self.level = Rolling(median, window, window)
-        self.noise = Noise((window,), smoothed)
+    def __init__(self, window: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
+        self.level = Rolling(median, window, window, parts)
+        self.noise = SharedNoise((window,), smoothed, parts)
         self.start = np.nan
 
     def extend(self, values: Floats) -> Estimate:
@@ -293,9 +320,9 @@ class GainSinceStart:
             return NOTHING
         finite = np.where(np.isfinite(values), values, np.nan)
         level = self.level.extend(finite)
-        known = level[~np.isnan(level)]
-        if np.isnan(self.start) and len(known):
-            self.start = float(known[0])
+        if np.isnan(self.start):
+            known = level[~np.isnan(level)]
+            self.start = float(known[0]) if len(known) else np.nan
         spread, _, _, error = self.noise.extend(finite)
         return per_noise(level - self.start, ROOT_2 * error, spread)
 
@@ -307,8 +334,8 @@ class GainByThirds:
     any length, or cannot be said of it.
     """
 
-    def __init__(self, smoothed: int = 1) -> None:
-        self.noise = Noise((), smoothed)
+    def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
+        self.noise = SharedNoise((), smoothed, parts)
         self.sums = np.zeros((2, 1))  # of all points so far, and of their squares
         self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
 
@@ -317,7 +344,7 @@ class GainByThirds:
         if not len(values):
             return NOTHING
         known = np.isfinite(values)
-        spread, error, _ = self.noise.extend(np.where(known, values, np.nan))[:, known]
+        spread, error = (row[known] for row in self.noise.extend(np.where(known, values, np.nan))[:2])
         points = values[known]
         new = np.cumsum(np.column_stack([self.sums[:, -1:], [points, points * points]]), axis=1)
         self.sums = np.column_stack([self.sums[:, :-1], new])
@@ -334,7 +361,7 @@ class GainByThirds:
         made.value[short] = np.nan
         joined = self.last.then(made)
         self.last = joined.part(slice(-1, None))
-        return joined.at(np.cumsum(known))
+        return made if known.all() else joined.at(np.cumsum(known))
 
 
 class MaxSoFar:
@@ -364,12 +391,9 @@ class EstimateVersusStart:
         found = self.inner.extend(values)
         quiet = 0
         if self.first is None:
-            start = self.start.extend(values)
-            known = np.flatnonzero(~np.isnan(start.value))
-            if not len(known):
+            quiet = self._look_for_start(values)
+            if self.first is None:
                 return Estimate(np.full(len(values), np.nan), np.full(len(values), np.nan))
-            quiet = int(known[0])
-            self.first = start.part(slice(quiet, quiet + 1))
         value = found.value - self.first.value
         error = None
         if found.error is not None and self.first.error is not None:
@@ -377,6 +401,17 @@ class EstimateVersusStart:
             error[:quiet] = np.nan
         value[:quiet] = np.nan
         return Estimate(value, error)
+
+    def _look_for_start(self, values: Floats) -> int:
+        """The place of the first point at which the start is known; few points at a time, as it seldom takes many."""
+        for begin in range(0, len(values), AT_ONCE):
+            start = self.start.extend(values[begin : begin + AT_ONCE])
+            known = np.flatnonzero(~np.isnan(start.value))
+            if len(known):
+                place = int(known[0])
+                self.first = start.part(slice(place, place + 1))
+                return begin + place
+        return len(values)
 
     @property
     def lacking(self) -> str:
@@ -448,21 +483,22 @@ class FilterBounds(Protocol):
         """What it must be below."""
 
 
-#: How a measure is made for a window, and for a series of which each point is known to be averaged over so many.
-Make = Callable[[Window, int], Measure]
+#: How a measure is made for a window, and for a series of which each point is known to be averaged over so many; of
+#: parts that it may share.
+Make = Callable[[Window, int, Parts], Measure]
 
 
 def _rolling(name: str) -> Make:
-    return lambda one, smoothed: WithoutError(Rolling(ROLLING[name], one.last, one.at_least or one.last))
+    return lambda one, smoothed, parts: WithoutError(Rolling(ROLLING[name], one.last, one.at_least or one.last, parts))
 
 
-def _share(one: Window, smoothed: int) -> Measure:
+def _share(one: Window, smoothed: int, parts: Parts) -> Measure:
     level = one.where
     assert level is not None
     return WithoutError(ShareOfPoints(one.last, one.at_least or one.last, level.above, level.below))
 
 
-def _count(one: Window, smoothed: int) -> Measure:
+def _count(one: Window, smoothed: int, parts: Parts) -> Measure:
     """Each point is compared with its past before it is counted."""
     level = one.where
     assert level is not None
@@ -474,17 +510,17 @@ def _count(one: Window, smoothed: int) -> Measure:
 #: How each measure of `rules/measures.py` is made for a window.
 MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
-    "share_nonfinite": lambda one, smoothed: WithoutError(ShareNonFinite(one.last)),
+    "share_nonfinite": lambda one, smoothed, parts: WithoutError(ShareNonFinite(one.last)),
     "share_of_points": _share,
-    "mean_fraction": lambda one, smoothed: MeanFraction(one.last, one.at_least or one.last, one.items),
-    "drop_from_best": lambda one, smoothed: DropFromBest(one.last, one.at_least or one.last, smoothed),
-    "share_of_gain_lost": lambda one, smoothed: WithoutError(
-        ShareOfGainLost(one.last, one.at_least or one.last, smoothed)
+    "mean_fraction": lambda one, smoothed, parts: MeanFraction(one.last, one.at_least or one.last, one.items, parts),
+    "drop_from_best": lambda one, smoothed, parts: DropFromBest(one.last, one.at_least or one.last, smoothed, parts),
+    "share_of_gain_lost": lambda one, smoothed, parts: WithoutError(
+        ShareOfGainLost(one.last, one.at_least or one.last, smoothed, parts)
     ),
-    "gain_since_start": lambda one, smoothed: GainSinceStart(one.last, smoothed),
+    "gain_since_start": lambda one, smoothed, parts: GainSinceStart(one.last, smoothed, parts),
     "count": _count,
-    "climb": lambda one, smoothed: Climb(one.last, smoothed),
-    "arrival": lambda one, smoothed: WithoutError(Arrival(one.last)),
-    "gain_by_thirds": lambda one, smoothed: GainByThirds(smoothed),
-    "max_so_far": lambda one, smoothed: WithoutError(MaxSoFar()),
+    "climb": lambda one, smoothed, parts: Climb(one.last, smoothed, parts),
+    "arrival": lambda one, smoothed, parts: WithoutError(Arrival(one.last)),
+    "gain_by_thirds": lambda one, smoothed, parts: GainByThirds(smoothed, parts),
+    "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
 }

@@ -11,11 +11,14 @@ size). Medians stand for variances, so that outliers and single jumps count for 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 
 import numpy as np
 
 from rlhealth.engine.estimate import Estimate
+from rlhealth.engine.parts import Parts
+from rlhealth.engine.windows import numbered
 from rlhealth.run import Floats
 
 KEPT = 2048  # points that an estimate rests on: the newest ones
@@ -131,8 +134,13 @@ _GRID = np.linspace(0.0, STICKIEST, 100)
 def _correlation(part: float, distance: int) -> float:
     """The correlation of neighbours at which second differences of neighbours see that part of what those at `distance`
     see."""
-    parts = _seen(_GRID, 1) / _seen(_GRID, distance)  # falls from 1 as the correlation grows
-    return float(np.interp(-part, -parts, _GRID))
+    return float(np.interp(-part, -_parts_seen(distance), _GRID))
+
+
+@cache
+def _parts_seen(distance: int) -> Floats:
+    """Of what second differences at a distance see, the part that neighbours see, by the correlation: falls from 1."""
+    return np.asarray(_seen(_GRID, 1) / _seen(_GRID, distance))
 
 
 def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
@@ -144,19 +152,25 @@ def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
 class Noise:
     """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between.
 
-    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`. `memories`: what was
-    found at which number of points; several may share it that are fed the same series.
+    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`.
     """
 
     def __init__(self, windows: tuple[int, ...], smoothed: int = 1) -> None:
-        self.windows, self.smoothed = windows, smoothed
-        self.memories: dict[int, NoiseEstimate | None] = {}
+        self.windows: tuple[int, ...] = ()
+        self.smoothed = smoothed
         self.points: Floats = np.empty(0)
         self.count = 0
         self.next = FIRST
         self.largest = 0.0
-        self.known = np.full((3 + len(windows), 1), np.nan)
-        self.least = FLOOR * np.array([[1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in windows)]]).T
+        self.want(windows)
+
+    def want(self, windows: tuple[int, ...]) -> list[int]:
+        """Takes these windows too, before the first point; the rows in which `extend` answers for them."""
+        assert not self.count
+        self.windows = tuple(dict.fromkeys((*self.windows, *windows)))
+        self.known = np.full((3 + len(self.windows), 1), np.nan)
+        self.least = FLOOR * np.array([[1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in self.windows)]]).T
+        return [3 + self.windows.index(one) for one in windows]
 
     def extend(self, values: Floats) -> Floats:
         """At each of the next points: the spread of one point, the error of a mean, for how many points a fluctuation
@@ -167,7 +181,7 @@ class Noise:
         if not len(values):
             return np.empty((len(self.known), 0))
         is_known = np.isfinite(values)
-        number = self.count + np.cumsum(is_known)
+        number = self.count + numbered(is_known)
         points = np.concatenate([self.points, values[is_known]])
         skipped = self.count - len(self.points)
         found = np.empty((len(self.known), len(values)))
@@ -176,9 +190,7 @@ class Noise:
             place = int(np.searchsorted(number, self.next))
             found[:, start:place], start = self.known, place
             end = self.next - skipped
-            if self.next not in self.memories:
-                self.memories[self.next] = remembered(points[max(0, end - KEPT) : end], self.smoothed)
-            memory = self.memories[self.next]
+            memory = remembered(points[max(0, end - KEPT) : end], self.smoothed)
             if memory is not None:
                 self.known = np.array([[memory.spread, memory.mean, memory.lasts, *map(memory.level, self.windows)]]).T
             self.next = max(self.next + 1, int(self.next * GROWTH))
@@ -187,6 +199,21 @@ class Noise:
         self.points = points[-KEPT:].copy()
         largest = np.maximum(np.maximum.accumulate(np.where(is_known, np.abs(values), 0.0)), self.largest)
         self.largest = float(largest[-1])
-        found = np.fmax(found, np.where(largest > 0, self.least * largest, np.nan))
+        np.fmax(found, np.where(largest > 0, self.least * largest, np.nan), out=found)
         found[:, number < FIRST] = np.nan
-        return np.asarray(found)
+        return found
+
+
+class SharedNoise:
+    """The noise of a series that several measures look at, each at levels of its own windows."""
+
+    def __init__(self, windows: tuple[int, ...], smoothed: int, parts: Parts | None) -> None:
+        self.cursor = (parts or Parts()).take(("noise", smoothed), lambda: Noise((), smoothed))
+        noise = self.cursor.shared.part
+        assert isinstance(noise, Noise)
+        self.rows = [0, 1, 2, *noise.want(windows)]
+
+    def extend(self, values: Floats) -> list[Floats]:
+        """What `Noise` says of the next points, for its own windows: 3 + windows rows of shape (n,)."""
+        found = self.cursor.extend(values)
+        return [found[row] for row in self.rows]

@@ -6,6 +6,7 @@ import numpy as np
 
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
+from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import first_points, median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
@@ -96,7 +97,7 @@ def _counted(condition: Condition, metric: Metric, per: Metric | None, scale: fl
     past = 0 if condition.versus is None else condition.versus.past
     begin = max(0, int(rows[:, 0].min()) - past)
     every = np.arange(begin, int(rows[:, -1].max()) + 1)
-    counted = MAKE["count"](condition.model_copy(update={"last": 1}), 1)
+    counted = MAKE["count"](condition.model_copy(update={"last": 1}), 1, Parts())
     found = counted.extend(points_of(condition, metric, per, scale, every)).value > 0
     return np.asarray(found[np.maximum(rows - begin, 0)])
 

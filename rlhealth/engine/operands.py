@@ -14,7 +14,7 @@ import numpy as np
 
 from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
-from rlhealth.engine.noise import NoiseEstimate
+from rlhealth.engine.parts import Parts
 from rlhealth.engine.trends import Correlation
 from rlhealth.engine.windows import first_points, plain_median
 from rlhealth.metrics import Metric, Translation
@@ -23,8 +23,8 @@ from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition, CriticalLevel, Limit
 from rlhealth.run import Floats, Ints
 
-#: What is known of the noise of each series, by metric, tag and how its values are looked at.
-Noises = dict[tuple[str, str, bool, float], dict[int, NoiseEstimate | None]]
+#: What the measures of each series share, by metric, tag and how its values are looked at.
+SharedParts = dict[tuple[object, ...], Parts]
 
 
 class CannotRun(Exception):
@@ -40,7 +40,7 @@ class Operand:
         metric: Metric,
         per: Metric | None,
         scale: float,
-        noises: Noises | None = None,
+        parts: Parts | None = None,
         other: Metric | None = None,
     ) -> None:
         self.condition = condition
@@ -48,10 +48,7 @@ class Operand:
         self.per = ForwardFill(per) if per is not None else None
         self.other = ForwardFill(other) if other is not None else None
         self.scale = scale
-        self.measure = build(condition, metric.smoothed)
-        noise = getattr(self.measure, "noise", None)
-        if noises is not None and noise is not None and per is None:
-            noise.memories = noises.setdefault((metric.name, metric.tag, condition.absolute, scale), {})
+        self.measure = build(condition, metric.smoothed, parts)
         self.seen = 0
         self.peak = float("nan")
 
@@ -120,11 +117,11 @@ class SharedOperand:
 
 
 class OperandCursor:
-    """One rule's own place in an operand that it may share."""
+    """One rule's own place in an operand that it may share; `condition` is the rule's own, with its limit."""
 
-    def __init__(self, shared: SharedOperand) -> None:
+    def __init__(self, shared: SharedOperand, condition: Condition) -> None:
         self.shared = shared
-        self.condition, self.metric = shared.operand.condition, shared.operand.metric
+        self.condition, self.metric = condition, shared.operand.metric
         self.seen = 0
         shared.takers.append(ref(self))
 
@@ -132,6 +129,11 @@ class OperandCursor:
     def late(self) -> bool:
         """Whether what it is divided by was answered too early."""
         return self.shared.operand.late
+
+    @property
+    def waits(self) -> bool:
+        """Whether its measure waits for something that only it can count."""
+        return hasattr(self.shared.operand.measure, "lacking")
 
     @property
     def lacking(self) -> str:
@@ -181,15 +183,16 @@ class ForwardFill:
             new_steps = self.source.steps[self.seen : end]
             new = Estimate(self.source.values_from(self.seen)[: len(new_steps)]) if len(new_steps) else NOTHING
             self.seen = max(end, self.seen)
-        known = ~np.isnan(new.value)
-        held = len(self.steps)
+        known, held = ~np.isnan(new.value), len(self.steps)
+        same = np.array_equal(new_steps, steps)
+        if same and known[0 if held else int(known.argmax()) :].all():  # as a trainer logs: there is nothing to look up
+            self.steps, self.found = new_steps[-1:].copy(), new.at(np.array([len(new) - 1]))
+            return new
         self.steps = np.concatenate([self.steps, new_steps[known]])
         self.found = self.found.then(new.at(np.flatnonzero(known)))
         if not len(self.steps):
             return Estimate(np.full(len(steps), np.nan))
-        same = np.array_equal(
-            new_steps, steps
-        )  # as a trainer logs: then counting finds the place sooner than searching
+        # counting finds the place sooner than searching
         place = held + np.cumsum(known) - 1 if same else np.searchsorted(self.steps, steps, side="right") - 1
         found = self.found.at(place)
         keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
@@ -201,20 +204,23 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
     return len(metric) > seen and int(metric.steps[seen]) <= step
 
 
-def build(condition: Condition, smoothed: int = 1) -> measures.Measure | Correlation:
+def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -> measures.Measure | Correlation:
     """The measure that a condition names, over its window, set against the start or the past where it says so.
 
-    `smoothed`: over how many points each point of the metric is known to be averaged.
+    `smoothed`: over how many points each point of the metric is known to be averaged. `parts`: of other measures of the
+    same series.
     """
+    parts = parts or Parts()
     if condition.measure == "correlation":
         return Correlation(condition.last, condition.at_least or condition.last)
-    inner = measures.MAKE[condition.measure](condition, smoothed)
+    inner = measures.MAKE[condition.measure](condition, smoothed, parts)
     versus = condition.versus
     if versus is None or condition.measure == "count":
         return inner
     if not isinstance(inner, measures.WithoutError):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})
-        return measures.EstimateVersusStart(inner, measures.MAKE[condition.measure](start, smoothed))
+        own = Parts()  # the start is not measured on, and would keep what others have taken
+        return measures.EstimateVersusStart(inner, measures.MAKE[condition.measure](start, smoothed, own))
     return measures.WithoutError(measures.against(inner.inner, condition.last, versus))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.estimate import Estimate, Flags
+from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
 
 FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over more items than ever matter
@@ -47,6 +48,22 @@ def _multiple(values: Floats, items: int) -> Flags:
     return np.asarray(np.abs(scaled - np.rint(scaled)) <= SAME * items)
 
 
+class ShareSoFar:
+    """Over how many items a share was counted, and the sum of its points, up to each of the next ones; a part of
+    measures.
+    """
+
+    def __init__(self) -> None:
+        self.grain = Grain()
+        self.sum = 0.0
+
+    def extend(self, values: Floats) -> Floats:
+        """Goes on over the next values, shape (n,), each from 0 to 1; shape (2, n)."""
+        sums = np.cumsum(np.append(self.sum, values))
+        self.sum = float(sums[-1])
+        return np.stack([self.grain.extend(values), sums[1:]])
+
+
 class MeanFraction:
     """The mean of a share over the last `window` points, or over as many as it takes to have seen `items` items.
 
@@ -55,10 +72,12 @@ class MeanFraction:
     count as missing.
     """
 
-    def __init__(self, window: int, least: int, items: int) -> None:
+    def __init__(self, window: int, least: int, items: int, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
         self.window, self.least, self.items = window, least, items
         self.longest = max(window, items)
-        self.grain = Grain()
+        self.so_far = parts.take("share so far", ShareSoFar)
+        self.grain = 1
         self.seen = 0
         self.sums: Floats = np.zeros(1)  # of the points so far, the last `longest` + 1 of them
         self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
@@ -70,9 +89,10 @@ class MeanFraction:
         points = values[known]
         if not len(points):
             return self.last.at(np.zeros(len(values), np.int64))
-        grain = self.grain.extend(points)
-        sums = np.cumsum(np.append(self.sums[-1], points))
-        sums = np.concatenate([self.sums[:-1], sums])
+        items, added = self.so_far.extend(points)
+        grain = items.astype(np.int64)
+        self.grain = int(grain[-1])
+        sums = np.concatenate([self.sums, added])
         place = np.arange(len(self.sums), len(sums))
         wanted = np.maximum(self.window, -(-self.items // grain))
         number = self.seen + 1 + np.arange(len(points))
@@ -87,10 +107,10 @@ class MeanFraction:
         self.seen += len(points)
         self.sums = sums[-self.longest - 1 :].copy()
         self.last = joined.part(slice(-1, None))
-        return joined.at(np.cumsum(known))
+        return made if known.all() else joined.at(np.cumsum(known))
 
     @property
     def lacking(self) -> str:
         """How many items it still waits for; empty if there are enough."""
-        seen = self.seen * self.grain.items
+        seen = self.seen * self.grain
         return "" if seen >= self.items else f"{seen} of the {self.items} items (groups, completions) that it takes"

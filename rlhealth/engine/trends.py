@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
-from rlhealth.engine.noise import ROOT_2, Noise, per_noise
-from rlhealth.engine.windows import Rolling, Trailing, counted, median, plain_median
+from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
+from rlhealth.engine.parts import Parts
+from rlhealth.engine.windows import BLOCK, Rolling, counted, median, plain_median
 from rlhealth.run import Floats, Ints
 
 START = 5  # points that say where a series began
@@ -22,9 +23,10 @@ class Climb:
     """How far the median of the last `window` points lies above that of the `window` points before, in units of
     noise."""
 
-    def __init__(self, window: int, smoothed: int = 1) -> None:
-        self.level = Rolling(median, window, window)
-        self.noise = Noise((window,), smoothed)
+    def __init__(self, window: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
+        self.level = Rolling(median, window, window, parts)
+        self.noise = SharedNoise((window,), smoothed, parts)
         self.before: Floats = np.full(window, np.nan)
 
     def extend(self, values: Floats) -> Estimate:
@@ -72,7 +74,7 @@ class Arrival:
             found = points
         joined = np.concatenate([self.last, found])
         self.last = joined[-1:].copy()
-        return np.asarray(joined[np.cumsum(known)], np.float64)
+        return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
 
     def _arrivals(self, points: Floats, number: Ints) -> Floats:
         """At each of the windows that end the points: what is left over the rate; NaN if the fall does not
@@ -82,13 +84,16 @@ class Arrival:
             return np.full(len(number), np.nan)
         place = np.arange(self.window) - (self.window - 1) / 2
         width = float(np.sum(place**2))
-        rows = [points[START + one : START + one + len(number)] for one in range(self.window)]
-        level, slope, square = (np.zeros(len(number)) for _ in range(3))
-        for row, one in zip(rows, place, strict=True):  # point after point, so that no sum depends on the pieces
-            level += row / self.window
-            slope += row * (one / width)
-        for row, one in zip(rows, place, strict=True):
-            square += (row - level - slope * one) ** 2
+        level, slope, square = np.zeros((3, len(number)))
+        for begin in range(0, len(number), BLOCK):  # point after point, so that no sum depends on the pieces
+            part = slice(begin, begin + BLOCK)
+            end = min(begin + BLOCK, len(number)) + START
+            rows = [points[begin + START + one : end + one] for one in range(self.window)]
+            for row, one in zip(rows, place, strict=True):
+                level[part] += row / self.window
+                slope[part] += row * (one / width)
+            for row, one in zip(rows, place, strict=True):
+                square[part] += (row - level[part] - slope[part] * one) ** 2
         before = Rolling(median, START, START).extend(points[: START - 1 + len(number)])[START - 1 :]
         earlier = np.fmax((start - before) / (number - self.window), 0.0)
         error = np.sqrt(square / (self.window - 2) / width)
@@ -105,7 +110,8 @@ class Correlation:
 
     def __init__(self, window: int, least: int) -> None:
         self.least = max(least, 2 * LEAST_PAIRS)
-        self.windows = Trailing(window), Trailing(window)
+        self.window = window
+        self.tail: Floats = np.full((2, window - 1), np.nan)
         self.before = np.nan, np.nan
 
     def extend_with(self, values: Floats, others: Floats) -> Estimate:
@@ -116,15 +122,17 @@ class Correlation:
         changes = [np.diff(one, prepend=last) for one, last in zip((values, others), self.before, strict=True)]
         self.before = float(values[-1]), float(others[-1])
         gone = missing | ~np.isfinite(changes[0] + changes[1])
-        (one, count), (other, _) = (
-            trailing.take(np.where(gone, np.nan, change))
-            for trailing, change in zip(self.windows, changes, strict=True)
-        )
+        joined = np.concatenate([self.tail, np.where(gone, np.nan, changes)], axis=1)
+        self.tail = joined[:, len(values) :].copy()
+        count = counted(~np.isnan(joined[0]), self.window)
+        there = ~np.isnan(joined[0])
+        left, right = np.where(there, joined, 0.0)
+        products = np.stack([left, right, left * left, right * right, left * right])
         sums = np.zeros((5, len(values)))
-        for left, right in zip(one, other, strict=True):
-            there = ~np.isnan(left)
-            left, right = np.where(there, left, 0.0), np.where(there, right, 0.0)
-            sums += (left, right, left * left, right * right, left * right)
+        for begin in range(0, len(values), BLOCK):
+            part = sums[:, begin : begin + BLOCK]
+            for place in range(begin, begin + self.window):  # point after point, so that no sum depends on the pieces
+                part += products[:, place : place + part.shape[1]]
         mean_one, mean_other, square_one, square_other, product = sums / count
         spread = (square_one - mean_one**2) * (square_other - mean_other**2)
         found = np.clip((product - mean_one * mean_other) / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0)

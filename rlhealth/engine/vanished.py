@@ -178,7 +178,8 @@ def axes_of(steps: list[Ints]) -> list[int]:
 
 
 def _starts_on(mine: Ints, others: Ints) -> bool:
-    return len(mine) >= ALIGNED and bool(np.isin(mine[:ALIGNED], others).all())
+    place = np.searchsorted(others, mine[:ALIGNED])
+    return len(mine) >= ALIGNED and len(others) > place[-1] and bool((others[place] == mine[:ALIGNED]).all())
 
 
 def _united(parts: list[Ints]) -> Ints:

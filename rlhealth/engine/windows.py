@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
 
 BLOCK = (
@@ -37,32 +39,70 @@ class Trailing:
 
 def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> Ints:
     """How many flags of shape (n + w - 1,) are set in each window of w; shape (n,)."""
+    length = len(flags) - window + 1
+    first = int(flags.argmax()) if length > FEW else 0
+    if length > FEW and flags[first:].all():  # nothing is missing after the first point there is: no need to add up
+        found = np.full(length, window)
+        found[: max(first, 0)] = np.clip(window - first + np.arange(min(first, length)), 0, window)
+        return found
     sums = np.zeros(len(flags) + 1, np.int64)
     flags.cumsum(dtype=np.int64, out=sums[1:])
     return np.asarray(sums[window:] - sums[:-window])
 
 
+def numbered(known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
+    """How many of the points up to each one are known, shape (n,). (Counting on is ten times as fast as adding up.)"""
+    return np.arange(1, len(known) + 1) if known.all() else np.cumsum(known)
+
+
+class KnownSoFar:
+    """How many points there were, up to each of the next ones; a part of measures."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def extend(self, values: Floats) -> Floats:
+        """Counts on, shape (1, n)."""
+        count = self.count + numbered(~np.isnan(values))
+        self.count = int(count[-1])
+        return count[None, :].astype(np.float64)
+
+
+class Reduction:
+    """A reduction over the last `window` points, of however many of them are there; a part of measures."""
+
+    def __init__(self, reduce: Reduce, window: int) -> None:
+        self.reduce = reduce
+        self.trailing = Trailing(window)
+
+    def extend(self, values: Floats) -> Floats:
+        """What it makes of the windows that end at the next points, and how many points of them are there; shape
+        (2, n).
+        """
+        windows, counts = self.trailing.take(values)
+        found = np.empty((2, len(values)))
+        with np.errstate(all="ignore"):
+            for start in range(0, len(values), BLOCK):
+                part = slice(start, start + BLOCK)
+                found[0, part] = self.reduce(windows[:, part], counts[part])
+        found[1] = counts
+        return found
+
+
 class Rolling:
     """A reduction over the last `window` points, given once at least `least` of them are finite."""
 
-    def __init__(self, reduce: Reduce, window: int, least: int) -> None:
-        self.reduce = reduce
+    def __init__(self, reduce: Reduce, window: int, least: int, parts: Parts | None = None) -> None:
         self.least = least
-        self.trailing = Trailing(window)
+        self.reduced = (parts or Parts()).take((reduce, window), lambda: Reduction(reduce, window))
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         finite = np.where(np.isfinite(values), values, np.nan)
         if not len(values):
             return finite
-        windows, counts = self.trailing.take(finite)
-        found = np.empty(len(values))
-        with np.errstate(all="ignore"):
-            for start in range(0, len(values), BLOCK):
-                part = slice(start, start + BLOCK)
-                found[part] = self.reduce(windows[:, part], counts[part])
-        found[counts < self.least] = np.nan
-        return found
+        found, counts = self.reduced.extend(finite)
+        return np.where(counts < self.least, np.nan, found)
 
 
 def median(windows: Floats, counts: Ints) -> Floats:

@@ -39,7 +39,7 @@ def describe(
         first.first_step,
         first.raised_step,
         episodes[-1].last_step,
-        State.STANDING if any(one.active for one in episodes) else State.OVER,
+        State.STANDING if episodes[-1].active else State.OVER,
         *worst,
         limit,
         fill(rule.message, said),

@@ -57,6 +57,7 @@ def share_of(watched: RuleState) -> float | None:
     """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None
     where that is unknown.
     """
+    watched.catch_up()
     values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][
         : watched.base
     ]

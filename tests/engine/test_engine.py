@@ -168,6 +168,28 @@ def test_any_run_that_arrives_in_pieces_and_out_of_order_is_judged_as_the_whole_
     assert told(judging.verdict(NOW)) == told(judge(grown, RULES, now=NOW))
 
 
+@given(seed=SEEDS)
+@settings(max_examples=8, deadline=None)
+def test_a_long_run_judged_in_pieces_is_judged_as_in_one_go(seed: int) -> None:
+    """Conditions that are left out for hundreds of points, or for the whole run, say the same once they are asked."""
+    random = np.random.default_rng(seed)
+    run = Run("long", Place("jsonl", "long.jsonl"))
+    steps = np.arange(1, 2001)
+    for tag in TAGS[str(random.choice(sorted(TAGS)))]:
+        values = random.random() * 2.0 + random.normal(size=2000) * random.choice([0.01, 0.3])
+        values += np.where((steps > random.integers(2000)) & (steps % 400 > random.integers(400)), random.normal(), 0)
+        run.add(tag, steps, values, 1e9 + steps)
+    judging = Judge(run, RULES)
+    for step in np.sort(random.integers(1, 2000, 40)).tolist():
+        judging.advance(step)
+        if random.random() < 0.2:
+            judging.verdict(NOW)
+    judging.advance()
+    at_once = Judge(run, RULES)
+    at_once.advance(last=True)
+    assert everything(judging.verdict(NOW)) == everything(at_once.verdict(NOW))
+
+
 @given(seed=SEEDS, back=st.floats(0, 1))
 @settings(max_examples=30, deadline=None)
 def test_a_run_that_went_back_is_judged_as_if_it_had_never_been_further(seed: int, back: float) -> None:
