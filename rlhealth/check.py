@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from rlhealth.completions.texts import read_texts
 from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
-from rlhealth.parallel.jobs import Answer, examined, read_and_judge
+from rlhealth.parallel.jobs import Examination, examined
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run, unique_name
@@ -68,9 +67,9 @@ def check(
     verdict = Verdict([], gate=gate or Gate(), asked=tuple(map(str, named)))
     names: set[str] = set()
     readers = find_all(named, choice or RunSelection(source), verdict.left_out)
-    look = partial(examine, rules=rules, aliases=aliases, ignore=ignore, ended=ended)
-    if completions is not None:
-        look = partial(look, completions=one_place(completions, readers))
+    look = Examination(
+        partial(judge, rules=rules, aliases=aliases, ignore=ignore, ended=ended), one_place(completions, readers)
+    )
     if ray is not None:
         from rlhealth.parallel.cluster import over_ray  # late: few have a cluster
 
@@ -91,23 +90,6 @@ def check(
         verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
-
-
-def examine(
-    reader: Reader,
-    rules: Sequence[Rule],
-    aliases: Mapping[str, str] | None = None,
-    ignore: Mapping[str, str] | None = None,
-    ended: bool = False,
-    completions: str | None = None,
-) -> Answer:
-    """Reads one run and judges it; the error where it cannot be read, so that it never hides the others."""
-
-    def whole(run: Run) -> RunVerdict:
-        read_texts(reader, completions)
-        return judge(run, rules, aliases, ignore, ended=ended)
-
-    return read_and_judge(whole, reader)
 
 
 def one_place(completions: str | Path | None, readers: Sequence[Reader]) -> str | None:

@@ -226,7 +226,7 @@ def check(
     with Progress("reading and judging") as progress:
         verdict = check_runs(
             flags.places_of("check", where, wandb),
-            choice=RunSelection(source, reader.value, last, state),
+            choice=RunSelection(source, reader.value, last, state, jobs),
             rules=by.rules,
             gate=gate,
             aliases=by.aliases,

@@ -64,6 +64,7 @@ def compare(
         ignore=dict.fromkeys(ignore or (), "--ignore"),
         hold=hold,
         jobs=jobs or cores(),
+        at_once=jobs,
     )
     printing.report(verdict, format, output, flags.report_options(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)

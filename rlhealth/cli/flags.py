@@ -166,7 +166,13 @@ Width = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    panels.option(panels.RUNS, "-j", "--jobs", min=1, help="Processes for many runs; default the number of cores."),
+    panels.option(
+        panels.RUNS,
+        "-j",
+        "--jobs",
+        min=1,
+        help="Processes for many runs; default the number of cores. Of wandb's server: requests at once; default 20.",
+    ),
 ]
 Completions = Annotated[
     str | None,

@@ -146,7 +146,7 @@ def _means(
             whole=bool(target.why),
         )
     if all(map(is_online, places)):
-        from rlhealth.sources.wandb.api import stop_run
+        from rlhealth.sources.wandb.actions import stop_run
 
         return WandbStop(stop_run)
     raise RlhealthError(

@@ -5,7 +5,7 @@ was set otherwise.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,8 @@ from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
-from rlhealth.parallel.jobs import Answer, examined, read_and_judge
+from rlhealth.parallel.ahead import in_turn
+from rlhealth.parallel.jobs import Examination, examined
 from rlhealth.run import Floats, Run
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.places import RunSelection, find_all
@@ -50,6 +51,7 @@ def compare(
     ignore: Mapping[str, str] | None = None,
     hold: int = HOLD,
     jobs: int = 1,
+    at_once: int | None = None,
 ) -> Verdict:
     """Reads runs, and known-good runs of the same task, and says where each of the former left what is usual among the
     latter.
@@ -62,22 +64,23 @@ def compare(
         ignore: canonical metrics not to compare, each with the reason.
         hold: for how many points in a row a metric has to be outside.
         jobs: how many processes to read and compare in, where there is enough to do.
+        at_once: how many requests the server of online runs may get at the same time.
 
     Raises:
         RlhealthError: if there are fewer than two known-good runs, or one of them cannot be read.
     """
     begun = time.perf_counter()
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
-    readers = find_all(_places(where), RunSelection(source), verdict.left_out)
+    choice = RunSelection(source, at_once=at_once)
+    readers = find_all(_places(where), choice, verdict.left_out)
     mine = {reader.run.place for reader in readers}
     good: list[Run] = []
-    for reader in find_all(_places(known_good), RunSelection(source)):
-        if reader.run.place not in mine:
-            reader.poll()
-            read_texts(reader)
-            good.append(reader.run)
+    others = [one for one in find_all(_places(known_good), choice) if one.run.place not in mine]
+    for reader, read in in_turn(others, lambda one: one, _read):
+        read()
+        good.append(reader.run)
     compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
-    for found in examined(readers, partial(_with_texts, compared), jobs):
+    for found in examined(readers, Examination(compared), jobs):
         if isinstance(found, RlhealthError):
             verdict.errors.append(found)
             continue
@@ -87,14 +90,9 @@ def compare(
     return verdict
 
 
-def _with_texts(compared: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
-    """Reads one run with what its completions measure, and compares it."""
-
-    def whole(run: Run) -> RunVerdict:
-        read_texts(reader)
-        return compared(run)
-
-    return read_and_judge(whole, reader)
+def _read(reader: Reader) -> None:
+    reader.poll()
+    read_texts(reader)
 
 
 def compare_run(

@@ -60,12 +60,12 @@ class OnlineTables(CompletionFolder):
         self._listed = None
 
     def count(self) -> int:
-        """How many tables of completions the run has, by one request.
+        """How many tables of completions the run has, by one request where its summary names a table.
 
         Raises:
             RlhealthError: if the server does not list them.
         """
-        return len(self._chosen(self.tables.listed(again=False)))
+        return len(self._chosen(self.tables.listed(again=False))) if self.tables.may_have_any() else 0
 
     def _files(self) -> list[tuple[int, Path, tuple[int, int]]]:
         here = self.run.last_step, self.run.exit_code, self.run.heartbeat

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from rlhealth.completions.texts import read_texts
 from rlhealth.errors import RlhealthError
+from rlhealth.parallel.ahead import ahead, at_once
 from rlhealth.run import Run
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.findings import RunVerdict
@@ -25,26 +29,57 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def read_and_judge(judge: Callable[[Run], RunVerdict], reader: Reader) -> Answer:
-    """What `judge` says of a run, once it is read; the error where it cannot be read, so that it never hides the
-    others.
+@dataclass(frozen=True)
+class Examination:
+    """What is done with each run: read, with what its completions measure, and judged.
+
+    Args:
+        judge: judges a run that was read.
+        completions: where its completions lie, if not beside its logs; "" for those that its server keeps.
     """
-    try:
+
+    judge: Callable[[Run], RunVerdict]
+    completions: str | None = None
+
+    def read(self, reader: Reader) -> None:
+        """Reads a run. Raises RlhealthError, OSError or MemoryError where it cannot be read."""
         reader.poll()
-        return judge(reader.run)
-    except RlhealthError as error:
-        return error
-    except (OSError, MemoryError) as error:
-        place = reader.run.place.location
-        return RlhealthError(
-            f"{place}: {error or type(error).__name__}",
-            hint="check that it still exists and is readable",
-            location=place,
-        )
+        read_texts(reader, self.completions)
+
+    def judged(self, reader: Reader, read: Callable[[], None]) -> Answer:
+        """What is said of a run, once `read` has read it; the error where that failed, so that it never hides the
+        others.
+        """
+        try:
+            read()
+            return self.judge(reader.run)
+        except RlhealthError as error:
+            return error
+        except (OSError, MemoryError) as error:
+            place = reader.run.place.location
+            return RlhealthError(
+                f"{place}: {error or type(error).__name__}",
+                hint="check that it still exists and is readable",
+                location=place,
+            )
+
+    def __call__(self, reader: Reader) -> Answer:
+        """What is said of a run; the error where it cannot be read."""
+        return self.judged(reader, lambda: self.read(reader))
 
 
 def examined(readers: Sequence[Reader], examine: Examine, jobs: int = 1) -> Iterator[Answer]:
-    """What `examine` says of each reader, in order; over `jobs` processes where one of them would take long."""
+    """What `examine` says of each reader, in order; over `jobs` processes where one of them would take long, and of
+    runs on a server, whose answers are waited for, several are read at once.
+    """
+    for most, part in itertools.groupby(readers, at_once):
+        if most > 1 and isinstance(examine, Examination):
+            yield from (examine.judged(reader, read) for reader, read in ahead(part, examine.read, most))
+        else:
+            yield from _examined(list(part), examine, jobs)
+
+
+def _examined(readers: Sequence[Reader], examine: Examine, jobs: int) -> Iterator[Answer]:
     begun = latest = time.perf_counter()
     for place, reader in enumerate(readers):
         now, left = time.perf_counter(), len(readers) - place

@@ -35,7 +35,7 @@ def publish(run: RunVerdict) -> str:
 
 
 def _wandb(location: str, told: Published) -> str:
-    from rlhealth.sources.wandb.api import write_back  # late: heavy
+    from rlhealth.sources.wandb.actions import write_back  # late: heavy
 
     write_back(location, told.facts, f"rlhealth:{told.verdict}", told.page)
     return f"{location}: summary, tag rlhealth:{told.verdict} and {PAGE}"

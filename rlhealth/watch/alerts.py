@@ -22,7 +22,7 @@ def alert_in(tracker: str) -> Action:
         return _trackio()
 
     def to_wandb(change: Change, run: RunVerdict) -> None:
-        from rlhealth.sources.wandb.api import alert  # late: heavy
+        from rlhealth.sources.wandb.actions import alert  # late: heavy
 
         if change.kind == "cleared":
             return

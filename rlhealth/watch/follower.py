@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlhealth.completions.texts import texts_of
@@ -136,18 +136,31 @@ class Follower:
         self.judge = None
         self.traces = Traces()
 
-    def look(self, pause: float) -> list[Event]:
-        """Reads and judges what is new. `pause` is the usual time between two looks, seconds.
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look again: a run that cannot be seen is looked at less often."""
+        return self.clock.monotonic() >= self._next_attempt
+
+    def read(self) -> bool:
+        """Reads what is new; True if anything was. Raises as the reader does."""
+        new = self.reader.poll()
+        return self.texts.poll() or new
+
+    def look(self, pause: float, read: Callable[[], bool] | None = None) -> list[Event]:
+        """Reads and judges what is new.
+
+        Args:
+            pause: the usual time between two looks, seconds.
+            read: gives what `read` gave, where that was asked for ahead of this look.
 
         Returns:
             what is to be reported. A look that fails raises nothing: it is reported once, and again when the run is
             seen again.
         """
-        if self.clock.monotonic() < self._next_attempt:
+        if not self.is_due:
             return []
         try:
-            new = self.reader.poll()
-            new = self.texts.poll() or new
+            new = self.read() if read is None else read()
         except RlhealthError as error:
             return self._blinded(error, pause)
         except Exception as error:  # our own bug: reported, and the next look tries again

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rlhealth.errors import RlhealthError, Unavailable
+from rlhealth.parallel.ahead import in_turn
 from rlhealth.rules.model import Rule
 from rlhealth.run import unique_name
 from rlhealth.sources.base.reader import Reader
@@ -84,8 +85,9 @@ class Watch:
             RlhealthError: if no run can ever appear.
         """
         events = self._discover()
-        for one in self.followers:
-            events += one.look(self.interval)
+        due = [one for one in self.followers if one.is_due]
+        for one, read in in_turn(due, lambda each: each.reader, Follower.read):
+            events += one.look(self.interval, read)
             if self._is_refused(one):
                 assert one.error is not None
                 raise one.error

@@ -124,9 +124,9 @@ def jobs_of(count: int) -> list:
 
 
 def examine_here(reader):
-    from rlhealth.check import examine
+    from rlhealth.check import judge
 
-    return examine(reader, [])
+    return jobs.Examination(partial(judge, rules=[]))(reader)
 
 
 def test_an_interrupt_ends_every_process(folder: Path) -> None:

@@ -39,6 +39,15 @@ def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     return _run(server, given, inner)
 
 
+def _first_look(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The exports and the files of a run, which the SDK asks for one after the other."""
+    asked = {**given, "run": given["runName"]}
+    exports, files = _parquet(server, asked)["project"], _files(server, asked)["project"]
+    if not exports or not exports["run"]:
+        return {"project": exports}
+    return {"project": {"run": {**exports["run"], **files["run"]}}}
+
+
 def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
     """The files of a run: those of the names or the pattern that are asked for."""
 
@@ -168,6 +177,7 @@ ANSWERS: dict[str, Callable[[WandbServer, Mapping[str, Any]], dict[str, Any]]] =
     "Run": lambda server, given: _run(server, given, lambda run: run.facts(str(given["project"]))),
     "RunHistoryKeys": lambda server, given: _run(server, given, lambda run: {"historyKeys": run.keys()}),
     "RunParquetHistory": lambda server, given: _parquet(server, {**given, "run": given["runName"]}),
+    "RunFirstLook": _first_look,
     "RunFiles": _files,
     "HistoryPage": _page,
     "SampledHistoryPage": _sampled,

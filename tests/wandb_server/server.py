@@ -36,6 +36,8 @@ class WandbServer:
         self.files_at = ""  # another host that it names for its files
         self.exports_at = ""  # and for exported history
         self.encodings: set[str] = set()  # that were asked for
+        self.delay = 0.0  # seconds before each answer
+        self.under_way = self.most_at_once = 0  # requests, now and until now
         self._lock = threading.Lock()
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if certificate else None
         if certificate is not None:
@@ -100,6 +102,19 @@ class WandbServer:
                     return fault.answer
         return None
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """An answer takes its time; counts how many are under way."""
+        with self._lock:
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
+        try:
+            time.sleep(self.delay)
+            yield
+        finally:
+            with self._lock:
+                self.under_way -= 1
+
     def answer(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The `data` of a GraphQL answer."""
         found = ANSWERS.get(operation)
@@ -116,6 +131,7 @@ class Exchange(BaseHTTPRequestHandler):
     """One connection; HTTP/1.1, so that it is kept between requests as the real server's is."""
 
     wandb: WandbServer
+    given: dict[str, Any]  # with the question
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -135,15 +151,19 @@ class Exchange(BaseHTTPRequestHandler):
         asked = json.loads(body)
         named = _OPERATION.search(asked.get("query", ""))
         operation = named[1] if named else "Viewer"  # older SDKs ask for the viewer without a name
-        given = asked.get("variables") or {}
+        given = self.given = asked.get("variables") or {}
         self.wandb.asked.append((operation, given, time.monotonic()))
         self.wandb.encodings.add(self.headers.get("Accept-Encoding") or "")
         fault = self.wandb.fault_for(operation)
-        if fault is not None:
-            return fault(self)
+        with self.wandb.waiting():
+            if fault is not None:
+                return fault(self)
+            self.answer(operation)
+
+    def answer(self, operation: str) -> None:
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"api:{self.wandb.key}".encode()).decode():
             return self.reply(401, json.dumps({"errors": [{"message": "user is not logged in"}]}))
-        self.reply(200, json.dumps({"data": self.wandb.answer(operation, given)}))
+        self.reply(200, json.dumps({"data": self.wandb.answer(operation, self.given)}))
 
     def do_PUT(self) -> None:
         """A file of a run, `/upload/<entity>/<project>/<run>/<name>`."""
@@ -170,6 +190,8 @@ class Exchange(BaseHTTPRequestHandler):
         if len(parts) != 6 or parts[1] not in ("parquet", "requirements", "files"):
             return self.reply(404, "not here")
         self.wandb.asked.append((f"GET {parts[1]}", {"path": self.path}, time.monotonic()))
+        with self.wandb.waiting():
+            pass
         run = self.wandb.projects[parts[2], parts[3]][parts[4]]
         if parts[1] == "files" and parts[5] not in run.files:
             return self.reply(404, "not here")

@@ -15,7 +15,7 @@ from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
 from rlhealth.sources import find_readers
-from rlhealth.sources.wandb.api import stop_run
+from rlhealth.sources.wandb.actions import stop_run
 from rlhealth.verdict.findings import Severity
 from rlhealth.watch.actions import change_document as document
 from rlhealth.watch.alerts import alert_in

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from rlhealth.run import Floats
 from rlhealth.sources.base.decimals import Flags
+from rlhealth.sources.base.values import number
 
 ABSENT, NUMBER, NULL = 0, 1, 2
 MOST_CELLS = 1 << 22  # columns x rows of one batch; where there would be more, rows are decoded one by one
@@ -55,3 +59,31 @@ class Columns:
         """The rows from `index` on."""
         odd = {row - index: values for row, values in self.odd.items() if row >= index}
         return Columns(self.tags, self.values[:, index:], self.state[:, index:], odd)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], keeps: Callable[[str], bool]) -> Columns | None:
+    """The kept tags of rows without null; None where there would be more than `MOST_CELLS` cells."""
+    tags = [tag for tag in dict.fromkeys(chain.from_iterable(rows)) if keeps(tag)]
+    shape = len(tags), len(rows)
+    if shape[0] * shape[1] > MOST_CELLS:
+        return None
+    found = Columns(tags, np.zeros(shape), np.zeros(shape, np.uint8), {})
+    try:  # rows of one shape, as nearly all are; of one tag `itemgetter` makes no tuples
+        cells = list(map(itemgetter(*tags, *tags[:1]), rows))
+        if {float, int}.issuperset(map(type, chain.from_iterable(cells))):
+            return Columns(tags, np.array(cells, np.float64).T[:-1], np.full(shape, NUMBER, np.uint8), {})
+    except (KeyError, TypeError, ValueError, OverflowError):  # some row lacks a tag, or a number is too large
+        pass
+    for index, tag in enumerate(tags):
+        cells = [row.get(tag) for row in rows]
+        if {float, type(None)}.issuperset(map(type, cells)):
+            found.state[index] = [NUMBER if cell is not None else ABSENT for cell in cells]
+            found.values[index] = [0.0 if cell is None else cell for cell in cells]
+            continue
+        for place, cell in enumerate(cells):
+            known = number(cell)
+            if known is not None:
+                found.values[index, place], found.state[index, place] = known, NUMBER
+            elif cell is not None:
+                found.odd.setdefault(place, {})[tag] = cell
+    return found

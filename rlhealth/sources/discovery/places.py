@@ -29,12 +29,14 @@ class RunSelection:
         reader: "fast", or "tbparse" for event files of unusual plugins.
         last: of a project in wandb, only so many of its newest runs.
         state: of a project in wandb, only the runs in this state.
+        at_once: how many requests wandb's server may get at the same time.
     """
 
     source: str | None = None
     reader: str = "fast"
     last: int | None = None
     state: str | None = None
+    at_once: int | None = None
 
 
 def find_all(
@@ -72,6 +74,7 @@ def find_all(
 
 
 def _find(place: str, choice: RunSelection, left: list[UnreadFile] | None) -> list[Reader]:
-    if place.startswith(("wandb://", "https://", "http://")) and (choice.last is not None or choice.state is not None):
-        return list(importlib.import_module(SOURCES["wandb-online"]).find(place, last=choice.last, state=choice.state))
+    if place.startswith(("wandb://", "https://", "http://")):
+        online = importlib.import_module(SOURCES["wandb-online"])
+        return list(online.find(place, last=choice.last, state=choice.state, at_once=choice.at_once))
     return find_readers(place, source=choice.source, reader=choice.reader, left=left)

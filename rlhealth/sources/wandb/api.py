@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError, Unavailable
@@ -15,14 +14,16 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
 from rlhealth.sources.wandb.faults import NotFound, scrub
+from rlhealth.sources.wandb.first_look import libraries, look_at
 from rlhealth.sources.wandb.history import History, is_needed, keys_of
-from rlhealth.sources.wandb.session import PATIENCE, session_for
+from rlhealth.sources.wandb.listing import Listing
+from rlhealth.sources.wandb.session import PATIENCE, Session, session_for
+from rlhealth.system.threads import begun
 
 #: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that
 #: continues.
 ENDS = {"finished": 0, "failed": 1, "crashed": 1, "killed": 137, "preempted": 1}
 STATES = ("running", "finished", "crashed", "failed", "killed", "pending", "preempted", "preempting")
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)==(\S+)")
 _VERSIONS = {"cli_version": "wandb", "python_version": "python", "huggingface_version": "transformers"}
 
 
@@ -34,6 +35,7 @@ class WandbReader:
         patience: seconds for which a failing request is repeated before the poll gives up.
         wanted: which keys are needed at all; asked only of runs with thousands of keys.
         address: where it was found, if that says more than its path (the host).
+        listing: the runs of its project, where it is read with others of them.
     """
 
     def __init__(
@@ -45,15 +47,23 @@ class WandbReader:
         patience: float = PATIENCE,
         wanted: Callable[[str], bool] = is_needed,
         address: Address | None = None,
+        listing: Listing | None = None,
     ) -> None:
         self.address = address or Address(entity, project, run_id)
         self.run = Run(run_id, Place("wandb", str(self.address)))
         self.patience = patience
         self.state = ""
+        self._listing = listing
+        self._hosted: Any = None
         self._history = History(self.run, str(self.address), wanted)
         self._libraries: dict[str, str] = {}
         self._mark: object = None
         self._blind_since = float("nan")
+
+    @property
+    def at_once(self) -> int:
+        """How many such readers may be polled at the same time, each in a thread of its own."""
+        return session_for(self.address, None).turns.most
 
     def poll(self) -> bool:
         """Asks for what is new; True if anything was.
@@ -80,7 +90,9 @@ class WandbReader:
 
     def _look(self) -> bool:
         session = session_for(self.address, self.patience)
-        hosted = session.run(self.address)
+        hosted = self._hosted = (
+            session.run(self.address) if self._listing is None else self._listing.run(session, str(self.address.run))
+        )
         mark = (
             hosted.state,
             getattr(hosted, "heartbeatAt", None),
@@ -91,13 +103,23 @@ class WandbReader:
             return False
         first = self._mark is None
         self._describe(hosted)
-        if first and not self._libraries:
-            self._libraries = _libraries(session.requirements(hosted, str(self.address)))
-            self.run.versions = {**self.run.versions, **self._libraries}
+        versions = self._first_look(session, hosted) if first else None
         new = session.with_retries(lambda: self._history.read(session, hosted), lambda: self._history.last_step)
+        if versions is not None:
+            self._libraries = versions.result()
+            self.run.versions = {**self.run.versions, **self._libraries}
         new = self._end(hosted) or new
         self._mark = mark
         return new or first
+
+    def _first_look(self, session: Session, hosted: Any) -> Future[dict[str, str]] | None:
+        """Asks what has to be known before the history; the versions of the libraries come while that is read."""
+        place = str(self.address)
+        found = session.with_retries(lambda: look_at(session, hosted, place))
+        self._history.exported = found.exported
+        if found.requirements is None or self._libraries:
+            return None
+        return begun(lambda: libraries(session, found.requirements, place))
 
     def _describe(self, hosted: Any) -> None:
         self.state = str(hosted.state)
@@ -155,7 +177,7 @@ class WandbReader:
             return error
         project = Address(self.address.entity, self.address.project, None, self.address.host, self.address.page)
         try:
-            found = session_for(project, self.patience).runs(project, last=50)
+            found, _ = session_for(project, self.patience).runs(project, last=50)
         except RlhealthError:
             hint = "check the entity and the project; a private project needs a key that has access"
             return RlhealthError(
@@ -180,6 +202,7 @@ def find(
     state: str | None = None,
     patience: float = PATIENCE,
     wanted: Callable[[str], bool] = is_needed,
+    at_once: int | None = None,
 ) -> list[WandbReader]:
     """A reader for the run at `address`, or for every run of the project, the newest first.
 
@@ -187,6 +210,7 @@ def find(
         address: `wandb://entity/project[/run]`, `entity/project[/run]`, or the address of the page in the browser.
         last: of a project, only so many of its newest runs.
         state: of a project, only the runs in this state (running, finished, crashed, failed, killed).
+        at_once: how many requests its server may get at the same time.
 
     Raises:
         RlhealthError: if the address is none, or the project cannot be read or has no such run.
@@ -206,9 +230,12 @@ def find(
         )
     named = parse(address)
     session = session_for(named, patience)
+    if at_once is not None:
+        session.turns.set_most(at_once)
     if named.run is not None:
         return [WandbReader(named.entity, named.project, named.run, patience=patience, wanted=wanted, address=named)]
-    found = session.runs(named, last=last, state=state)
+    listing = Listing(named, last, state)
+    found = listing.renew(session)
     if not found:
         which = f"no run that is {state}" if state else "no run yet"
         raise RlhealthError(
@@ -218,7 +245,13 @@ def find(
         )
     readers = [
         WandbReader(
-            named.entity, named.project, str(one.id), patience=patience, wanted=wanted, address=named.of(str(one.id))
+            named.entity,
+            named.project,
+            str(one.id),
+            patience=patience,
+            wanted=wanted,
+            address=named.of(str(one.id)),
+            listing=listing,
         )
         for one in found
     ]
@@ -227,52 +260,9 @@ def find(
     return readers
 
 
-def stop_run(address: str, *, patience: float = PATIENCE) -> None:
-    """Asks a run to stop, as the button of its web page does; the process that trains sees it at its next heartbeat.
-
-    Raises:
-        RlhealthError: if the address does not name one run, or the server does not do it.
-    """
-    named = _one(address)
-    session_for(named, patience).stop(named)
-
-
-def alert(address: str, title: str, text: str, level: str = "WARN", *, patience: float = PATIENCE) -> None:
-    """Sends an alert in the run's name (by mail or Slack, as its owner has set it up); `level` is INFO, WARN or ERROR.
-
-    Raises:
-        RlhealthError: if the address does not name one run, or the server does not take it.
-    """
-    named = _one(address)
-    session_for(named, patience).alert(named, title, text, level if level in ("INFO", "WARN", "ERROR") else "WARN")
-
-
-def write_back(address: str, facts: Mapping[str, object], tag: str, page: Path, *, patience: float = PATIENCE) -> None:
-    """Writes facts into a run's summary, a tag and a file, as its owner could on its page; nothing else is changed.
-
-    Raises:
-        RlhealthError: if the address does not name one run, or the server does not take it.
-    """
-    named = _one(address)
-    session_for(named, patience).write_back(named, facts, tag, page)
-
-
-def _one(address: str) -> Address:
-    named = parse(address)
-    if named.run is None:
-        raise RlhealthError(
-            f"{address}: this is a project, not a run", hint=f"name one run: {named.of('RUN')}", location=address
-        )
-    return named
-
-
 def _newest(found: Iterable[Any], project: Address) -> str:
     ids = [str(one.id) for one in found][:3]
     return f"its newest runs are {', '.join(ids)}" if ids else f"{project} has no runs yet"
-
-
-def _libraries(requirements: str) -> dict[str, str]:
-    return {found[1].lower(): found[2] for line in requirements.splitlines() if (found := _REQUIREMENT.match(line))}
 
 
 def _seconds(moment: object) -> float:

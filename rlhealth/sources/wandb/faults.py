@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from rlhealth.errors import RlhealthError, Unavailable
 
 LOG_IN = "run `wandb login`, or set WANDB_API_KEY"
+LIMITED = "it limits the rate of requests (429)"
 TRY_AGAIN = "try again; `rlhealth watch` keeps trying"
 #: What the SDK's texts say -> kind of fault, what is reported, what to try. The first that is found holds.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
@@ -53,7 +54,7 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"\b(?:http|error|status|code)\W{0,3}429\b|rate limit|too many requests",
         "server",
-        "it limits the rate of requests (429)",
+        LIMITED,
         TRY_AGAIN,
     ),
     (

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rlhealth.run import Run
+from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import AXES, Rows
 from rlhealth.sources.base.values import is_metric
-from rlhealth.sources.wandb.pages import Row, step_of
+from rlhealth.sources.wandb.first_look import look_at
+from rlhealth.sources.wandb.pages import Row, asked, scanned, step_of
 from rlhealth.sources.wandb.session import Session
 
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
@@ -49,6 +51,7 @@ class History:
 
     Attributes:
         last_step: the highest `_step` read; -1 before the first row.
+        exported: whether rows of it lie in files that the server exported.
         doubtful: the server counts more rows than came, or fewer than before: the next read makes sure.
     """
 
@@ -56,6 +59,7 @@ class History:
         self.run = run
         self._place = place
         self._wanted = wanted
+        self.exported = False
         self._begin()
 
     def _begin(self) -> None:
@@ -87,16 +91,19 @@ class History:
             gone_back = False
         counted = getattr(hosted, "historyLineCount", None)
         counted = counted if isinstance(counted, int) else 0
-        size = _page_size(len(keys), last, counted)
+        size, since = _page_size(len(keys), last, counted), max(self.last_step, 0)
         new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
         if new is None:
-            new = self._read_whole(session, hosted, size, fresh=not self._complete)
+            new = self._read_whole(session, hosted, size, first=since, fresh=not self._complete)
         if self._values > MOST_VALUES:
             self.run.problems.append(
                 f"more than {MOST_VALUES:,} values: rows after step {self.last_step} were not read"
             )
             self.doubtful = False
             return True
+        if counted - len(self._taken) > self._shortage and not self.exported and not session.asks_pages:
+            self.exported = look_at(session, hosted, self._place).exported
+            new = (self.exported and self._read_whole(session, hosted, size, first=since, fresh=False)) or new
         new = self._make_sure(session, hosted, counted, size, gone_back) or new
         self._complete = True
         return new
@@ -114,7 +121,7 @@ class History:
         short = counted - len(self._taken)
         suspicious = self._complete and short > self._shortage
         if suspicious and self.doubtful:
-            new = self._read_whole(session, hosted, size if size <= ROWS_A_PAGE else ROWS_A_PAGE, fresh=True, first=0)
+            new = self._read_whole(session, hosted, min(size, ROWS_A_PAGE), first=0, fresh=True)
             suspicious = False
         self.doubtful = suspicious or gone_back
         if not suspicious:
@@ -128,20 +135,40 @@ class History:
         if self._shortage > 0.05 * counted:
             self.run.problems.append(f"wandb counts {counted:,} {told}of which {len(self._taken):,} could be read")
 
-    def _read_whole(self, session: Session, hosted: Any, size: int, *, fresh: bool, first: int | None = None) -> bool:
+    def _read_whole(self, session: Session, hosted: Any, size: int, *, first: int, fresh: bool) -> bool:
         new = False
+        if self.exported:
+            pages = scanned(session, hosted, self._place, first=first, size=size, keys=None, fresh=fresh)
+        else:
+            last = keys_of(hosted)[1]
+            last = session.once(lambda _: int(hosted.lastHistoryStep), self._place) if last < 0 else last
+            pages = asked(session, hosted, self._place, first=first, last=last, size=size)
         try:
-            for page in session.pages(
-                hosted, self._place, first=max(self.last_step, 0) if first is None else first, size=size, fresh=fresh
-            ):
-                page.sort(key=step_of)
-                for row in _merged(page):
-                    new = self._take(row) or new
+            for page in pages:
+                new = self._take_page(page) or new
                 if self._values > MOST_VALUES:
                     break
         finally:
             self._flush()
         return new
+
+    def _take_page(self, page: list[Row]) -> bool:
+        """Takes the rows of a page: column by column where all of them are new, which gives the same."""
+        steps = list(map(step_of, page))
+        if any(step >= following for step, following in itertools.pairwise(steps)):
+            page = list(_merged(sorted(page, key=step_of)))
+            steps = list(map(step_of, page))
+        columns = columns_of(page, self._keeps) if steps and steps[0] > self.last_step else None
+        if columns is None:
+            new = False
+            for row in _merged(page):
+                new = self._take(row) or new
+            return new
+        self._rows.take_columns(columns)
+        self._taken.update(steps)
+        self._values += sum(map(len, page))
+        self.last_step, self._newest = steps[-1], next(_merged(page[-1:]))
+        return True
 
     def _read_needed(
         self, session: Session, hosted: Any, keys: Mapping[str, int], last: int, counted: int
@@ -158,7 +185,7 @@ class History:
         came = [0] * len(groups)
 
         def rows(index: int) -> Iterator[Row]:
-            for page in session.pages(hosted, self._place, first=0, size=size, keys=groups[index]):
+            for page in scanned(session, hosted, self._place, first=0, size=size, keys=groups[index], fresh=False):
                 page.sort(key=step_of)
                 for row in _merged(page):
                     came[index] += 1

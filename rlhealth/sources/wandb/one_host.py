@@ -160,7 +160,7 @@ def _relay(one: socket.socket, other: socket.socket) -> bool:
         if not ready:
             return True
         for end in ready:
-            block = end.recv(65536)
+            block = end.recv(1 << 20)
             to = other if end is one else one
             if block:
                 answered = answered + len(block) if end is other else answered * (len(block) < SHORTEST_REQUEST)

@@ -1,20 +1,119 @@
-"""Pages of a run's history as the SDK scans it: rows by their `_step`, none lost where the scan breaks off."""
+"""Pages of a run's history: rows by their `_step`, several pages asked for at once, none lost where one fails."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 
+import orjson
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.wandb.one_host import stopped
+from rlhealth.sources.wandb.session import Session
+from rlhealth.system.threads import begun
+
 Row = dict[str, Any]
-#: The question by which the SDK reads rows that were not exported, and did read all before there were exports.
+#: Pages of one run under way at first, and at most: with every second page that was taken one more, so that a short
+#: run asks for nothing that it does not need.
+AHEAD, MOST_AHEAD = 2, 16
+#: The question by which the SDK reads rows that were not exported.
 _PAGE = """query HistoryPage($entity: String!, $project: String!, $run: String!, $minStep: Int64!, $maxStep: Int64!,
     $pageSize: Int!) { project(name: $project, entityName: $entity) { run(name: $run) {
     history(minStep: $minStep, maxStep: $maxStep, samples: $pageSize) } } }"""
 
 
-class Pages:
+def scanned(
+    session: Session, hosted: Any, place: str, *, first: int, size: int, keys: Sequence[str] | None, fresh: bool
+) -> Iterator[list[Row]]:
+    """History rows from `_step` `first` on, exported files and all, in lists of those that fall within `size` steps:
+    the SDK's scan of the whole history, never the sampled one.
+
+    Args:
+        keys: only rows that have all of these, and of them only these.
+        fresh: asks the server for its exported files again, of which it may have written newer ones.
+    """
+    before, came = stopped(session.server), False
+    if not session.asks_pages:
+        try:
+            pages = _Pages(session.once(lambda _: _scan(hosted, first, size, keys, fresh), place), first, size)
+            while rows := session.once(lambda _: pages.following(), place):
+                came = True
+                yield rows
+            return
+        except RlhealthError:  # of files on another host, or too large, the rows can be asked for
+            session.asks_pages = stopped(session.server) > before
+            if came or not session.asks_pages:
+                raise
+    last = session.once(lambda _: int(hosted.lastHistoryStep), place)
+    for page in asked(session, hosted, place, first=first, last=last, size=size):
+        yield page if keys is None else [{key: row[key] for key in keys} for row in page if row.keys() >= set(keys)]
+
+
+def asked(session: Session, hosted: Any, place: str, *, first: int, last: int, size: int) -> Iterator[list[Row]]:
+    """History rows of `_step` `first` to `last` that were not exported, in lists of those that fall within `size`
+    steps, in order; several are asked for at once, and kept as text until it is their turn.
+    """
+    starts = iter(range(first, last + 1, size))
+    ahead: deque[Future[list[str]]] = deque()
+    for taken in itertools.count():
+        room = min(AHEAD + taken // 2, MOST_AHEAD) - len(ahead)
+        for start in itertools.islice(starts, room):
+            ahead.append(begun(_question(session, hosted, place, start, min(start + size - 1, last))))
+        if not ahead:
+            return
+        if page := [_row(text) for text in ahead.popleft().result()]:
+            yield page
+
+
+def _question(session: Session, hosted: Any, place: str, first: int, last: int) -> Callable[[], list[str]]:
+    return lambda: _page(session, hosted, place, first, last)
+
+
+def _page(session: Session, hosted: Any, place: str, first: int, last: int) -> list[str]:
+    """The rows of `_step` `first` to `last` as JSON; an answer that is too large is asked for in eight parts."""
+    size = last - first + 1
+    given = {"entity": hosted.entity, "project": hosted.project, "run": hosted.id}
+    given |= {"minStep": first, "maxStep": last + 1, "pageSize": size}
+    before = stopped(session.server)
+
+    def ask(api: Any) -> list[str]:
+        return list(api._service_api.execute_graphql(_PAGE, given)["project"]["run"]["history"])
+
+    try:
+        return session.once(ask, place)
+    except RlhealthError:
+        if size == 1 or stopped(session.server) == before:
+            raise
+        part = max(1, size // 8)
+        return [
+            text
+            for start in range(first, last + 1, part)
+            for text in _page(session, hosted, place, start, min(start + part - 1, last))
+        ]
+
+
+def _row(text: str) -> Row:
+    try:
+        return dict(orjson.loads(text))
+    except orjson.JSONDecodeError:  # NaN and Infinity, which Python's own parser takes
+        return dict(json.loads(text))
+
+
+def _scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh: bool) -> Any:
+    given: dict[str, Any] = {"page_size": size, "min_step": first}
+    if keys:
+        given["keys"] = list(keys)
+    if "use_cache" in inspect.signature(hosted.scan_history).parameters:  # not in versions that read no exported files
+        given["use_cache"] = not fresh
+    return iter(hosted.scan_history(**given))
+
+
+class _Pages:
     """The rows of a scan in lists of those within `size` steps; what came before a failure is handed out before it."""
 
     def __init__(self, rows: Iterator[Row], first: int, size: int) -> None:
@@ -41,58 +140,6 @@ class Pages:
 
     def _number(self, row: Row) -> int:
         return (step_of(row) - self._first) // self._size
-
-
-def scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh: bool) -> Any:
-    """The SDK's scan of a run's whole history (never the sampled one) from `_step` `first` on."""
-    given: dict[str, Any] = {"page_size": size, "min_step": first}
-    if keys:
-        given["keys"] = list(keys)
-    if "use_cache" in inspect.signature(hosted.scan_history).parameters:  # not in versions that read no exported files
-        given["use_cache"] = not fresh
-    return iter(hosted.scan_history(**given))
-
-
-def can_ask(hosted: Any) -> bool:
-    """Whether the SDK can be asked for pages directly; versions that cannot, read no exported files."""
-    return hasattr(getattr(hosted, "_service_api", None), "execute_graphql")
-
-
-def asked(
-    hosted: Any, first: int, last: int, size: int, keys: Sequence[str] | None, cut_off: Callable[[], int]
-) -> Iterator[Row]:
-    """Rows of `_step` `first` to `last`, asked for page by page, without the exported files, which may lie on another
-    host.
-
-    Args:
-        keys: only rows that have all of these, and of them only these.
-        cut_off: counts the answers that were too large until now; such a page is asked for again in smaller ones.
-    """
-    wanted = {*keys} if keys else None
-    while first <= last:
-        given = {
-            "entity": hosted.entity,
-            "project": hosted.project,
-            "run": hosted.id,
-            "minStep": first,
-            "maxStep": min(first + size, last + 1),
-            "pageSize": size,
-        }
-        before = cut_off()
-        try:
-            answer = hosted._service_api.execute_graphql(_PAGE, given)
-        except Exception:
-            if size == 1 or cut_off() == before:
-                raise
-            size = max(1, size // 8)
-            continue
-        for text in answer["project"]["run"]["history"]:
-            row = json.loads(text)
-            if wanted is None:
-                yield row
-            elif wanted <= row.keys():
-                yield {key: row[key] for key in wanted}
-        first += size
 
 
 def step_of(row: Row) -> int:

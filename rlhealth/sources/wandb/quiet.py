@@ -8,7 +8,6 @@ import configparser
 import logging
 import math
 import os
-import queue
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.temporary import temporary_folder
 from rlhealth.sources.wandb.faults import LOG_IN, scrub
+from rlhealth.system.threads import begun
 
 T = TypeVar("T")
 _NOWHERE = logging.NullHandler()
@@ -182,19 +182,10 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
     Raises:
         TimeoutError: if there was none within so many seconds; the thread is left to itself.
     """
-    answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            answers.put((ask(), None))
-        except BaseException as error:
-            answers.put((None, error))
-
-    threading.Thread(target=work, daemon=True, name="wandb").start()
+    answer = begun(ask)
     try:
-        answer, error = answers.get(timeout=seconds)
-    except queue.Empty:
+        return answer.result(seconds)
+    except TimeoutError:
+        if answer.done():
+            raise
         raise TimeoutError(f"no answer within {seconds:.0f} seconds") from None
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]

@@ -1,48 +1,41 @@
-"""One wandb server, asked through the real SDK: runs, pages of history, stop and alert; every question is bounded in
-time and asked again.
+"""One wandb server, asked through the real SDK: every question is bounded in time and asked again, and only so many at
+once.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import random
-import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.wandb.address import CLOUD, Address
-from rlhealth.sources.wandb.faults import AWAY, LOG_IN, as_rlhealth_error
-from rlhealth.sources.wandb.one_host import proxies_for, stopped, unreached
-from rlhealth.sources.wandb.pages import Pages, Row, asked, can_ask, scan
+from rlhealth.sources.wandb.faults import AWAY, LIMITED, LOG_IN, as_rlhealth_error
+from rlhealth.sources.wandb.one_host import proxies_for, unreached
 from rlhealth.sources.wandb.quiet import (
     bounded,
     key_for,
     load_settings,
-    private_folder,
     private_folders,
     server_of_user,
     within,
 )
+from rlhealth.sources.wandb.turns import Turns
 
 T = TypeVar("T")
 #: Seconds for which a look is tried before it is given up.
 PATIENCE = 60.0
-LARGEST_REQUIREMENTS = 1 << 20
 MOST_RUNS = 10_000  # of a project
+MOST_WHOLE = 500  # of a project, up to which they are listed with their settings and summaries
+OF_A_LOGIN = 10  # requests that the SDK's service sends at once for one login; others wait in it
 _sessions: dict[str, Session] = {}
-_ALERT = """mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!,
-    $title: String!, $text: String!, $severity: AlertSeverity = INFO) {
-    notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,
-    title: $title, text: $text, severity: $severity}) { success } }"""
-
-
-#: The SDK's own `update` sends the whole configuration back, which a run that continues may have changed.
-_TAGS = """mutation UpsertBucket($id: String, $tags: [String!]) {
-    upsertBucket(input: {id: $id, tags: $tags}) { bucket { id } } }"""
+_SETTINGS = threading.Lock()  # of the SDK, which one thread at a time changes
 
 
 def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
@@ -58,6 +51,14 @@ def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
     return session
 
 
+class _Login:
+    """One login of the SDK, made on first use."""
+
+    def __init__(self) -> None:
+        self.api: Any = None
+        self.lock = threading.Lock()
+
+
 class Session:
     """One server and the key for it.
 
@@ -70,9 +71,12 @@ class Session:
         self.server = server
         self.patience = patience
         self.secrets: tuple[str, ...] = ()
-        self._api: Any = None
+        self._logins: dict[int, _Login] = {}
         self._given_up: tuple[float, Unavailable] | None = None
-        self._asks_pages = False  # exported files are on another host, or too large
+        self._runs: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self.turns = Turns()
+        self.asks_pages = False  # exported files are on another host, or too large
+        self.files_elsewhere = False  # files of runs are on another host
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
         """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
@@ -81,13 +85,17 @@ class Session:
             Unavailable: if there was none, for a reason that may pass.
             RlhealthError: for one that will not (no key, no access, no such run).
         """
-        try:
-            return within(self.patience + 1, lambda: self._ask(ask))
-        except TimeoutError as error:
-            self._api = None  # whatever it still waits for is left to it
-            raise as_rlhealth_error(error, place, self.secrets, unreached(self.server)) from None
-        except Exception as error:
-            raise as_rlhealth_error(error, place, self.secrets, unreached(self.server)) from None
+        with self.turns as turn:
+            login = self._logins.setdefault(turn.number // OF_A_LOGIN, _Login())
+            try:
+                return within(self.patience + 1, lambda: self._ask(ask, login))
+            except Exception as error:
+                told = as_rlhealth_error(error, place, self.secrets, unreached(self.server))
+                if isinstance(error, TimeoutError):
+                    login.api = None  # whatever it still waits for is left to it
+                if isinstance(error, TimeoutError) or (isinstance(told, Unavailable) and told.reason == LIMITED):
+                    self.turns.slow_down(turn.began)
+                raise told from None
 
     def with_retries(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
         """Repeats `ask` while it raises Unavailable, with growing and scattered pauses, for `patience` seconds without
@@ -132,135 +140,54 @@ class Session:
 
     def run(self, address: Address) -> Any:
         """The SDK's object of one run, as it is now."""
+        hosted = self.with_retries(lambda: self.once(lambda api: api.run(address.path), str(address)))
+        self._runs[address.path] = hosted
+        return hosted
 
-        def fresh(api: Any) -> Any:
+    def known_run(self, address: Address) -> Any:
+        """The SDK's object of one run as it was last seen; asked for where nobody has it any more."""
+        found = self._runs.get(address.path)
+        return self.run(address) if found is None else found
+
+    def runs(self, address: Address, *, last: int | None = None, state: str | None = None) -> tuple[list[Any], bool]:
+        """The SDK's objects of a project's runs, the newest first, and whether they hold all that `run` would give:
+        of very many only the names are asked for.
+        """
+
+        def listed(api: Any, *, whole: bool) -> Any:
             api.flush()
-            return api.run(address.path)
-
-        return self.with_retries(lambda: self.once(fresh, str(address)))
-
-    def runs(self, address: Address, *, last: int | None = None, state: str | None = None) -> list[Any]:
-        """The SDK's objects of a project's runs, the newest first."""
-
-        def listed(api: Any) -> list[Any]:
-            found = api.runs(
+            return api.runs(
                 address.path,
                 filters={"state": state} if state else None,
                 order="-created_at",
                 per_page=min(last or 50, 50),
+                lazy=not whole,
             )
-            return list(itertools.islice(found, last or MOST_RUNS + 1))
 
-        there = self.with_retries(lambda: self.once(listed, str(address)))
+        def ask(api: Any) -> tuple[list[Any], bool]:
+            found = listed(api, whole=True)
+            whole = min(len(found), last or MOST_RUNS) <= MOST_WHOLE
+            found = found if whole else listed(api, whole=False)
+            return list(itertools.islice(found, last or MOST_RUNS + 1)), whole
+
+        there, whole = self.with_retries(lambda: self.once(ask, str(address)))
         if last is None and len(there) > MOST_RUNS:
             raise RlhealthError(
                 f"{address}: more than {MOST_RUNS:,} runs",
                 hint="read the newest of them: --last 50",
                 location=str(address),
             )
-        return there
+        self._runs.update({address.of(str(one.id)).path: one for one in there} if whole else {})
+        return there, whole
 
-    def pages(
-        self, hosted: Any, place: str, *, first: int, size: int, keys: Sequence[str] | None = None, fresh: bool = False
-    ) -> Iterator[list[Row]]:
-        """History rows from `_step` `first` on, complete, in lists of those that fall within `size` steps.
-
-        Args:
-            keys: only rows that have all of these, and of them only these.
-            fresh: asks the server for its exported files again, of which it may have written newer ones.
-        """
-        before, came = stopped(self.server), False
-        if not self._asks_pages:
-            try:
-                pages = Pages(self.once(lambda _: scan(hosted, first, size, keys, fresh), place), first, size)
-                while rows := self.once(lambda _: pages.following(), place):
-                    came = True
-                    yield rows
-                return
-            except RlhealthError:
-                self._asks_pages = stopped(self.server) > before and can_ask(hosted)
-                if came or not self._asks_pages:
-                    raise
-        rest = asked(hosted, first, int(hosted.lastHistoryStep), size, keys, lambda: stopped(self.server))
-        pages = Pages(rest, first, size)
-        while rows := self.once(lambda _: pages.following(), place):
-            yield rows
-
-    def requirements(self, hosted: Any, place: str) -> str:
-        """The text of the run's requirements.txt, the versions of its libraries; empty if there is none, or it
-        cannot be had.
-        """
-
-        def fetch(_: Any) -> str:
-            file = hosted.file("requirements.txt")
-            if not 0 < int(file.size or 0) < LARGEST_REQUIREMENTS:
-                return ""
-            with (
-                tempfile.TemporaryDirectory(dir=private_folder()) as folder,
-                file.download(root=folder, replace=True) as text,
-            ):
-                return str(text.read(LARGEST_REQUIREMENTS))
-
-        try:
-            return self.once(fetch, place)
-        except RlhealthError:
-            return ""
-
-    def stop(self, address: Address) -> None:
-        """Asks the run to stop, as the button of the web page does."""
-        hosted = self.run(address)
-        if not hasattr(hosted, "stop"):
-            raise RlhealthError(
-                f"{address}: this version of wandb cannot stop a run",
-                hint="pip install -U wandb",
-                location=str(address),
-            )
-        self.once(lambda _: hosted.stop(), str(address))
-
-    def alert(self, address: Address, title: str, text: str, level: str) -> None:
-        """Sends an alert in the run's name; the SDK's own `alert` needs the process that logs, its transport does
-        not.
-        """
-        given = {
-            "entityName": address.entity,
-            "projectName": address.project,
-            "runName": address.run,
-            "title": title,
-            "text": text,
-            "severity": level,
-        }
-
-        def send(api: Any) -> Any:
-            with private_folders():
-                return api.run(address.path)._service_api.execute_graphql(_ALERT, given)
-
-        answer = self.once(send, str(address))
-        if not (answer.get("notifyScriptableRunAlert") or {}).get("success"):
-            raise RlhealthError(
-                f"{address}: the alert was not accepted",
-                hint="check that alerts are switched on for the project",
-                location=str(address),
-            )
-
-    def write_back(self, address: Address, facts: Mapping[str, object], tag: str, page: Path) -> None:
-        """Adds facts to the run's summary, puts `tag` in the place of others of its kind (`kind:…`), uploads a file."""
-        hosted = self.run(address)
-        others = [one for one in hosted.tags or [] if one.partition(":")[0] != tag.partition(":")[0]]
-
-        def send(_: Any) -> None:
-            for name in [name for name in hosted.summary.keys() if name.startswith(f"{tag.partition(':')[0]}/")]:  # noqa: SIM118 (no mapping)
-                del hosted.summary[name]
-            hosted.summary.update(dict(facts))
-            hosted._service_api.execute_graphql(_TAGS, {"id": hosted.storage_id, "tags": [*others, tag]})
-            hosted.upload_file(str(page), root=str(page.parent))
-
-        self.once(send, str(address))
-
-    def _ask(self, ask: Callable[[Any], T]) -> T:
-        if self._api is None:
-            self._api = self._log_in()
+    def _ask(self, ask: Callable[[Any], T], login: _Login) -> T:
+        with login.lock:
+            if login.api is None:
+                login.api = self._log_in()
+            own = copy.copy(login.api)  # one login and its pool of connections, and for each thread …
         with private_folders():
-            return ask(self._api)
+            own.flush()  # … what was read of runs of its own, so that it is as new as the question
+            return ask(own)
 
     def _log_in(self) -> Any:
         with private_folders():
@@ -270,9 +197,10 @@ class Session:
             if key is None:
                 raise RlhealthError(f"{self.server}: no key of wandb is configured", hint=LOG_IN, location=self.server)
             self.secrets = (key,)
-            with bounded(wandb, self.patience):
+            with _SETTINGS, bounded(wandb, self.patience):
                 return wandb.Api(
-                    overrides={"base_url": self.server, "_proxies": proxies_for(self.server)},
+                    # every path names its own entity; where none is set the SDK asks the server for the user's
+                    overrides={"base_url": self.server, "_proxies": proxies_for(self.server), "entity": "-"},
                     timeout=max(1, int(self.patience)),
                     api_key=key or None,
                 )

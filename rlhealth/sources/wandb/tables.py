@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,12 @@ class RunTables:
         """The session with the run's server."""
         return self._session
 
+    def may_have_any(self) -> bool:
+        """Whether the run's summary, which holds what was last logged under each name, names a table; asks nothing."""
+        summary = self._session.known_run(self.address).summary_metrics
+        values = summary.values() if isinstance(summary, Mapping) else ()
+        return any(isinstance(one, Mapping) and str(one.get("path", "")).startswith(FOLDER) for one in values)
+
     def listed(self, *, again: bool = True) -> list[Table]:
         """The tables that the run has now, at most `MOST_TABLES` and one.
 
@@ -58,8 +65,10 @@ class RunTables:
             RlhealthError: if the server does not list them.
         """
 
-        def ask(api: Any) -> dict[str, tuple[Table, Any]]:
-            files = api.run(self.address.path).files(pattern=f"{FOLDER}%.table.json", per_page=_AT_ONCE)
+        hosted = self._session.known_run(self.address)
+
+        def ask(_: Any) -> dict[str, tuple[Table, Any]]:
+            files = hosted.files(pattern=f"{FOLDER}%.table.json", per_page=_AT_ONCE)
             found = {}
             for one in itertools.islice(files, MOST_TABLES + 1):
                 name = str(one.name).removeprefix(FOLDER)

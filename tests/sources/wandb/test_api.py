@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.wandb.api import WandbReader, alert, stop_run
+from rlhealth.sources.wandb.actions import alert, stop_run
+from rlhealth.sources.wandb.api import WandbReader
 from tests.sources.wandb_online import (
     EXPORTED,
     GRPO,
@@ -237,11 +238,8 @@ def test_reading_changes_nothing_on_the_server(server: WandbServer, hosted: Host
         <= {
             "Viewer",
             "GetViewer",
-            "GetDefaultEntity",
             "Run",
-            "RunFiles",
-            "RunHistoryKeys",
-            "RunParquetHistory",
+            "RunFirstLook",
             "HistoryPage",
         }
     )

@@ -54,7 +54,10 @@ def online_run(server: WandbServer, log: Path) -> HostedRun:
     """The same run as its server would keep it."""
     files = {PREFIX + path.name: path.read_bytes() for path in log.parent.glob(f"files/{PREFIX}*.table.json")}
     assert len(files) == 40
-    return server.host(HostedRun(rows=rows_of(log), config=offline(log).config, state="finished", files=files))
+    rows = rows_of(log)
+    return server.host(
+        HostedRun(rows=rows, summary=rows[-1], config=offline(log).config, state="finished", files=files)
+    )
 
 
 def texts() -> CompletionReader:

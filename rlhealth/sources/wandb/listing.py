@@ -1,0 +1,65 @@
+"""The runs of a project, listed once for a look at all of them."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.wandb.address import Address
+from rlhealth.sources.wandb.session import Session
+
+
+class Listing:
+    """The runs of a project: one question for the state and the settings of all, where each would cost one.
+
+    Every run is given once from each list, so that who asks again gets it from a newer one.
+
+    Args:
+        last: only so many of the newest runs.
+        state: only the runs in this state.
+    """
+
+    def __init__(self, address: Address, last: int | None = None, state: str | None = None) -> None:
+        self.address = address
+        self._last, self._state = last, state
+        self._there: dict[str, Any] = {}
+        self._whole = False
+        self._number = 0  # of the list
+        self._given: dict[str, int] = {}  # run -> the list from which it was last given
+        self._asked = 0
+        self._error: RlhealthError | None = None
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Listing, (self.address, self._last, self._state)
+
+    def renew(self, session: Session) -> list[Any]:
+        """Lists the runs as they are now, the newest first. Raises what `Session.runs` raises."""
+        self._asked += 1
+        try:
+            found, self._whole = session.runs(self.address, last=self._last, state=self._state)
+        except RlhealthError as error:
+            self._error = error
+            raise
+        self._error = None
+        self._there = {str(one.id): one for one in found} if self._whole else {}
+        self._number += 1
+        return found
+
+    def run(self, session: Session, run: str) -> Any:
+        """The SDK's object of one run, newer than the one that was given before.
+
+        Raises:
+            RlhealthError: if the server does not say; those that wait for one list share what became of it.
+        """
+        asked = self._asked
+        with self._lock:
+            if self._asked != asked and self._error is not None:
+                raise copy.copy(self._error)
+            if self._whole and self._given.get(run, 0) == self._number:
+                self.renew(session)
+            self._given[run] = self._number
+            found = self._there.pop(run, None)
+        return session.run(self.address.of(run)) if found is None else found
