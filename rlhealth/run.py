@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -564,11 +564,10 @@ def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def unique_name(name: str, taken: Iterable[str]) -> str:
-    """`name`, or `name (2)`, `name (3)` … where it is taken."""
-    used = set(taken)
+def unique_name(name: str, taken: Collection[str]) -> str:
+    """`name`, or `name (2)`, `name (3)` … where it is taken; of many names, `taken` is a set."""
     candidate, count = name, 1
-    while candidate in used:
+    while candidate in taken:
         count += 1
         candidate = f"{name} ({count})"
     return candidate

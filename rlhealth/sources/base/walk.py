@@ -160,6 +160,12 @@ def natural(text: str) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdecimal() and len(part) < 20 else (1, part) for part in re.split(r"(\d+)", text)]
 
 
+def seen_from(root: Path, folder: Path) -> str:
+    """The path of a folder below another one, with slashes; empty for that one itself and for what is not below it."""
+    above, parts = root.parts, folder.parts
+    return "/".join(parts[len(above) :]) if parts[: len(above)] == above else ""
+
+
 def regular(path: Path) -> os.stat_result:
     """The stat of a regular file.
 

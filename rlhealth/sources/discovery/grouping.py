@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Run, unique_name
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.walk import seen_from
 from rlhealth.sources.discovery.registry import TEXTS
 
 if TYPE_CHECKING:
@@ -113,23 +115,21 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
             _rename(reader, folder, root, alone=len(kept) == 1, only=len(groups) == 1)
             _read_card(reader.run, folder)
         found += kept
-    names: list[str] = []
+    names: set[str] = set()
     for reader in found:
         reader.run.name = unique_name(reader.run.name, names)
-        names.append(reader.run.name)
+        names.add(reader.run.name)
     return found
 
 
 def _joined(group: list[Reader], folder: Path) -> list[Reader]:
-    kinds = [one.run.place.kind for one in group]
+    kinds = Counter(one.run.place.kind for one in group)
+    if len(kinds) == 1 and not kinds.keys() & set(TEXTS):
+        return group  # one tracker, which tells its own runs apart: perhaps ten thousand of them
     kept: list[list[Reader]] = []
     for reader in group:
         others = [one for one in kept if one[0].run.place.kind != reader.run.place.kind]
-        lone = (
-            len(others) == 1
-            and kinds.count(reader.run.place.kind) == 1
-            and kinds.count(others[0][0].run.place.kind) == 1
-        )
+        lone = len(others) == 1 and kinds[reader.run.place.kind] == 1 and kinds[others[0][0].run.place.kind] == 1
         if (
             lone
             and _is_laid_out(reader, folder)
@@ -315,10 +315,10 @@ def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -
     run = reader.run
     if run.place.kind in NAMED:
         return
-    if folder == root or not folder.is_relative_to(root):
+    below = seen_from(root, folder)
+    if not below:
         name = home(folder).name or folder.name
     else:
-        below = folder.relative_to(root).as_posix()
         name = f"{root.name}/{below}" if only and not _LAYOUT.fullmatch(root.name) else below
     if not alone and run.place.kind == "tensorboard":
         return  # named by its files already

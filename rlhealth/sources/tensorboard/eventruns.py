@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rlhealth.sources.base.walk import seen_from
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventheads import starts_alike
 from rlhealth.sources.tensorboard.eventsettings import holds_settings_only, in_text, named
@@ -306,7 +307,7 @@ def _name(found: list[Launches], root: Path) -> None:
 
 
 def _seen_from(root: Path, folder: Path, count: int) -> str:
-    if root == folder or root.is_relative_to(folder) or not folder.is_relative_to(root):
+    below = seen_from(root, folder)
+    if not below:
         return folder.name
-    below = folder.relative_to(root).as_posix()
     return f"{root.name}/{below}" if count == 1 and root.name not in _GENERIC else below

@@ -98,7 +98,8 @@ def fields(raw: bytes, at: int, end: int) -> Iterator[Field]:
         ValueError: if the bytes are no message.
     """
     while at < end:
-        key, at = varint(raw, at)
+        key = raw[at]
+        key, at = (key, at + 1) if key < 0x80 else varint(raw, at)  # nearly all are one byte
         kind = key & 7
         if kind == 0:
             value, at = varint(raw, at)
@@ -106,7 +107,8 @@ def fields(raw: bytes, at: int, end: int) -> Iterator[Field]:
             continue
         size = 8 if kind == 1 else 4 if kind == 5 else -1
         if kind == 2:
-            size, at = varint(raw, at)
+            size = raw[at] if at < end else 0x80
+            size, at = (size, at + 1) if size < 0x80 else varint(raw, at)
         if size < 0 or at + size > end:
             raise ValueError("a field runs out of its message")
         yield key >> 3, kind, at, at + size

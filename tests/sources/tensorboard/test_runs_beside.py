@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,21 @@ def test_what_is_looked_up_continues_exactly_what_a_look_at_every_run_finds(file
             found.add(fits[0])
         else:
             found.add(Launches([path], new))
+
+
+def test_finding_launches_takes_as_many_calls_a_launch_whether_there_are_fifty_or_four_hundred(tmp_path: Path) -> None:
+    log = next((SICK / "runs").glob("*/events.out.tfevents.*")).read_bytes()[:8192]
+    calls = {}
+    for count in (50, 400):
+        for number in range(count):
+            folder = tmp_path / str(count) / "runs" / f"Nov01_{number // 60:02d}-{number % 60:02d}-00_host"
+            folder.mkdir(parents=True)
+            (folder / f"events.out.tfevents.{1_700_000_000 + number}.host.{number}.0").write_bytes(log)
+        find_readers(tmp_path / str(count))  # what is imported at the first need is there
+        profile = cProfile.Profile()
+        assert len(profile.runcall(find_readers, tmp_path / str(count))) == count
+        calls[count] = sum(one.callcount for one in profile.getstats()) / count
+    assert calls[400] < 1.1 * calls[50]
 
 
 def test_launches_that_begin_alike_are_not_compared_with_each_other(
