@@ -14,9 +14,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from benchmarks.advice import page
+from benchmarks.advice import live_page, page
 from benchmarks.advice.training import Lab
-from benchmarks.advice.trial import Outcome, tried
+from benchmarks.advice.trial import LiveOutcome, Outcome, tried, tried_live
 from rlhealth.parsing.strict_yaml import read_yaml
 
 TRIALS = Path(__file__).with_name("trials.yaml")
@@ -37,16 +37,23 @@ def main() -> None:
     trials = read_yaml(TRIALS.read_text(encoding="utf-8"), str(TRIALS))[0]
     for trial in trials:
         trial.setdefault("era", lab.setups[trial["run"]]["era"])
+    trials = [one for one in trials if not args.only or one["era"] in args.only]
     found: list[tuple[dict[str, Any], list[Outcome]]] = [(trial, []) for trial in trials]
+    live: list[tuple[dict[str, Any], list[LiveOutcome]]] = [(one, []) for one in trials if one.get("live")]
     for seed in range(args.seeds):
         for trial, outcomes in found:
-            outcome = tried(trial, seed, lab) if not args.only or trial["era"] in args.only else None
+            outcome = tried(trial, seed, lab)
             if outcome is not None:
                 outcomes.append(outcome)
                 print(page.line(trial, seed, outcome), flush=True)
+        for trial, lived in live:
+            told = tried_live(trial, seed, lab)
+            if told is not None:
+                lived.append(told)
+                print(live_page.line(trial, seed, told), flush=True)
     lab.close()
     if args.write:
-        args.write.write_text(page.written(found), encoding="utf-8")
+        args.write.write_text(page.written(found) + live_page.written(live), encoding="utf-8")
     print(page.summary(found))
 
 

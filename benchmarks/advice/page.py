@@ -45,10 +45,10 @@ def line(trial: dict[str, Any], seed: int, outcome: Outcome) -> str:
 
 def summary(found: Found) -> str:
     """How many were healed within two rounds, and how many were made worse."""
-    sick = [one for trial, outcomes in found if _curable(trial) for one in outcomes if _is_sick(one)]
+    sick = [one for trial, outcomes in found if curable(trial) for one in outcomes if _is_sick(one)]
     healed = sum(one.healed is not None and one.healed <= COUNTED for one in sick)
     worse = sum(one.worse for one in sick)
-    incurable = [one for trial, outcomes in found if not _curable(trial) for one in outcomes if _is_sick(one)]
+    incurable = [one for trial, outcomes in found if trial.get("curable") is False for one in outcomes if _is_sick(one)]
     silent = sum(not one.rounds[0].advice.changes for one in incurable)
     share = f" ({healed / len(sick):.0%})" if sick else ""
     return (
@@ -60,8 +60,8 @@ def summary(found: Found) -> str:
 
 def written(found: Found) -> str:
     """The whole page."""
-    rows = [_row(trial, outcomes) for trial, outcomes in found if _curable(trial) and outcomes]
-    others = [_other(trial, outcomes) for trial, outcomes in found if not _curable(trial) and outcomes]
+    rows = [_row(trial, outcomes) for trial, outcomes in found if curable(trial) and outcomes]
+    others = [_other(trial, outcomes) for trial, outcomes in found if not curable(trial) and outcomes]
     left = [f"{trial['fault']}, {TRAINERS[trial['era']]}" for trial, outcomes in found if not outcomes]
     seeds = max((len(outcomes) for _, outcomes in found), default=0)
     parts = [
@@ -76,7 +76,8 @@ def written(found: Found) -> str:
         "A run whose fault did not show (it was healthy as it was) is not counted as sick.\n",
         "## What no setting can cure\n",
         "The reward function or the data are wrong. "
-        "Advice is right where it names no setting and says where to look.\n",
+        "Advice is right where it names no setting and says where to look; where a setting is wrong as well, it names "
+        "both.\n",
         "| fault | trainer | cause or symptom named | a setting was named |",
         "|---|---|---|---:|",
         *others,
@@ -133,8 +134,9 @@ def _change(one: Change) -> str:
     return f"{one.option} {before} → {one.to:g}" if isinstance(one.to, float) else f"{one.option} {before} → {one.to}"
 
 
-def _curable(trial: dict[str, Any]) -> bool:
-    return trial.get("curable", True) is not False
+def curable(trial: dict[str, Any]) -> bool:
+    """Whether settings alone are wrong."""
+    return trial.get("curable", True) is True
 
 
 def _is_sick(one: Outcome) -> bool:

@@ -43,6 +43,34 @@ class Lab:
             done.write_text(json.dumps({"setup": setup, **answer}))
         return folder if not any(json.loads(done.read_text())["codes"]) else None
 
+    def healed_live(self, setup: Setup) -> list[dict[str, Any]] | None:
+        """What `benchmarks.advice.live` says of this set-up; None if it was not tried and no Python is there for it."""
+        known = json.dumps(setup, sort_keys=True)
+        name = f"{setup['id']}-{hashlib.sha1(known.encode()).hexdigest()[:8]}"
+        done = self.folder / "live" / f"{name}.json"
+        if not done.exists():
+            if setup["era"] not in self.pythons:
+                return None
+            python, before = self.pythons[setup["era"]]
+            told = {**self._settings(before), "PYTHONPATH": f"{before}{os.pathsep}{HERE.parents[1]}"}
+            with (self.folder / "trainer.log").open("a") as log:
+                made = subprocess.run(
+                    [python, "-m", "benchmarks.advice.live", str(self.code)],
+                    input=json.dumps({**setup, "id": name}),
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    check=True,
+                    env={**os.environ, **told},
+                )
+            done.parent.mkdir(parents=True, exist_ok=True)
+            done.write_text(made.stdout)
+        parts: list[dict[str, Any]] = json.loads(done.read_text())
+        return parts
+
+    def _settings(self, before: str) -> dict[str, str]:
+        return {"LAB": str(self.folder), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": before}
+
     def _train(self, setup: Setup) -> dict[str, Any]:
         trainer = self._trainer(setup["era"])
         assert trainer.stdin is not None and trainer.stdout is not None
@@ -57,7 +85,6 @@ class Lab:
     def _trainer(self, era: str) -> subprocess.Popen[str]:
         if era not in self._trainers:
             python, before = self.pythons[era]
-            told = {"LAB": str(self.folder), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": before}
             with (self.folder / "trainer.log").open("a") as log:
                 self._trainers[era] = subprocess.Popen(
                     [python, str(HERE / "trainer.py"), str(self.code), era],
@@ -65,7 +92,7 @@ class Lab:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     text=True,
-                    env={**os.environ, **told},
+                    env={**os.environ, **self._settings(before)},
                 )
         return self._trainers[era]
 

@@ -75,6 +75,34 @@ def setup_of(trial: dict[str, Any], seed: int, lab: Lab) -> Setup:
     return setup
 
 
+@dataclass(frozen=True)
+class LiveOutcome:
+    """What came of one trial with one seed, healed while it trained.
+
+    Attributes:
+        parts: as `benchmarks.advice.live` gives them.
+        healthy: the same task with healthy settings; None if no setting is wrong.
+    """
+
+    parts: list[dict[str, Any]]
+    healthy: TrialRound | None
+
+    @property
+    def healed(self) -> bool:
+        """Whether it ends healthy, with the reward of healthy settings."""
+        end, healthy = self.parts[-1], self.healthy
+        is_healthy = not end["stopped"] and end["verdict"] == "healthy" and len(self.parts) > 1
+        return is_healthy and healthy is not None and end["reward"] >= healthy.reward - 2 * healthy.spread
+
+
+def tried_live(trial: dict[str, Any], seed: int, lab: Lab) -> LiveOutcome | None:
+    """Trains one trial with one seed, and heals it while it trains; None if the lab could not."""
+    setup = setup_of(trial, seed, lab)
+    healthy = _looked({**setup, "args": setup["args"] | trial["healthy"]}, lab) if trial.get("healthy") else None
+    parts = lab.healed_live(setup)
+    return None if parts is None else LiveOutcome(parts, healthy)
+
+
 def _rounds(setup: Setup, healthy: TrialRound | None, lab: Lab) -> Iterator[TrialRound]:
     for _ in range(ROUNDS + 1):
         look = _looked(setup, lab)

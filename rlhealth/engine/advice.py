@@ -44,6 +44,8 @@ def _number(one: SettingChange, before: Any, usual: float | None) -> float | int
     """The new value of a setting that is a number; None where nothing is to be changed, or not known to what."""
     if isinstance(before, bool) or not isinstance(before, int | float):
         return None
+    if one.only_above is not None and before <= one.only_above:
+        return None
     if one.up_to_usual:
         return usual if usual is not None and 0 <= before < NEXT_TO_NOTHING * usual else None
     if one.times is None:

@@ -53,7 +53,7 @@ class Health:
 
     Args:
         stop_on: "critical" or "warning": ends training, in good order, at the first such finding that has not ended;
-            None never does.
+            None never does. A run that is resumed is not stopped by what was found before its checkpoint.
         rules: what to judge by; the shipped rules if not given.
         report: whether rlhealth.json and rlhealth.md are left in the trainer's output folder at the end.
         aliases: your own metric names, raw tag to canonical name.
@@ -88,13 +88,19 @@ class Health:
         self.stopped_by: Finding | None = None
         self.broken = False
         self.cannot_ask = False
+        self.resumed_at = -1
 
     @never_raising
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Takes in the trainer's settings."""
-        self.monitor = self._begun(args, state) if state.is_world_process_zero else None
+        """Takes in the trainer's settings; of a run that is resumed, what it logged up to its checkpoint too."""
+        self.monitor = None
+        self.stopped_by = None
+        self.resumed_at = int(state.global_step) or -1
+        if state.is_world_process_zero:
+            self.monitor = self._begun(args, state, kwargs.get("model"))
+            _take_in(self.monitor, state)
 
     @never_raising
     def on_log(
@@ -114,7 +120,7 @@ class Health:
             self._tell(change)
         if self.stop_on is not None and self.stopped_by is None:
             # not by what is reported: a finding that becomes critical within an incident need not be reported again
-            self.stopped_by = self.monitor.worst(self.stop_on)
+            self.stopped_by = self.monitor.worst(self.stop_on, after=self.resumed_at)
             if self.stopped_by is not None:
                 log.error("rlhealth: stops training at step %d: %s", state.global_step, self.stopped_by.rule)
                 self._write(args)
@@ -163,7 +169,7 @@ class Health:
         except RlhealthError as error:
             log.warning("rlhealth: %s", error.message)
 
-    def _begun(self, args: TrainingArguments, state: TrainerState) -> Monitor:
+    def _begun(self, args: TrainingArguments, state: TrainerState, model: Any = None) -> Monitor:
         versions = {
             name: str(sys.modules[name].__version__)
             for name in _LIBRARIES
@@ -173,7 +179,7 @@ class Health:
         planned = int(state.max_steps) if state.max_steps and state.max_steps > 0 else None
         return Monitor(
             name,
-            config=args.to_dict(),
+            config={**args.to_dict(), **_model_config(model)},
             versions=versions,
             planned_steps=planned,
             rules=self.rules,
@@ -196,6 +202,22 @@ class Health:
     def _write(self, args: TrainingArguments) -> None:
         if self.report and self.monitor is not None and args.output_dir:
             self.monitor.report(args.output_dir)
+
+
+def _take_in(monitor: Monitor, state: TrainerState) -> None:
+    """Gives a monitor what a resumed run logged before its checkpoint: its baselines lie there."""
+    for row in state.log_history if state.global_step else ():
+        step = row.get("step")
+        if isinstance(step, int) and step <= state.global_step:
+            monitor.log(step, {tag: value for tag, value in row.items() if tag != "step"})
+
+
+def _model_config(model: Any) -> dict[str, Any]:
+    """The model's own config, under the name that transformers' trackers log it by; empty where there is none."""
+    try:
+        return {"model_config": dict(model.config.to_dict())}
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def _is_spread(args: TrainingArguments) -> bool:

@@ -101,13 +101,17 @@ class Monitor:
         told, self._untold = self._untold, []
         return told
 
-    def worst(self, severity: Severity) -> Finding | None:
+    def worst(self, severity: Severity, after: int = -1) -> Finding | None:
         """The finding of at least that severity that has not ended and is the worst; of equals the one raised first.
 
-        As of the newest look, which may be a few calls back.
+        As of the newest look, which may be a few calls back. What was raised at step `after` or earlier is left out.
         """
         found = [] if self._verdict is None else self._verdict.findings
-        standing = [one for one in found if one.severity >= severity and not one.ended and one.replaced_at is None]
+        standing = [
+            one
+            for one in found
+            if one.severity >= severity and not one.ended and one.replaced_at is None and _last_raised(one) > after
+        ]
         return min(standing, key=lambda one: (-one.severity, one.raised_step), default=None)
 
     def log_completions(self, step: int, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -179,6 +183,11 @@ class Monitor:
         self._untold += self._ledger.changes(found, last=last)
         self._verdict = found
         self._spared -= self._clock() - begun
+
+
+def _last_raised(one: Finding) -> int:
+    """The step at which a finding was raised, for the last time."""
+    return one.episodes[-1].raised_step if one.episodes else one.raised_step
 
 
 def _item(value: Any) -> float | None:

@@ -361,6 +361,7 @@ class SettingChange(StrictData):
             and the multiple, and clearly below the run's own.
         from_zero: the new value where the run's own is 0, of which no multiple helps.
         metric: where the run does not give the setting, the largest value of this metric stands for it.
+        only_above: nothing is changed unless the run's own value lies above it.
         at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
     """
 
@@ -371,6 +372,7 @@ class SettingChange(StrictData):
     stops_at_usual: bool = False
     from_zero: Number | None = None
     metric: str | None = None
+    only_above: Number | None = None
     at_most: Number | None = None
     at_least: Number | None = None
     why: Text

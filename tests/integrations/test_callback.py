@@ -117,6 +117,45 @@ def test_a_folder_that_cannot_be_written_to_does_not_stop_training(sick: Any, tm
     assert Trainer(HealthCallback(), tmp_path / "taken", sick.config).train(rows_of(sick)) == 100
 
 
+def resumed(callback: HealthCallback, output: Path, run: Any, at: int) -> Trainer:
+    """A trainer that goes on from the checkpoint of a step, with the log that the checkpoint holds."""
+    trainer = Trainer(callback, output, run.config)
+    trainer.state.global_step = at
+    trainer.state.log_history = [row | {"step": step} for step, row in rows_of(run) if step <= at]
+    return trainer
+
+
+def test_a_resumed_run_is_judged_with_what_it_logged_before_its_checkpoint(sick: Any, tmp_path: Path) -> None:
+    whole, part = HealthCallback(), HealthCallback()
+    Trainer(whole, tmp_path / "whole", sick.config).train(rows_of(sick))
+    resumed(part, tmp_path / "part", sick, 40).train([one for one in rows_of(sick) if one[0] > 40])
+    assert whole.monitor is not None and part.monitor is not None
+    seen = [
+        {(one.rule, one.first_step, one.severity) for one in monitor.verdict().findings}
+        for monitor in (whole.monitor, part.monitor)
+    ]
+    assert seen[0] == seen[1]
+
+
+def test_a_resumed_run_is_not_stopped_by_what_was_found_before_its_checkpoint(sick: Any, tmp_path: Path) -> None:
+    callback = HealthCallback(stop_on="critical")
+    rows = rows_of(sick)
+    assert Trainer(callback, tmp_path, sick.config).train(rows) < 15
+    again = HealthCallback(stop_on="critical")
+    last = resumed(again, tmp_path, sick, 60).train([one for one in rows if one[0] > 60])
+    raised = [] if again.stopped_by is None else [again.stopped_by.episodes[-1].raised_step]
+    assert last == 100 or raised[0] > 60
+
+
+def test_the_models_own_config_is_taken_in_as_trackers_log_it(sick: Any, tmp_path: Path) -> None:
+    callback = HealthCallback()
+    trainer = Trainer(callback, tmp_path, sick.config)
+    model = SimpleNamespace(config=transformers.PretrainedConfig(hidden_size=64, num_hidden_layers=2))
+    callback.on_train_begin(trainer.args, trainer.state, trainer.control, model=model)
+    assert callback.monitor is not None
+    assert callback.monitor.run.config["model_config.hidden_size"] == 64
+
+
 def test_findings_are_logged_with_their_severity(sick: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rlhealth"):
         Trainer(HealthCallback(), tmp_path, sick.config).train(rows_of(sick))
