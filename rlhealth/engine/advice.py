@@ -17,8 +17,8 @@ CLEARLY_BELOW = 0.4  # of the present value: a usual one above it would change n
 def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
     """The settings that a rule would change, in the names and from the values of this run.
 
-    Nothing is said of a setting that the run's trainer is not known to have, or of which a multiple is asked and the
-    present value is not known.
+    Nothing is said of a setting that the run's trainer is not known to have, that is switched off, or of which a
+    multiple is asked and the present value is not known.
     """
     found = (_change(one, translation) for one in rule.changes)
     return tuple(one for one in found if one is not None)
@@ -26,7 +26,7 @@ def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
 
 def _change(one: SettingChange, translation: Translation) -> Change | None:
     option = translation.options.get(one.setting)
-    if option is None:
+    if option is None or one.setting in translation.inert:
         return None
     before = translation.config.get(one.setting)
     if before is None and one.metric is not None and one.metric in translation.metrics:

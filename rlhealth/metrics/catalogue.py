@@ -94,6 +94,7 @@ class Names:
     settings_under: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     lacks: frozenset[str] = frozenset()
+    switches: dict[str, str] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict)
     eras: list[dict[str, str]] = field(default_factory=list)
     ignore: list[re.Pattern[str]] = field(default_factory=list)
@@ -231,6 +232,7 @@ def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None
         found.library = part.get("library", "")
         found.options = dict(part.get("options", {}))
         found.lacks = frozenset(part.get("lacks", ()))
+        found.switches = dict(part.get("switches", {}))
     found.planned = found.planned or part.get("planned")
 
 

@@ -37,6 +37,7 @@ class Translation:
         dropped: tags that are known and not used, each with the reason.
         planned_steps: how many steps were planned; None if that is unknown.
         lacks: canonical settings that this trainer does not have at all: no advice names them.
+        inert: canonical settings without effect in this run, for the option that switches them on is off.
         option_versions: of options that only some of the versions have that the run may be of: which versions.
         usual: what settings are usually given, for this trainer and a model of this size, as far as published.
     """
@@ -53,6 +54,7 @@ class Translation:
     dropped: dict[str, str] = field(default_factory=dict)
     planned_steps: int | None = None
     lacks: frozenset[str] = frozenset()
+    inert: frozenset[str] = frozenset()
     option_versions: dict[str, str] = field(default_factory=dict)
     usual: dict[str, float] = field(default_factory=dict)
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
@@ -114,6 +116,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         dropped=sorting.dropped,
         planned_steps=planned_steps_of(run, known, settings),
         lacks=known.names.lacks,
+        inert=frozenset(name for name, switch in known.names.switches.items() if settings.get(switch) is False),
         option_versions=option_versions_of(run, known),
         usual=usual_settings(known.entry["id"], run.config),
         _origin=origin,

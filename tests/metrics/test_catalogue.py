@@ -47,6 +47,7 @@ SECTIONS = {
     "derived",
     "planned",
     "lacks",
+    "switches",
 }
 ENTRY = {
     "id",
@@ -92,6 +93,13 @@ def test_a_line_holds_only_words_that_are_read(file: str) -> None:
         for raw, entry in content.get(section, {}).items():
             for one in entry if isinstance(entry, list) else [entry]:
                 assert isinstance(one, str) or set(one) <= KEYS, (raw, one)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_switch_and_what_it_switches_are_settings_of_the_same_trainer(file: str) -> None:
+    found = names(file)
+    known = {one.name for one in found.settings}
+    assert {*found.switches, *found.switches.values()} <= known
 
 
 def test_an_entry_of_the_index_holds_only_words_that_are_read() -> None:

@@ -164,3 +164,20 @@ def test_options_are_those_of_the_trainer_and_the_version(
     names: tuple[str, ...], version: str, setting: str, option: str | None
 ) -> None:
     assert translate(run_of(names, versions={"trl": version})).options.get(setting) == option
+
+
+def test_a_setting_that_is_switched_off_is_not_proposed() -> None:
+    [rule] = [one for one in load_rules() if one.id == "kl-coef-rising"]
+    sure = translate(run_of(LEGACY, config={"target": 0.05, "adap_kl_ctrl": True}))
+    assert [(one.option, one.to) for one in changes_of(rule, sure)] == [("target", 6.0)]
+    off = translate(run_of(LEGACY, config={"target": 0.05, "adap_kl_ctrl": "False"}))
+    assert changes_of(rule, off) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "inert"), [({}, False), ({"use_kl_loss": True}, False), ({"use_kl_loss": False}, True)]
+)
+def test_the_kl_loss_of_verl_has_no_coefficient_where_it_is_off(told: dict[str, bool], inert: bool) -> None:
+    config = {f"actor_rollout_ref.actor.{name}": value for name, value in (told | {"kl_loss_coef": 0.001}).items()}
+    names = ("actor/pg_loss", "actor/ppo_kl", "critic/score/mean", "response_length/mean")
+    assert ("kl_coef" in translate(run_of(names, config=config)).inert) is inert
