@@ -5,39 +5,35 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from rlhealth import __version__
-from rlhealth.cli import advise as advise_cli
-from rlhealth.cli import compare as compare_cli
 from rlhealth.cli import flags, panels, printing
-from rlhealth.cli import init as init_cli
-from rlhealth.cli import inventory as inventory_cli
-from rlhealth.cli import mcp as mcp_cli
-from rlhealth.cli import preflight as preflight_cli
-from rlhealth.cli import read as read_cli
-from rlhealth.cli import report as report_cli
-from rlhealth.cli import rules as rules_cli
-from rlhealth.cli import watch as watch_cli
 from rlhealth.cli.judging import judging
-from rlhealth.cli.plain_values import PlainGroup
+from rlhealth.cli.plain_values import PlainGroup, PlainValues
 from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
 
-app = typer.Typer(
-    cls=PlainGroup,
-    name="rlhealth",
-    help="Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-)
+#: Each command in the order of the help: the module that holds it, and what typer is told of it.
+_COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "check": ("app", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.CHECK_EXAMPLES)}),
+    "watch": ("watch", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.WATCH_EXAMPLES)}),
+    "advise": ("advise", {}),
+    "preflight": ("preflight", {}),
+    "explain": ("rules", {}),
+    "rules": ("rules", {}),
+    "metrics": ("inventory", {}),
+    "report": ("report", {"cls": flags.WithCompletions}),
+    "compare": ("compare", {}),
+    "init": ("init", {}),
+    "mcp": ("mcp", {}),
+    "read": ("read", {}),
+}
 
 
 # typer carries a copy of click; its base of all errors in the use of a command is exported under no name
@@ -49,7 +45,7 @@ def main() -> None:
     _open_streams()
     try:
         with process.settled():
-            code = app(prog_name="rlhealth", standalone_mode=False)
+            code = _app(sys.argv[1:2])(prog_name="rlhealth", standalone_mode=False)
         _flush()
         raise SystemExit(code if isinstance(code, int) else 0)
     except SystemExit:
@@ -71,6 +67,33 @@ def main() -> None:
         _unwritable(error)
     except Exception as error:
         raise SystemExit(_internal(error)) from None
+
+
+def _app(asked: list[str]) -> typer.Typer:
+    """The command line: the command that is asked for, or all of them where none is, such as for help.
+
+    To import the others and build their hundred options would take a check a tenth of its time.
+    """
+    app = typer.Typer(
+        cls=PlainGroup,
+        name="rlhealth",
+        help="Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to "
+        "try.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    )
+    app.callback()(_options)
+    for name in asked if asked and asked[0] in _COMMANDS else _COMMANDS:
+        file, told = _COMMANDS[name]
+        module = sys.modules[__name__] if file == "app" else import_module(f"rlhealth.cli.{file}")
+        if name == "rules":
+            app.add_typer(module.rules_app, name=name)
+        else:
+            app.command(name, **{"cls": PlainValues, **told})(getattr(module, name))
+    return app
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
@@ -150,7 +173,6 @@ def _version(shown: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
@@ -159,7 +181,6 @@ def _options(
     """Reports whether a reinforcement-learning run is healthy, since which step it is not, why, and what to try."""
 
 
-@app.command(cls=flags.WithCompletions, epilog=panels.examples(panels.CHECK_EXAMPLES))
 def check(
     where: flags.Places = None,
     wandb: flags.Online = None,
@@ -245,18 +266,6 @@ def check(
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))
 
-
-app.command(cls=flags.WithCompletions, epilog=panels.examples(panels.WATCH_EXAMPLES))(watch_cli.watch)
-app.command()(advise_cli.advise)
-app.command()(preflight_cli.preflight)
-app.command()(rules_cli.explain)
-app.add_typer(rules_cli.rules_app, name="rules")
-app.command()(inventory_cli.metrics)
-app.command(cls=flags.WithCompletions)(report_cli.report)
-app.command()(compare_cli.compare)
-app.command()(init_cli.init)
-app.command()(mcp_cli.mcp)
-app.command()(read_cli.read)
 
 if __name__ == "__main__":
     main()
