@@ -62,10 +62,13 @@ class StrictData:
     def model_copy(self, update: Mapping[str, Any]) -> Self:
         """A copy with these fields changed, unchecked."""
         made = object.__new__(type(self))
-        own = vars(self)
-        kept = {name: own[name] for name in self.__dataclass_fields__}  # not what was cached beside the fields
-        vars(made).update(kept, **update)
+        vars(made).update(self.__getstate__(), **update)
         return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields; not what was derived from them and is kept beside them."""
+        own = vars(self)
+        return {name: own[name] for name in self.__dataclass_fields__}
 
 
 _adapters: dict[type, TypeAdapter[Any]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Literal
 
 from rlhealth.parsing.checked import meant
@@ -197,7 +198,7 @@ class Condition(StrictData):
         if self.standard_errors and self.measure not in ESTIMATED:
             raise ValueError(f"`standard_errors` goes with a measure that has an error ({', '.join(ESTIMATED)})")
 
-    @property
+    @cached_property
     def points(self) -> int:
         """How many points it takes until the measure can say anything."""
         own = 1 if KINDS[self.measure].at_once else self.at_least or self.last
@@ -462,7 +463,7 @@ class Rule(StrictData):
                     f"an aspect is of the rule's own metric, and `{first}` is another: make it a separate rule"
                 )
 
-    @property
+    @cached_property
     def clauses(self) -> tuple[Rule, ...]:
         """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the
         alternatives of `any`.
@@ -476,7 +477,7 @@ class Rule(StrictData):
             each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
         return tuple(part for one in (*each, self.model_copy(update=shared)) for part in _alternatives(one))
 
-    @property
+    @cached_property
     def points(self) -> int:
         """How many points it takes until the rule could have reported anything; with fewer, it is skipped."""
         parts = [
