@@ -18,6 +18,7 @@ from rlhealth.system.process import settled
 PIECE = 4  # readers sent to a worker at once, at most: the fewer the nearer the end, so that all workers end together
 
 _process = ExitStack()  # what a worker has set for as long as it lives
+_examine: list[Callable[[Any], Any]] = []  # what it does with each reader
 
 
 def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
@@ -27,13 +28,14 @@ def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: 
     "__main__"`.
     """
     try:
-        pool = ProcessPoolExecutor(jobs, initializer=_settle)
-    except OSError:  # no semaphore can be made where shared memory is read-only
+        pool = ProcessPoolExecutor(jobs, initializer=_settle, initargs=(pickle.dumps(examine),))
+    except (OSError, TypeError, AttributeError, pickle.PicklingError):
+        # no semaphore can be made where shared memory is read-only; or it cannot be sent
         yield from map(examine, readers)
         return
     pieces = list(_pieces(readers, jobs))
     try:
-        futures = [_submitted(pool, examine, piece) for piece in pieces]
+        futures = [_submitted(pool, piece) for piece in pieces]
         for piece, future in zip(pieces, futures, strict=True):
             try:
                 answers = future.result() if future else map(examine, piece)
@@ -64,12 +66,12 @@ def _pieces(readers: Sequence[Any], jobs: int) -> Iterator[Sequence[Any]]:
         at += size
 
 
-def _submitted(pool: ProcessPoolExecutor, examine: Callable[[Any], Any], readers: Sequence[Any]) -> Any:
+def _submitted(pool: ProcessPoolExecutor, readers: Sequence[Any]) -> Any:
     """The future of a piece; None if it cannot be sent. Pickled here, because loky would pickle copies of open
     files.
     """
     try:
-        return pool.submit(_examined, pickle.dumps((examine, readers)))
+        return pool.submit(_examined, pickle.dumps(readers))
     except (TypeError, AttributeError, pickle.PicklingError):
         return None
     except (OSError, RuntimeError):  # no process can be begun, or the pool is broken
@@ -77,12 +79,16 @@ def _submitted(pool: ProcessPoolExecutor, examine: Callable[[Any], Any], readers
 
 
 def _examined(sent: bytes) -> list[Any]:
-    examine, readers = pickle.loads(sent)  # noqa: S301 (from our own process)
+    readers = pickle.loads(sent)  # noqa: S301 (from our own process)
+    (examine,) = _examine
     return [examine(reader) for reader in readers]
 
 
-def _settle() -> None:
-    """Prepares a worker: an interrupt is for the first process to handle, and stdout is for the answer only."""
+def _settle(sent: bytes) -> None:
+    """Prepares a worker: what it does with each run, rules and all, comes once; an interrupt is for the first process
+    to handle, and stdout is for the answer only.
+    """
+    _examine[:] = [pickle.loads(sent)]  # noqa: S301 (from our own process)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
