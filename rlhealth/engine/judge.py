@@ -75,6 +75,7 @@ class RuleState:
             self._operand(one, metric if index == 0 else None, translation)
             for index, one in enumerate((*conditions, *extra))
         ]
+        self.sides = made
         self.anchor = made[0]
         self.others = [ForwardFill(one) for one in made[1:]]
         settings = {**translation.config, "planned_steps": translation.planned_steps}
@@ -125,8 +126,8 @@ class RuleState:
         """Whether one of its metrics got a point at a step that was judged without it."""
         return self.anchor.late or any(one.late for one in self.others)
 
-    def advance(self, until: int, last: bool = False) -> None:
-        """Judges the points up to and including step `until`; `last` where no more will come."""
+    def advance(self, until: int) -> None:
+        """Judges the points up to and including step `until`."""
         steps, found = self.anchor.advance(until)
         if not len(steps):
             return
@@ -146,8 +147,6 @@ class RuleState:
         self.newest = steps[-1:].copy()
         self.held = [bool(one[-1]) for one in held] + [None] * (len(self.bounds) - len(held))
         self.left_out = 0 if known else self.left_out + len(steps)
-        if self.left_out > LEFT_OUT and not last:
-            self.catch_up()
 
     def _held_at(self, steps: Ints, first: Flags, worse: Flags) -> list[Flags]:
         """Where each condition holds, the first of them as given; without the last ones, where the others together
@@ -176,6 +175,18 @@ class RuleState:
         for place in range(1, len(self.bounds)):
             self._look_back(place)
         self.left_out = 0
+
+    def release(self) -> None:
+        """Ends what it looks at, as no more points will come, so that nothing is kept for it."""
+        self._count_items()
+        for one in self.sides:
+            one.release()
+
+    def _count_items(self) -> None:
+        """Looks at the conditions that are to say of how many items they have too few."""
+        for place, one in enumerate(self.sides):
+            if place and one.waits and len(self.newest):
+                self._look_back(place)
 
     def _begun(self, held: list[Flags], whole: Flags) -> Ints:
         """Where a level begins to hold: bit by bit, which conditions hold there and did not at the point before;
@@ -210,14 +221,12 @@ class RuleState:
         of them hold began; and whether that is the start of the run. Shape (k,) each.
         """
         bounds = [self.worse if self.worse and severity > min(self.levels) else self.bounds[0], *self.bounds[1:]]
-        takers = [self.anchor, *(other.source for other in self.others)]
         first, from_start = np.full(len(steps), np.iinfo(np.int64).min), np.zeros(len(steps), np.bool_)
-        for place, (taker, bound) in enumerate(zip(takers, bounds, strict=True)):
-            assert isinstance(taker, OperandCursor)
+        for place, (side, bound) in enumerate(zip(self.sides, bounds, strict=True)):
             mine = np.flatnonzero(marks >> place & 1 | ((marks == 0) & (place == 0)))
             if not len(mine):
                 continue
-            operand = taker.shared.operand
+            operand = side.shared.operand
             per = None if operand.per is None else operand.per.source
             assert per is None or isinstance(per, Metric)
             found, is_start = dated_back(operand.condition, bound, operand.metric, per, operand.scale, steps[mine])
@@ -231,10 +240,8 @@ class RuleState:
         """Of what there was too little to judge; empty if there was enough."""
         if self.points < self.rule.points:
             return f"{self.metric.name} has {self.points} of the {self.rule.points} points it takes to judge"
-        sides = [self.anchor, *(held.source for held in self.others if isinstance(held.source, OperandCursor))]
-        if any(one.waits for one in sides):
-            self.catch_up()
-        return next((f"{one.metric.name} has {one.lacking} to judge" for one in sides if one.lacking), "")
+        self._count_items()
+        return next((f"{one.metric.name} has {one.lacking} to judge" for one in self.sides if one.lacking), "")
 
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
@@ -334,6 +341,8 @@ class Judge:
                 self._enlist(rule)
             except CannotRun as reason:
                 self.skipped.append(Skipped(rule.id, rule.family, str(reason)))
+        # rules on one metric after each other: what they share need not be kept for long
+        self.order = sorted(range(len(self.watched)), key=lambda place: self.watched[place].metric.name)
 
     def _enlist(self, rule: Rule) -> None:
         check_scope(rule, self.translation)
@@ -367,10 +376,15 @@ class Judge:
         """
         if self.shape != self._shape():
             self.restart()
-        for index, one in enumerate(self.watched):
+        for index in self.order:
+            one = self.watched[index]
             if one.late:
-                self.watched[index] = RuleState(one.rule, one.metric, self.translation)
-            self.watched[index].advance(until, last)
+                self.watched[index] = one = RuleState(one.rule, one.metric, self.translation)
+            one.advance(until)
+            if last:
+                one.release()
+            elif one.left_out > LEFT_OUT:
+                one.catch_up()
         for gone in self.vanishing:
             gone.advance(until)
         self.judged_to = until

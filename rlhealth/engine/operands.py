@@ -48,7 +48,8 @@ class Operand:
         self.per = ForwardFill(per) if per is not None else None
         self.other = ForwardFill(other) if other is not None else None
         self.scale = scale
-        self.measure = build(condition, metric.smoothed, parts)
+        self.parts = parts or Parts()
+        self.measure: measures.Measure | Correlation | None = build(condition, metric.smoothed, self.parts)
         self.seen = 0
         self.peak = float("nan")
 
@@ -83,7 +84,13 @@ class Operand:
             if isinstance(self.measure, Correlation):
                 assert self.other is not None
                 return new_steps, self.measure.extend_with(values, self.other.at(new_steps).value)
+            assert self.measure is not None
             return new_steps, self.measure.extend(values)
+
+    def release(self) -> None:
+        """Ends its measure: it is not asked again, and nothing that others measure is kept for it."""
+        self.measure = None
+        self.parts.sweep()
 
 
 class SharedOperand:
@@ -115,6 +122,15 @@ class SharedOperand:
             self.steps, self.values = self.steps[done:].copy(), self.values.at(np.arange(done, len(self.values)))
             self.dropped += done
 
+    def release(self, taker: OperandCursor) -> None:
+        """Keeps nothing any more for one that has taken all that it will."""
+        self.takers = [one for one in self.takers if one() not in (taker, None)]
+        if self.takers:
+            self.forget()
+        else:
+            self.steps, self.values = self.steps[:0].copy(), NOTHING
+            self.operand.release()
+
 
 class OperandCursor:
     """One rule's own place in an operand that it may share; `condition` is the rule's own, with its limit."""
@@ -124,6 +140,11 @@ class OperandCursor:
         self.condition, self.metric = condition, shared.operand.metric
         self.seen = 0
         shared.takers.append(ref(self))
+
+    def release(self) -> None:
+        """Takes no more; but what is to say how much it lacks stays."""
+        if not self.waits:
+            self.shared.release(self)
 
     @property
     def late(self) -> bool:

@@ -39,9 +39,14 @@ class SharedPart:
         assert self.kept is not None
         return self.kept[:, start - self.dropped : end - self.dropped]
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether any measure still takes it."""
+        return any(one() is not None for one in self.takers)
+
     def forget(self) -> None:
         """Drops what all have taken."""
-        done = min(taker.seen for one in self.takers if (taker := one()) is not None)
+        done = min((taker.seen for one in self.takers if (taker := one()) is not None), default=self.fed)
         if done == self.fed:
             self.kept, self.dropped = None, done
         elif done > self.dropped and self.kept is not None:
@@ -78,3 +83,11 @@ class Parts:
         if key not in self._made:
             self._made[key] = SharedPart(make())
         return PartCursor(self._made[key])
+
+    def sweep(self) -> None:
+        """Drops what was kept for measures that are gone."""
+        while gone := [key for key, one in self._made.items() if not one.is_wanted]:
+            for key in gone:
+                del self._made[key]  # which may have been the last to take another
+        for one in self._made.values():
+            one.forget()
