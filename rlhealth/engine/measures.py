@@ -211,7 +211,7 @@ class DropFromBest:
         self.known = parts.take("known so far", KnownSoFar)
         self.recent: Floats = np.full(LONGEST, np.nan)
         self.best = -np.inf
-        self.then = np.full((5, 1), np.nan)  # how many points, the spread and the errors there were at the best
+        self.then = np.full(5, np.nan)  # how many points, the spread and the errors there were at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -232,20 +232,27 @@ class DropFromBest:
             fall = best - lasting(joined, np.fmax(back, 0.0))
             return per_noise(np.maximum(fall, 0.0), error, spread)
 
-    def _noise(self, finite: Floats, count: Floats, best: Floats) -> Floats:
+    def _noise(self, finite: Floats, count: Floats, best: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """By which noise a fall is measured: the spread, for how many points a fluctuation lasts, and the errors of a
-        level and of the first; shape (4, n).
+        level and of the first; shape (n,) each.
         """
         spread, _, lasts, error, began = self.noise.extend(finite)
-        now = np.stack([count, spread, lasts, error, began])
-        is_best = best > np.append(self.best, best[:-1])
+        now = (count, spread, lasts, error, began)
+        bests = np.flatnonzero(best > np.append(self.best, best[:-1]))
         self.best = float(best[-1])
-        known = np.concatenate([self.then, now], axis=1)
-        place = np.maximum.accumulate(np.where(is_best, np.arange(1, len(best) + 1), 0))
-        self.then = known[:, place[-1:]]
-        early = np.flatnonzero(~((count > 2 * known[0, place]) | np.isnan(known[1, place])))
-        now[:, early] = known[:, place[early]]
-        return now[1:]
+        since = np.repeat(np.append(-1, bests), np.diff([0, *bests, len(best)]))  # the best; -1 if it came before
+        then = np.where(since < 0, self.then[0], count[since])
+        early = np.flatnonzero(count <= 2 * then)
+        old = [
+            np.where(since[early] < 0, before, row[since[early]]) for before, row in zip(self.then, now, strict=True)
+        ]
+        self.then = np.array([row[bests[-1]] for row in now]) if len(bests) else self.then
+        early, old = early[known := ~np.isnan(old[1])], [row[known] for row in old]
+        found = [row.copy() for row in now[1:]] if len(early) else list(now[1:])
+        for row, before in zip(found, old[1:], strict=True):
+            if len(early):
+                row[early] = before
+        return found[0], found[1], found[2], found[3]
 
 
 def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
@@ -336,7 +343,8 @@ class GainByThirds:
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
         self.noise = SharedNoise((), smoothed, parts)
-        self.sums = np.zeros((2, 1))  # of all points so far, and of their squares
+        self.count = 0
+        self.sums: Floats = np.zeros((2, 1))  # of all points so far, and of their squares; with room for more
         self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
 
     def extend(self, values: Floats) -> Estimate:
@@ -344,24 +352,33 @@ class GainByThirds:
         if not len(values):
             return NOTHING
         known = np.isfinite(values)
-        spread, error = (row[known] for row in self.noise.extend(np.where(known, values, np.nan))[:2])
-        points = values[known]
-        new = np.cumsum(np.column_stack([self.sums[:, -1:], [points, points * points]]), axis=1)
-        self.sums = np.column_stack([self.sums[:, :-1], new])
-        end = np.arange(self.sums.shape[1] - len(points), self.sums.shape[1])
+        spread, error, _ = self.noise.extend(np.where(known, values, np.nan))
+        points = values
+        if not known.all():
+            points, spread, error = values[known], spread[known], error[known]
+        sums, squares = self._add(points)
+        end = np.arange(self.count - len(points) + 1, self.count + 1)
         third = end // 3
         with np.errstate(all="ignore"):
-            first = self.sums[:, third] / third
-            newest = (self.sums[:, end] - self.sums[:, end - third]) / third
-            tails = (
-                np.sqrt(np.fmax(newest[1] - newest[0] ** 2, 0.0)) / spread
-            )  # outliers move a mean, and no median shows them
-            made = per_noise(newest[0] - first[0], ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), spread)
+            first = sums[third] / third
+            newest, square = ((row[end] - row[end - third]) / third for row in (sums, squares))
+            tails = np.sqrt(np.fmax(square - newest**2, 0.0)) / spread  # outliers move a mean, and no median shows them
+            made = per_noise(newest - first, ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), spread)
         short = third < LEAST_THIRD
         made.value[short] = np.nan
         joined = self.last.then(made)
         self.last = joined.part(slice(-1, None))
         return made if known.all() else joined.at(np.cumsum(known))
+
+    def _add(self, points: Floats) -> Floats:
+        """The sums of all points so far and of their squares, up to each of them, beginning with none; shape (2, n)."""
+        start, end = self.count, self.count + len(points)
+        if end >= self.sums.shape[1]:
+            self.sums = np.concatenate([self.sums, np.empty((2, max(end, self.sums.shape[1])))], axis=1)
+        for row, new in zip(self.sums, (points, points * points), strict=True):
+            row[start : end + 1] = np.cumsum(np.append(row[start], new))
+        self.count = end
+        return self.sums
 
 
 class MaxSoFar:

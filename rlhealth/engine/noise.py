@@ -169,7 +169,7 @@ class Noise:
         assert not self.count
         self.windows = tuple(dict.fromkeys((*self.windows, *windows)))
         self.known = np.full((3 + len(self.windows), 1), np.nan)
-        self.least = FLOOR * np.array([[1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in self.windows)]]).T
+        self.least = FLOOR * np.array([1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in self.windows)])
         return [3 + self.windows.index(one) for one in windows]
 
     def extend(self, values: Floats) -> Floats:
@@ -182,7 +182,7 @@ class Noise:
             return np.empty((len(self.known), 0))
         is_known = np.isfinite(values)
         number = self.count + numbered(is_known)
-        points = np.concatenate([self.points, values[is_known]])
+        points = np.concatenate([self.points, values if is_known.all() else values[is_known]])
         skipped = self.count - len(self.points)
         found = np.empty((len(self.known), len(values)))
         start = 0
@@ -199,8 +199,10 @@ class Noise:
         self.points = points[-KEPT:].copy()
         largest = np.maximum(np.maximum.accumulate(np.where(is_known, np.abs(values), 0.0)), self.largest)
         self.largest = float(largest[-1])
-        np.fmax(found, np.where(largest > 0, self.least * largest, np.nan), out=found)
-        found[:, number < FIRST] = np.nan
+        floor = np.where(largest > 0, largest, np.nan)
+        for row, least in zip(found, self.least, strict=True):
+            np.fmax(row, least * floor, out=row)
+        found[:, : np.searchsorted(number, FIRST)] = np.nan
         return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import BLOCK, Rolling, counted, median, plain_median
+from rlhealth.engine.windows import BLOCK, Rolling, counted, median, plain_median, summed
 from rlhealth.run import Floats, Ints
 
 START = 5  # points that say where a series began
@@ -51,6 +51,8 @@ class Arrival:
 
     def __init__(self, window: int) -> None:
         self.window = window
+        self.place = np.arange(window) - (window - 1) / 2
+        self.width = float(np.sum(self.place**2))
         self.first: Floats = np.empty(0)
         self.count = 0
         self.tail: Floats = np.empty(0)
@@ -82,24 +84,36 @@ class Arrival:
         start = plain_median(self.first)
         if start <= 0:
             return np.full(len(number), np.nan)
-        place = np.arange(self.window) - (self.window - 1) / 2
-        width = float(np.sum(place**2))
-        level, slope, square = np.zeros((3, len(number)))
-        for begin in range(0, len(number), BLOCK):  # point after point, so that no sum depends on the pieces
+        level, slope, square = np.empty((3, len(number)))
+        for begin in range(0, len(number), BLOCK):
             part = slice(begin, begin + BLOCK)
-            end = min(begin + BLOCK, len(number)) + START
-            rows = [points[begin + START + one : end + one] for one in range(self.window)]
-            for row, one in zip(rows, place, strict=True):
-                level[part] += row / self.window
-                slope[part] += row * (one / width)
-            for row, one in zip(rows, place, strict=True):
-                square[part] += (row - level[part] - slope[part] * one) ** 2
+            last = START + min(begin + BLOCK, len(number)) + self.window - 1
+            level[part], slope[part], square[part] = self._lines(points[START + begin : last])
         before = Rolling(median, START, START).extend(points[: START - 1 + len(number)])[START - 1 :]
         earlier = np.fmax((start - before) / (number - self.window), 0.0)
-        error = np.sqrt(square / (self.window - 2) / width)
+        error = np.sqrt(square / (self.window - 2) / self.width)
         quickens = -slope > FASTER * earlier + SURE * error
-        left = level + slope * place[-1] - GONE * start
+        left = level + slope * self.place[-1] - GONE * start
         return np.where(quickens, np.fmax(left, 0.0) / -slope, np.nan)
+
+    def _lines(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """The straight line through each window of points of shape (n + w - 1,): its height in the middle, its slope,
+        and the sum of the squares of what it leaves; shape (n,) each.
+
+        Added point after point, so that no sum depends on how many windows there are.
+        """
+        rows = np.lib.stride_tricks.sliding_window_view(points, len(points) - self.window + 1)
+        shares = np.lib.stride_tricks.sliding_window_view(points / self.window, rows.shape[1])
+        level, slope, square = np.zeros((3, rows.shape[1]))
+        for row, share, one in zip(rows, shares, self.place, strict=True):
+            level += share
+            slope += row * (one / self.width)
+        for row, one in zip(rows, self.place, strict=True):
+            rest = row - level
+            rest -= slope * one
+            rest *= rest
+            square += rest
+        return level, slope, square
 
 
 class Correlation:
@@ -124,16 +138,12 @@ class Correlation:
         gone = missing | ~np.isfinite(changes[0] + changes[1])
         joined = np.concatenate([self.tail, np.where(gone, np.nan, changes)], axis=1)
         self.tail = joined[:, len(values) :].copy()
-        count = counted(~np.isnan(joined[0]), self.window)
         there = ~np.isnan(joined[0])
+        count = counted(there, self.window)
         left, right = np.where(there, joined, 0.0)
-        products = np.stack([left, right, left * left, right * right, left * right])
-        sums = np.zeros((5, len(values)))
-        for begin in range(0, len(values), BLOCK):
-            part = sums[:, begin : begin + BLOCK]
-            for place in range(begin, begin + self.window):  # point after point, so that no sum depends on the pieces
-                part += products[:, place : place + part.shape[1]]
-        mean_one, mean_other, square_one, square_other, product = sums / count
+        mean_one, mean_other, square_one, square_other, product = (
+            summed(row, self.window) / count for row in (left, right, left * left, right * right, left * right)
+        )
         spread = (square_one - mean_one**2) * (square_other - mean_other**2)
         found = np.clip((product - mean_one * mean_other) / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0)
         found[(count < self.least) | ~np.isfinite(found)] = np.nan

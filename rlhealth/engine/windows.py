@@ -50,6 +50,19 @@ def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> I
     return np.asarray(sums[window:] - sums[:-window])
 
 
+def summed(points: Floats, window: int) -> Floats:
+    """The sum of each window of points of shape (n + w - 1,), none of them NaN; shape (n,).
+
+    One point after the other, so that a sum does not depend on how many windows there are.
+    """
+    total = np.zeros(len(points) - window + 1)
+    for start in range(0, len(total), BLOCK):
+        part = total[start : start + BLOCK]
+        for place in range(start, start + window):
+            part += points[place : place + len(part)]
+    return total
+
+
 def numbered(known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
     """How many of the points up to each one are known, shape (n,). (Counting on is ten times as fast as adding up.)"""
     return np.arange(1, len(known) + 1) if known.all() else np.cumsum(known)
