@@ -105,10 +105,10 @@ class Episodes:
             return
         if not self.open and begin[0] < 0:
             self._keep(self._candidate)
-        inside = np.zeros(len(holds) + 1, np.int64)
+        inside = np.zeros(len(holds) + 1, np.int8)
         inside[np.maximum(begin, 0)] += 1
         inside[np.maximum(end, 0)] -= 1
-        told = np.flatnonzero((np.cumsum(inside[:-1]) > 0) & holds)
+        told = np.flatnonzero(np.cumsum(inside[:-1], dtype=np.int8).view(np.bool_) & holds)
         self._keep(self._worst_of(steps[told], values[told]))
 
     def _begin_streak(self, steps: Ints, values: Floats, marks: Ints, start: int) -> None:

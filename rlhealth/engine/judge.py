@@ -507,15 +507,18 @@ def joined_finding(parts: Sequence[Finding]) -> Finding:
 
 def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
     """The episodes of several aspects as one row: those that overlap are one, the last is in that state."""
-    ordered = sorted((one for part in parts for one in part), key=lambda one: (one.raised_step, one.first_step))
-    ends = np.maximum.accumulate([one.last_step for one in ordered])
-    begins = np.flatnonzero(np.append(True, [one.first_step for one in ordered[1:]] > ends[:-1])).tolist()
+    found = [one for part in parts for one in part]
+    first, raised, last = np.array([(one.first_step, one.raised_step, one.last_step) for one in found]).T
+    order = np.lexsort((first, raised))
+    ordered = [found[place] for place in order.tolist()]
+    ends = np.maximum.accumulate(last[order])
+    begins = np.flatnonzero(np.append(True, first[order][1:] > ends[:-1])).tolist()
     lasts = ends[[*(begin - 1 for begin in begins[1:]), -1]].tolist()
-    found = [
+    joined = [
         one if one.last_step == last and one.state is State.OVER else replace(one, last_step=last, state=State.OVER)
         for one, last in zip([ordered[begin] for begin in begins], lasts, strict=True)
     ]
-    return (*found[:-1], replace(found[-1], state=state))
+    return (*joined[:-1], replace(joined[-1], state=state))
 
 
 def shape_of(run: Run) -> Shape:

@@ -7,7 +7,7 @@ import numpy as np
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import first_points, median
+from rlhealth.engine.windows import first_points, sorted_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
@@ -128,4 +128,4 @@ def _medians(windows: Floats) -> Floats:
     if not windows.shape[1]:
         return np.full(len(windows), np.nan)
     counts = np.count_nonzero(~np.isnan(windows), axis=1)
-    return np.where(counts > 0, median(windows.T, counts), np.nan)
+    return np.where(counts > 0, sorted_median(windows.T, counts), np.nan)

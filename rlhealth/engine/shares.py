@@ -9,6 +9,7 @@ from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
 
 FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over more items than ever matter
+AT_ONCE = 1024  # values looked at in one go: where the grain is fine, the first few show it
 SAME = 5e-4  # printed shares are rounded: 0.333 is a third, 0.0625 may be written 0.062
 PRIOR = 2.0  # Agresti and Coull, The American Statistician 52 (1998): two more hits and two more misses
 
@@ -26,6 +27,10 @@ class Grain:
 
     def extend(self, values: Floats) -> Ints:
         """The grain at each of the next values (shape (n,), finite, 0 to 1), as far as known there."""
+        parts = [self._next(values[start : start + AT_ONCE]) for start in range(0, len(values), AT_ONCE)]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    def _next(self, values: Floats) -> Ints:
         found = np.full(len(values), self.items, np.int64)
         start = 0
         while self.items < FINEST and start < len(values):
@@ -86,28 +91,43 @@ class MeanFraction:
         """Measures the next points."""
         with np.errstate(invalid="ignore"):
             known = (values >= 0) & (values <= 1)
-        points = values[known]
+        whole = bool(known.all())
+        points = values if whole else values[known]
         if not len(points):
             return self.last.at(np.zeros(len(values), np.int64))
         items, added = self.so_far.extend(points)
-        grain = items.astype(np.int64)
-        self.grain = int(grain[-1])
+        self.grain = int(items[-1])
         sums = np.concatenate([self.sums, added])
-        place = np.arange(len(self.sums), len(sums))
-        wanted = np.maximum(self.window, -(-self.items // grain))
         number = self.seen + 1 + np.arange(len(points))
-        width = np.minimum(wanted, number)
+        self.seen += len(points)
+        made = self._estimates(sums, items.astype(np.int64), number)
+        self.sums = sums[-self.longest - 1 :].copy()
+        joined = self.last.then(made)
+        self.last = joined.part(slice(-1, None))
+        return made if whole else joined.at(np.cumsum(known))
+
+    def _estimates(self, sums: Floats, grain: Ints, number: Ints) -> Estimate:
+        """The estimates at the last n points, of which these are the grain and the number, shape (n,)."""
+        wanted = max(self.window, -(-self.items // self.grain))
+        settled = max(int(np.searchsorted(grain, self.grain)), int(np.searchsorted(number, wanted)))
+        begin = len(sums) - len(number)
+        place = begin + np.arange(settled)  # most often few points, of which each has a width of its own
+        width = np.minimum(np.maximum(self.window, -(-self.items // grain[:settled])), number[:settled])
+        early = self._estimate(sums[place] - sums[place - width], width, grain[:settled], number[:settled])
+        if settled == len(number):
+            return early
+        total = sums[begin + settled :] - sums[begin + settled - wanted : len(sums) - wanted]
+        later = self._estimate(total, wanted, self.grain, number[settled:])
+        return early.then(later)
+
+    def _estimate(self, total: Floats, width: Ints | int, grain: Ints | int, number: Ints) -> Estimate:
+        """The mean of `width` points with that sum, and its error."""
         count = width * grain
-        mean = np.round((sums[place] - sums[place - width]) / width, 9)
+        mean = np.round(total / width, 9)
         likely = (mean * count + PRIOR) / (count + 2 * PRIOR)
         error = np.sqrt(likely * (1 - likely) / (count + 2 * PRIOR))
         enough = (count >= self.items) & (number >= self.least)
-        made = Estimate(np.where(enough, mean, np.nan), np.where(enough, error, np.nan))
-        joined = self.last.then(made)
-        self.seen += len(points)
-        self.sums = sums[-self.longest - 1 :].copy()
-        self.last = joined.part(slice(-1, None))
-        return made if known.all() else joined.at(np.cumsum(known))
+        return Estimate(np.where(enough, mean, np.nan), np.where(enough, error, np.nan))
 
     @property
     def lacking(self) -> str:

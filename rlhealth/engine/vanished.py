@@ -41,6 +41,15 @@ class LoggedTicks:
         before = self.points + np.arange(len(places))
         gaps = np.diff(places, prepend=self.place)
         gaps[before == 0] = 1
+        largest = int(gaps.max())
+        if largest > MISSED * self.usual:
+            self._note_absences(places, gaps, before, ticks)
+        self.usual = max(self.usual, largest)
+        self.place = int(places[-1])
+        self.points += len(places)
+
+    def _note_absences(self, places: Ints, gaps: Ints, before: Ints, ticks: Ints) -> None:
+        """Keeps the gaps that were far longer than the longest before each."""
         usual = np.maximum.accumulate(np.append(self.usual, gaps))[:-1]
         for index in np.flatnonzero((gaps > MISSED * usual) & (before >= HISTORY)).tolist():
             start = int(places[index] - gaps[index])
@@ -52,9 +61,6 @@ class LoggedTicks:
                     State.OVER,
                 )
             )
-        self.usual = int(max(self.usual, gaps.max()))
-        self.place = int(places[-1])
-        self.points += len(places)
 
     def episodes(self, ticks: Ints) -> tuple[Episode, ...]:
         """Its absences so far, each told once it was long enough."""
@@ -182,10 +188,17 @@ def _starts_on(mine: Ints, others: Ints) -> bool:
     return len(mine) >= ALIGNED and len(others) > place[-1] and bool((others[place] == mine[:ALIGNED]).all())
 
 
+def _same(one: Ints, other: Ints) -> bool:
+    """Whether two metrics have the same new steps; where none is left out, their ends tell."""
+    if len(one) != len(other) or one[0] != other[0] or one[-1] != other[-1]:
+        return False
+    return bool(one[-1] - one[0] == len(one) - 1) or np.array_equal(one, other)
+
+
 def _united(parts: list[Ints]) -> Ints:
     """The steps that are in any of these. Most metrics are logged at the same steps: those are united once."""
     distinct: list[Ints] = []
     for part in parts:
-        if len(part) and not any(np.array_equal(part, other) for other in distinct[:5]):
+        if len(part) and not any(_same(part, other) for other in distinct[:5]):
             distinct.append(part)
     return distinct[0] if len(distinct) == 1 else np.unique(np.concatenate([*distinct, np.empty(0, np.int64)]))

@@ -4,19 +4,19 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.medians import medians, middle
 from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
 
 BLOCK = (
-    8192  # windows looked at in one go: what is held of them stays in the processor's cache, however long the run is
+    16384  # windows looked at in one go: what is held of them stays in the processor's cache, however long the run is
 )
-FEW = 64  # so few windows are sorted sooner than compared
-WIDEST = 24  # a network for wider windows has more comparisons than a sort
+FEW = 64  # times the width: so few windows are sorted sooner than compared
+WIDEST = 64  # wider windows are sorted sooner than compared
 
 #: Windows of shape (w, n), NaN for missing, and how many points of each are there, shape (n,) -> shape (n,).
 Reduce = Callable[[Floats, Ints], Floats]
@@ -40,8 +40,8 @@ class Trailing:
 def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> Ints:
     """How many flags of shape (n + w - 1,) are set in each window of w; shape (n,)."""
     length = len(flags) - window + 1
-    first = int(flags.argmax()) if length > FEW else 0
-    if length > FEW and flags[first:].all():  # nothing is missing after the first point there is: no need to add up
+    first = int(flags.argmax()) if length > 1 else 0
+    if length > 1 and flags[first:].all():  # nothing is missing after the first point there is: no need to add up
         found = np.full(length, window)
         found[: max(first, 0)] = np.clip(window - first + np.arange(min(first, length)), 0, window)
         return found
@@ -119,21 +119,14 @@ class Rolling:
 
 
 def median(windows: Floats, counts: Ints) -> Floats:
-    """The median of the points that are there."""
+    """The median of the points that are there, of trailing windows: each begins one point after the one before."""
     width, length = windows.shape
-    if length < FEW or width > WIDEST:
-        return _sorted_median(windows, counts)
-    wires: list[Floats] = list(windows)
-    for low, high, lower, higher in _network(width):
-        one, other = wires[low], wires[high]
-        if lower:
-            wires[low] = np.minimum(one, other)
-        if higher:
-            wires[high] = np.maximum(one, other)
-    found = _middle(wires[(width - 1) // 2], wires[width // 2])
+    if length < FEW * width or width > WIDEST:
+        return sorted_median(windows, counts)
+    found = medians(np.concatenate([windows[:, 0], windows[-1, 1:]]), width)
     partial = np.flatnonzero(counts < width)
     if len(partial):
-        found[partial] = _sorted_median(windows[:, partial], counts[partial])
+        found[partial] = sorted_median(windows[:, partial], counts[partial])
     return found
 
 
@@ -141,7 +134,7 @@ def plain_median(values: Floats) -> float:
     """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the
     time of a small check.)"""
     ordered = np.sort(values)
-    return float(_middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
+    return float(middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
 
 
 def first_points(values: Floats, count: int) -> Floats:
@@ -150,39 +143,11 @@ def first_points(values: Floats, count: int) -> Floats:
     return first[np.isfinite(first)][:count]
 
 
-def _sorted_median(windows: Floats, counts: Ints) -> Floats:
+def sorted_median(windows: Floats, counts: Ints) -> Floats:
+    """The median of the points that are there, of any windows."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     rows = np.arange(len(ordered))
-    return _middle(ordered[rows, (counts - 1) // 2], ordered[rows, counts // 2])
-
-
-def _middle(low: Floats, high: Floats) -> Floats:
-    """Half-way from the lower middle point to the upper; halved first, so that two giants do not overflow."""
-    return low.copy() if low is high else np.where(low == high, low, low / 2 + high / 2)
-
-
-@lru_cache(maxsize=WIDEST)
-def _network(width: int) -> list[tuple[int, int, bool, bool]]:
-    """Comparisons that bring the middle of `width` values to its place: Batcher's merge exchange (Knuth, 5.2.2 M), less
-    what the middle does not need.
-
-    Each is two places, and whether the lower and the higher of their values are looked at again.
-    """
-    pairs: list[tuple[int, int]] = []
-    top = 1 << (width - 1).bit_length() >> 1
-    p = top
-    while p:
-        q, r, d = top, 0, p
-        while d:
-            pairs += [(i, i + d) for i in range(width - d) if i & p == r]
-            d, q, r = q - p, q // 2, p
-        p //= 2
-    needed, kept = {(width - 1) // 2, width // 2}, []
-    for low, high in reversed(pairs):
-        if low in needed or high in needed:
-            kept.append((low, high, low in needed, high in needed))
-            needed |= {low, high}
-    return kept[::-1]
+    return middle(ordered[rows, (counts - 1) // 2], ordered[rows, counts // 2])
 
 
 def _sum(windows: Floats) -> Floats:
