@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import logs, reading, rows
+from benchmarks import logs, online, reading, rows
 
 STEPS = 40_000
 TITLES = {
@@ -32,6 +32,8 @@ TITLES = {
     "tick": "A tick of `watch`: one more step of 27 metrics, read and judged",
     "start-up": "Start-up: processor time of a whole process",
     "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
+    "online": f"A sweep of {online.RUNS} runs x {online.ROWS:,} rows on a wandb server that takes "
+    f"{online.DELAY * 1e3:.0f} ms for each answer, and {online.LIVE} live runs on it",
     "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson "
     "over its values, and over the same rows as lines",
     "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",
@@ -108,6 +110,10 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
             in_turns([(name, one, path) for one in labels], rounds),
             "rlhealth" if name == "reading" else labels[0],
         )
+    if name == "online":
+        with online.serving(place) as url:
+            labels = list(rows.TABLES[name])
+            return table(name, in_turns([(name, one, url) for one in labels], rounds), labels[0])
     if name == "growth":
         return growth(place, rounds, long)
     if name == "tick":

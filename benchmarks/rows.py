@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import online
 from benchmarks.reading import ROOT, TAGS
 
 Timed = Callable[[], int]
@@ -220,6 +221,13 @@ TABLES: dict[str, dict[str, Row]] = {
         "rlhealth check -j 2": command(PYTHON, "-m", "rlhealth", "check", "PATH", "-q", "-j", "2"),
     },
     "tick": {"a tick of watch": tick},
+    "online": {
+        "scan_history of the SDK, run by run": online.sdk,
+        "rlhealth, one request at a time": online.checked(1),
+        "rlhealth, 20 at once": online.checked(None),
+        "rlhealth check --wandb, the whole command": online.command,
+        "a look of watch at the live runs": online.look,
+    },
     "wandb": {
         "rlhealth": rows_in("run-x.wandb"),
         "orjson, over the same bytes": records,

@@ -1,11 +1,10 @@
-"""Runs on a server, whose answers are waited for: several are read at once, each in a thread; they come in order."""
+"""Runs on a server, whose answers are waited for: several are read at once, each in a thread."""
 
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from typing import TypeVar
 
@@ -22,22 +21,36 @@ def at_once(reader: Reader) -> int:
     return most
 
 
-def ahead(items: Iterable[T], read: Callable[[T], U], most: int) -> Iterator[tuple[T, Callable[[], U]]]:
-    """Each item in order, with what gives the result of `read`; up to `most` items are read at once, and no more than
-    that wait to be taken.
+def ahead(items: Iterable[T], read: Callable[[T], U], most: int) -> Iterator[tuple[int, T, Callable[[], U]]]:
+    """Each item as soon as it has been read: its number, and what gives the result of `read`. Up to `most` items are
+    read at once, and as many may wait to be taken.
     """
-    rest = iter(items)
-    waiting: deque[tuple[T, Future[U]]] = deque()
-    while True:
-        for item in itertools.islice(rest, most - len(waiting)):
-            waiting.append((item, begun(partial(read, item))))
-        if not waiting:
-            return
-        item, result = waiting.popleft()
-        wait([result])
-        for following in itertools.islice(rest, 1):  # under way while this one is judged
-            waiting.append((following, begun(partial(read, following))))
-        yield item, result.result
+    rest = enumerate(items)
+    begun_items: dict[Future[U], tuple[int, T]] = {}
+
+    def begin() -> None:
+        reading = sum(not one.done() for one in begun_items)
+        for number, item in itertools.islice(rest, min(most - reading, 2 * most - len(begun_items))):
+            begun_items[begun(partial(read, item))] = number, item
+
+    begin()
+    while begun_items:
+        done = wait(begun_items, return_when=FIRST_COMPLETED).done
+        first = min(done, key=lambda one: begun_items[one][0])
+        number, item = begun_items.pop(first)
+        begin()  # under way while this one is judged
+        yield number, item, first.result
+
+
+def in_order(found: Iterable[tuple[int, T]]) -> Iterator[T]:
+    """What comes with a number, 0, 1, 2, …, in the order of the numbers."""
+    waiting: dict[int, T] = {}
+    following = 0
+    for number, one in found:
+        waiting[number] = one
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
 
 
 def in_turn(
@@ -46,6 +59,6 @@ def in_turn(
     """Each item in order, with what gives the result of `read`: ahead of its turn where its reader allows that."""
     for most, part in itertools.groupby(items, lambda item: at_once(reader_of(item))):
         if most > 1:
-            yield from ahead(part, read, most)
+            yield from in_order((number, (item, result)) for number, item, result in ahead(part, read, most))
         else:
             yield from ((item, partial(read, item)) for item in part)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rlhealth.completions.texts import read_texts
 from rlhealth.errors import RlhealthError
-from rlhealth.parallel.ahead import ahead, at_once
+from rlhealth.parallel.ahead import ahead, at_once, in_order
 from rlhealth.run import Run
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.findings import RunVerdict
@@ -74,7 +74,8 @@ def examined(readers: Sequence[Reader], examine: Examine, jobs: int = 1) -> Iter
     """
     for most, part in itertools.groupby(readers, at_once):
         if most > 1 and isinstance(examine, Examination):
-            yield from (examine.judged(reader, read) for reader, read in ahead(part, examine.read, most))
+            found = ahead(part, examine.read, most)  # judged as they come
+            yield from in_order((number, examine.judged(reader, read)) for number, reader, read in found)
         else:
             yield from _examined(list(part), examine, jobs)
 

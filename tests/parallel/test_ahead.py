@@ -1,4 +1,4 @@
-"""Runs on a server are read ahead of their turn: in order, only so many, and none waited for when the process ends."""
+"""Runs on a server are read ahead of their turn: only so many, and none is waited for when the process ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rlhealth.parallel.ahead import ahead, in_turn
+from rlhealth.parallel.ahead import ahead, in_order, in_turn
 from rlhealth.run import Place, Run
 
 
@@ -33,26 +33,38 @@ class Reading:
         return item * item
 
 
-def test_they_come_in_order_and_each_with_what_became_of_it() -> None:
+def test_they_come_as_they_are_read_each_with_its_number_and_what_became_of_it() -> None:
     read, found = Reading(), []
-    for item, result in ahead(range(20), read, 5):
-        if item == 7:
+    for number, item, result in ahead(range(100, 120), lambda item: read(item - 100), 5):
+        assert item == 100 + number
+        if number == 7:
             with pytest.raises(ValueError, match="seven"):
                 result()
         else:
-            found.append((item, result()))
-    assert found == [(item, item * item) for item in range(20) if item != 7]
+            found.append((number, result()))
+    assert sorted(found) == [(item, item * item) for item in range(20) if item != 7] != found
     assert 2 <= read.most <= 5
+
+
+def test_a_slow_one_holds_up_no_other_and_yet_they_can_be_put_in_order() -> None:
+    slow = threading.Event()
+    taken = []
+    found = ahead(range(9), lambda item: slow.wait(20) if item == 0 else True, 3)
+    for number, _, result in found:
+        taken.append(number)
+        slow.set() if len(taken) == 8 else None
+        assert result()
+    assert taken[-1] == 0 and list(in_order((number, number) for number in taken)) == list(range(9))
 
 
 def test_no_more_are_begun_than_may_wait_while_one_is_judged() -> None:
     read = Reading()
-    for taken, (_, result) in enumerate(ahead(range(50), read, 4), 1):
+    for taken, (_, item, result) in enumerate(ahead(range(50), read, 4), 1):
         if taken != 8:
-            result()
+            assert item == 7 or result() == item * item
             continue
-        time.sleep(0.1)
-        assert read.begun <= taken + 4
+        time.sleep(0.3)
+        assert read.begun <= taken + 8
         return
 
 
@@ -86,7 +98,7 @@ def test_a_process_that_ends_does_not_wait_for_what_is_under_way() -> None:
     code = """
 import time
 from rlhealth.parallel.ahead import ahead
-for item, result in ahead(range(4), lambda item: time.sleep(60 * item), 4):
+for number, item, result in ahead(range(4), lambda item: time.sleep(60 * item), 4):
     result()
     break
 print("done")

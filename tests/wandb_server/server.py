@@ -73,8 +73,7 @@ class WandbServer:
         self.times_here += 1
 
     def _listen(self, port: int) -> ThreadingHTTPServer:
-        http = ThreadingHTTPServer((self._address, port), type("Bound", (Exchange,), {"wandb": self}))
-        http.daemon_threads = True
+        http = Listening((self._address, port), type("Bound", (Exchange,), {"wandb": self}))
         if self._context is not None:
             http.socket = self._context.wrap_socket(http.socket, server_side=True)
         return http
@@ -125,6 +124,13 @@ class WandbServer:
         project = given.get("project") or given.get("projectName")
         name = given.get("run") or given.get("runName") or given.get("name")
         return self.projects.get((str(entity), str(project)), {}).get(str(name))
+
+
+class Listening(ThreadingHTTPServer):
+    """Takes as many connections at once as a real server does."""
+
+    request_queue_size = 128
+    daemon_threads = True
 
 
 class Exchange(BaseHTTPRequestHandler):

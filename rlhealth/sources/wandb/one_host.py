@@ -25,6 +25,7 @@ TOO_LARGE = "an answer of more than 64 MiB was cut off"
 PATIENCE = 120.0  # seconds without a byte in either direction
 _PORTS = {"http": 80, "https": 443}
 _REFUSED = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_CLOSE = b"Connection: close"
 _gates: dict[str, OneHost] = {}
 
 
@@ -108,10 +109,10 @@ class OneHost:
                         if not line.lower().startswith((b"connection:", b"proxy-"))
                     ]
                     first = f"{method} {path} {version}".encode("latin-1")
-                    server.sendall(b"\r\n".join([first, *lines, b"Connection: close"]) + b"\r\n\r\n")
+                    server.sendall(b"\r\n".join([first, *lines, _CLOSE]) + b"\r\n\r\n")
                 if body:
                     server.sendall(body)
-                if not _relay(client, server):
+                if not _relay(client, server, tunnel=tunnel):
                     self.stopped += 1
                     self.fault = TOO_LARGE
 
@@ -149,12 +150,15 @@ def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
     return told.partition(b"\r\n\r\n")
 
 
-def _relay(one: socket.socket, other: socket.socket) -> bool:
+def _relay(one: socket.socket, other: socket.socket, *, tunnel: bool) -> bool:
     """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds; False if
     an answer of the server is too large.
+
+    Outside a tunnel the answer too is told to be the connection's last: else the SDK asks again on one that is about
+    to be closed, and repeats that a second later.
     """
     open_ends = [one, other]
-    answered = 0
+    answered, last = 0, tunnel
     while True:
         ready, _, _ = select.select(open_ends, [], [], PATIENCE)
         if not ready:
@@ -163,6 +167,9 @@ def _relay(one: socket.socket, other: socket.socket) -> bool:
             block = end.recv(1 << 20)
             to = other if end is one else one
             if block:
+                if end is other and not last:
+                    last = True
+                    block = block.replace(b"\r\n", b"\r\n" + _CLOSE + b"\r\n", 1)
                 answered = answered + len(block) if end is other else answered * (len(block) < SHORTEST_REQUEST)
                 if answered > LARGEST_ANSWER:
                     return False

@@ -82,7 +82,7 @@ def _page(session: Session, hosted: Any, place: str, first: int, last: int) -> l
     before = stopped(session.server)
 
     def ask(api: Any) -> list[str]:
-        return list(api._service_api.execute_graphql(_PAGE, given)["project"]["run"]["history"])
+        return list(api._service_api.execute_graphql(_PAGE, given, parse=orjson.loads)["project"]["run"]["history"])
 
     try:
         return session.once(ask, place)

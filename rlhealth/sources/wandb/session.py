@@ -85,7 +85,7 @@ class Session:
             Unavailable: if there was none, for a reason that may pass.
             RlhealthError: for one that will not (no key, no access, no such run).
         """
-        with self.turns as turn:
+        with self.turns.one() as turn:
             login = self._logins.setdefault(turn.number // OF_A_LOGIN, _Login())
             try:
                 return within(self.patience + 1, lambda: self._ask(ask, login))
@@ -94,7 +94,7 @@ class Session:
                 if isinstance(error, TimeoutError):
                     login.api = None  # whatever it still waits for is left to it
                 if isinstance(error, TimeoutError) or (isinstance(told, Unavailable) and told.reason == LIMITED):
-                    self.turns.slow_down(turn.began)
+                    self.turns.slow_down(turn)
                 raise told from None
 
     def with_retries(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:

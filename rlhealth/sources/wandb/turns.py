@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from types import TracebackType
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 #: Requests under way at once, where the user has not said how many.
@@ -19,7 +21,7 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """A place among the requests that are under way: `with turns:` waits for one, until fewer than `allowed` are.
+    """Gives requests their turn, in the order in which they come, so that at most `allowed` are under way.
 
     Attributes:
         most: requests at once, at most.
@@ -29,38 +31,62 @@ class Turns:
 
     def __init__(self, most: int = AT_ONCE) -> None:
         self.most = self.allowed = most
-        self._under_way: dict[int, Turn] = {}  # thread -> its turn
+        self._taken: set[int] = set()
+        self._waiting: deque[_Waiting] = deque()
         self._answers = 0
         self._slowed_at = float("-inf")
-        self._free = threading.Condition()
+        self._lock = threading.Lock()
 
     def set_most(self, most: int) -> None:
         """Sets another limit, from now on."""
-        with self._free:
+        with self._lock:
             self.most = self.allowed = most
-            self._free.notify_all()
+            self._give()
 
-    def __enter__(self) -> Turn:
-        with self._free:
-            self._free.wait_for(lambda: len(self._under_way) < self.allowed)
-            taken = {one.number for one in self._under_way.values()}
-            turn = Turn(next(number for number in range(len(taken) + 1) if number not in taken), time.monotonic())
-            self._under_way[threading.get_ident()] = turn
-            return turn
+    @contextmanager
+    def one(self) -> Iterator[Turn]:
+        """Waits for a turn, which lasts as long as the context."""
+        mine = _Waiting()
+        with self._lock:
+            self._waiting.append(mine)
+            self._give()
+        answered = False
+        try:
+            mine.given.wait()
+            assert mine.turn is not None
+            yield mine.turn
+            answered = True
+        finally:
+            with self._lock:
+                if mine.turn is None:  # interrupted while it waited
+                    self._waiting.remove(mine)
+                else:
+                    self._taken.remove(mine.turn.number)
+                self._count(answered)
+                self._give()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._free:
-            del self._under_way[threading.get_ident()]
-            self._answers += kind is None
-            if self._answers >= self.allowed:
-                self.allowed, self._answers = min(self.most, self.allowed + 1), 0
-            self._free.notify_all()
-
-    def slow_down(self, began: float) -> None:
-        """The server had too much to do for a request that began at that moment; those that were under way together
-        count once.
-        """
-        with self._free:
-            if began >= self._slowed_at:
+    def slow_down(self, turn: Turn) -> None:
+        """The server had too much to do for this request; those that were under way together count once."""
+        with self._lock:
+            if turn.began >= self._slowed_at:
                 self.allowed, self._answers = max(1, self.allowed // 2), 0
                 self._slowed_at = time.monotonic()
+
+    def _give(self) -> None:
+        while self._waiting and len(self._taken) < self.allowed:
+            number = next(number for number in range(self.allowed) if number not in self._taken)
+            self._taken.add(number)
+            first = self._waiting.popleft()
+            first.turn = Turn(number, time.monotonic())
+            first.given.set()
+
+    def _count(self, answered: bool) -> None:
+        self._answers += answered
+        if self._answers >= self.allowed:
+            self.allowed, self._answers = min(self.most, self.allowed + 1), 0
+
+
+class _Waiting:
+    def __init__(self) -> None:
+        self.given = threading.Event()
+        self.turn: Turn | None = None

@@ -99,25 +99,25 @@ def test_a_server_that_limits_the_rate_gets_fewer_at_once_and_loses_nothing(serv
 
 def test_turns_are_halved_once_for_all_that_were_refused_together_and_come_back_one_by_one() -> None:
     turns = Turns(8)
-    with turns as first:
+    with turns.one() as first:
         pass
-    turns.slow_down(first.began)
-    turns.slow_down(first.began)
+    turns.slow_down(first)
+    turns.slow_down(first)
     assert turns.allowed == 4
-    with turns as second:
-        turns.slow_down(second.began)
+    with turns.one() as second:
+        turns.slow_down(second)
     assert turns.allowed == 2
     for _ in range(100):
-        with turns:
+        with turns.one():
             pass
     assert turns.allowed == 8
 
 
-def test_no_more_turns_are_given_than_there_are(server: WandbServer) -> None:
+def test_no_more_turns_are_given_than_there_are() -> None:
     turns, numbers = Turns(3), []
 
     def take() -> None:
-        with turns as turn:
+        with turns.one() as turn:
             numbers.append(turn.number)
             time.sleep(0.01)
 
