@@ -15,9 +15,10 @@ from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
 from rlhealth.sources.wandb.faults import NotFound, scrub
 from rlhealth.sources.wandb.first_look import libraries, look_at
-from rlhealth.sources.wandb.history import History, is_needed, keys_of
+from rlhealth.sources.wandb.history import History, is_needed
 from rlhealth.sources.wandb.listing import Listing
 from rlhealth.sources.wandb.session import PATIENCE, Session, session_for
+from rlhealth.sources.wandb.told import told_of
 from rlhealth.system.threads import begun
 
 #: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that
@@ -97,13 +98,16 @@ class WandbReader:
             hosted.state,
             getattr(hosted, "heartbeatAt", None),
             getattr(hosted, "historyLineCount", None),
-            keys_of(hosted)[1],
+            told_of(hosted).last,
         )
         if mark == self._mark and None not in mark and not self._history.doubtful:
             return False
         first = self._mark is None
         self._describe(hosted)
-        versions = self._first_look(session, hosted) if first else None
+        versions = None
+        if first:
+            self._history.begin(session, hosted)
+            versions = self._first_look(session, hosted)
         new = session.with_retries(lambda: self._history.read(session, hosted), lambda: self._history.last_step)
         if versions is not None:
             self._libraries = versions.result()
@@ -114,6 +118,8 @@ class WandbReader:
 
     def _first_look(self, session: Session, hosted: Any) -> Future[dict[str, str]] | None:
         """Asks what has to be known before the history; the versions of the libraries come while that is read."""
+        if session.asks_pages and session.files_elsewhere:
+            return None
         place = str(self.address)
         found = session.with_retries(lambda: look_at(session, hosted, place))
         self._history.exported = found.exported

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rlhealth.run import Run
@@ -15,12 +14,10 @@ from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import AXES, Rows
 from rlhealth.sources.base.values import is_metric
 from rlhealth.sources.wandb.first_look import look_at
-from rlhealth.sources.wandb.pages import Row, asked, scanned, step_of
+from rlhealth.sources.wandb.pages import Row, asked, merged, scanned, step_of
 from rlhealth.sources.wandb.session import Session
+from rlhealth.sources.wandb.told import ROWS_A_PAGE, keys_of, page_size, told_of
 
-#: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
-ROWS_A_PAGE = 1000
-VALUES_A_PAGE = 100_000
 #: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be
 #: complete.
 MANY_KEYS = 1000
@@ -28,8 +25,6 @@ MANY_KEYS = 1000
 MOST_GROUPS = 12
 #: Values of one run, about 24 bytes each; what a server sends beyond them is not read.
 MOST_VALUES = 50_000_000
-#: Of one scan, so that steps without rows end it too.
-MOST_PAGES = 50_000
 #: Values that wait as Python numbers to be put into arrays.
 MOST_HELD = 500_000
 #: `wandb.watch` logs a histogram for each layer; no metric is made of them.
@@ -60,6 +55,7 @@ class History:
         self._place = place
         self._wanted = wanted
         self.exported = False
+        self._early: Iterator[list[Row]] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -84,14 +80,13 @@ class History:
         """
         if self._values > MOST_VALUES:
             return False
-        keys, last = keys_of(hosted)
+        told = told_of(hosted)
+        keys, last, counted = told
         gone_back = self._complete and 0 <= last < self.last_step
         if gone_back and self.doubtful:  # seen twice: no answer that came late
             self._forget(f"wandb took the run back to row {last}; it was read again from its beginning")
             gone_back = False
-        counted = getattr(hosted, "historyLineCount", None)
-        counted = counted if isinstance(counted, int) else 0
-        size, since = _page_size(len(keys), last, counted), max(self.last_step, 0)
+        size, since = told.page_size, max(self.last_step, 0)
         new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
         if new is None:
             new = self._read_whole(session, hosted, size, first=since, fresh=not self._complete)
@@ -107,6 +102,12 @@ class History:
         new = self._make_sure(session, hosted, counted, size, gone_back) or new
         self._complete = True
         return new
+
+    def begin(self, session: Session, hosted: Any) -> None:
+        """Asks for the first pages already, before it is known whether rows of the run were exported."""
+        told = told_of(hosted)
+        if self.last_step < 0 <= told.last and not self._groups(told.keys):
+            self._early = self._asked(session, hosted, 0, told.page_size)
 
     def end(self, summary: Mapping[str, Any]) -> bool:
         """Takes what only the summary of an ended run holds; True if that is new."""
@@ -140,9 +141,8 @@ class History:
         if self.exported:
             pages = scanned(session, hosted, self._place, first=first, size=size, keys=None, fresh=fresh)
         else:
-            last = keys_of(hosted)[1]
-            last = session.once(lambda _: int(hosted.lastHistoryStep), self._place) if last < 0 else last
-            pages = asked(session, hosted, self._place, first=first, last=last, size=size)
+            pages = self._early if self._early is not None and first == 0 else self._asked(session, hosted, first, size)
+        self._early = None
         try:
             for page in pages:
                 new = self._take_page(page) or new
@@ -152,22 +152,27 @@ class History:
             self._flush()
         return new
 
+    def _asked(self, session: Session, hosted: Any, first: int, size: int) -> Iterator[list[Row]]:
+        last = keys_of(hosted)[1]
+        last = session.once(lambda _: int(hosted.lastHistoryStep), self._place) if last < 0 else last
+        return asked(session, hosted, self._place, first=first, last=last, size=size)
+
     def _take_page(self, page: list[Row]) -> bool:
         """Takes the rows of a page: column by column where all of them are new, which gives the same."""
         steps = list(map(step_of, page))
         if any(step >= following for step, following in itertools.pairwise(steps)):
-            page = list(_merged(sorted(page, key=step_of)))
+            page = list(merged(sorted(page, key=step_of)))
             steps = list(map(step_of, page))
         columns = columns_of(page, self._keeps) if steps and steps[0] > self.last_step else None
         if columns is None:
             new = False
-            for row in _merged(page):
+            for row in merged(page):
                 new = self._take(row) or new
             return new
         self._rows.take_columns(columns)
         self._taken.update(steps)
         self._values += sum(map(len, page))
-        self.last_step, self._newest = steps[-1], next(_merged(page[-1:]))
+        self.last_step, self._newest = steps[-1], next(merged(page[-1:]))
         return True
 
     def _read_needed(
@@ -181,18 +186,18 @@ class History:
         groups = self._groups(keys)
         if not groups:
             return None
-        size = _page_size(sum(map(len, groups)), last, counted)
+        size = page_size(sum(map(len, groups)), last, counted)
         came = [0] * len(groups)
 
         def rows(index: int) -> Iterator[Row]:
             for page in scanned(session, hosted, self._place, first=0, size=size, keys=groups[index], fresh=False):
                 page.sort(key=step_of)
-                for row in _merged(page):
+                for row in merged(page):
                     came[index] += 1
                     yield row
 
         new = False
-        for row in _merged(heapq.merge(*(rows(index) for index in range(len(groups))), key=step_of)):
+        for row in merged(heapq.merge(*(rows(index) for index in range(len(groups))), key=step_of)):
             new = self._take(row) or new
             if self._values > MOST_VALUES:
                 return new
@@ -262,47 +267,3 @@ class History:
         self._begin()
         if why:
             self.run.notes.append(why)
-
-
-def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
-    """How often the run logged each of its keys (0 if the server does not say), and its last `_step` (-1 if it
-    does not say).
-    """
-    told = getattr(hosted, "historyKeys", None)
-    if not isinstance(told, Mapping):
-        return {}, -1
-    last, keys = told.get("lastStep"), told.get("keys")
-    return {str(key): _count(value) for key, value in keys.items()} if isinstance(
-        keys, Mapping
-    ) else {}, last if isinstance(last, int) else -1
-
-
-def _count(told: object) -> int:
-    types = told.get("typeCounts") if isinstance(told, Mapping) else None
-    counts = [one.get("count") for one in types if isinstance(one, Mapping)] if isinstance(types, list) else []
-    return sum(count for count in counts if isinstance(count, int))
-
-
-def _page_size(keys: int, last: int, counted: int) -> int:
-    """How many steps a page spans, so that it holds about `ROWS_A_PAGE` rows even where steps are skipped, and fewer
-    where rows are wide.
-    """
-    rows = min(ROWS_A_PAGE, max(20, VALUES_A_PAGE // max(keys, 1)))
-    spanned = rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
-    return max(spanned, math.ceil((last + 1) / MOST_PAGES))
-
-
-def _merged(rows: Iterable[Row]) -> Iterator[Row]:
-    """One row for each step of rows ordered by step, without what is null."""
-    merged: Row | None = None
-    for row in rows:
-        full = {key: value for key, value in row.items() if value is not None} if None in row.values() else row
-        if merged is None:
-            merged = full
-        elif step_of(full) == step_of(merged):
-            merged = {**merged, **full}
-        else:
-            yield merged
-            merged = full
-    if merged is not None:
-        yield merged

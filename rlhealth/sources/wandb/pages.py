@@ -6,8 +6,9 @@ import inspect
 import itertools
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import orjson
@@ -56,22 +57,26 @@ def scanned(
 
 def asked(session: Session, hosted: Any, place: str, *, first: int, last: int, size: int) -> Iterator[list[Row]]:
     """History rows of `_step` `first` to `last` that were not exported, in lists of those that fall within `size`
-    steps, in order; several are asked for at once, and kept as text until it is their turn.
+    steps, in order; several are asked for at once, the first ones already now, and kept as text until it is their turn.
     """
     starts = iter(range(first, last + 1, size))
     ahead: deque[Future[list[str]]] = deque()
-    for taken in itertools.count():
-        room = min(AHEAD + taken // 2, MOST_AHEAD) - len(ahead)
-        for start in itertools.islice(starts, room):
-            ahead.append(begun(_question(session, hosted, place, start, min(start + size - 1, last))))
-        if not ahead:
-            return
-        if page := [_row(text) for text in ahead.popleft().result()]:
-            yield page
 
+    def begin(most: int) -> None:
+        for start in itertools.islice(starts, most - len(ahead)):
+            ahead.append(begun(partial(_page, session, hosted, place, start, min(start + size - 1, last))))
 
-def _question(session: Session, hosted: Any, place: str, first: int, last: int) -> Callable[[], list[str]]:
-    return lambda: _page(session, hosted, place, first, last)
+    def come() -> Iterator[list[Row]]:
+        for taken in itertools.count(1):
+            if not ahead:
+                return
+            texts = ahead.popleft().result()
+            begin(min(AHEAD + taken // 2, MOST_AHEAD))
+            if texts:
+                yield list(map(_row, texts))
+
+    begin(AHEAD)
+    return come()
 
 
 def _page(session: Session, hosted: Any, place: str, first: int, last: int) -> list[str]:
@@ -140,6 +145,22 @@ class _Pages:
 
     def _number(self, row: Row) -> int:
         return (step_of(row) - self._first) // self._size
+
+
+def merged(rows: Iterable[Row]) -> Iterator[Row]:
+    """One row for each step of rows ordered by step, without what is null."""
+    one: Row | None = None
+    for row in rows:
+        full = {key: value for key, value in row.items() if value is not None} if None in row.values() else row
+        if one is None:
+            one = full
+        elif step_of(full) == step_of(one):
+            one = {**one, **full}
+        else:
+            yield one
+            one = full
+    if one is not None:
+        yield one
 
 
 def step_of(row: Row) -> int:

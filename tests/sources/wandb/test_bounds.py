@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.wandb import history, one_host, session
+from rlhealth.sources.wandb import history, one_host, session, told
 from rlhealth.sources.wandb.api import find
 from tests.sources.conftest import hosted, nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb.test_one_server import Listener, stranger  # noqa: F401 (fixture)
@@ -60,7 +60,7 @@ def test_pages_without_end_end_and_the_report_says_so(
 def test_pages_without_rows_end(hosted: HostedRun, server: WandbServer, monkeypatch: pytest.MonkeyPatch) -> None:
     claims(monkeypatch, BEYOND)
     serves(monkeypatch, 0)
-    monkeypatch.setattr(history, "MOST_PAGES", 20)
+    monkeypatch.setattr(told, "MOST_PAGES", 20)
     one = reader()
     one.poll()
     assert not one.run.series and 15 <= server.operations().count("HistoryPage") <= 25

@@ -1,0 +1,67 @@
+"""What a server tells of a run's history before its rows are asked for: its keys, its length, and so the pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+#: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
+ROWS_A_PAGE = 1000
+VALUES_A_PAGE = 100_000
+#: Of one scan, so that steps without rows end it too.
+MOST_PAGES = 50_000
+
+
+class Told(NamedTuple):
+    """What the server tells of a history.
+
+    Attributes:
+        keys: how often each key was logged; 0 if the server does not say.
+        last: the last `_step`; -1 if it does not say.
+        rows: how many there are; 0 if it does not say.
+    """
+
+    keys: dict[str, int]
+    last: int
+    rows: int
+
+    @property
+    def page_size(self) -> int:
+        """How many steps a page spans; see `page_size`."""
+        return page_size(len(self.keys), self.last, self.rows)
+
+
+def told_of(hosted: Any) -> Told:
+    """What the server told with the SDK's object of a run."""
+    keys, last = keys_of(hosted)
+    rows = getattr(hosted, "historyLineCount", None)
+    return Told(keys, last, rows if isinstance(rows, int) else 0)
+
+
+def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
+    """How often the run logged each of its keys (0 if the server does not say), and its last `_step` (-1 if it
+    does not say).
+    """
+    told = getattr(hosted, "historyKeys", None)
+    if not isinstance(told, Mapping):
+        return {}, -1
+    last, keys = told.get("lastStep"), told.get("keys")
+    return {str(key): _count(value) for key, value in keys.items()} if isinstance(
+        keys, Mapping
+    ) else {}, last if isinstance(last, int) else -1
+
+
+def _count(told: object) -> int:
+    types = told.get("typeCounts") if isinstance(told, Mapping) else None
+    counts = [one.get("count") for one in types if isinstance(one, Mapping)] if isinstance(types, list) else []
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def page_size(keys: int, last: int, counted: int) -> int:
+    """How many steps a page spans, so that it holds about `ROWS_A_PAGE` rows even where steps are skipped, and fewer
+    where rows are wide.
+    """
+    rows = min(ROWS_A_PAGE, max(20, VALUES_A_PAGE // max(keys, 1)))
+    spanned = rows * max(1, math.ceil((last + 1) / counted)) if counted > 0 else rows
+    return max(spanned, math.ceil((last + 1) / MOST_PAGES))
