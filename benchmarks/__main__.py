@@ -31,6 +31,7 @@ TITLES = {
     "growth": "Growth: read and checked, by the number of points",
     "tick": "A tick of `watch`: one more step of 27 metrics, read and judged",
     "start-up": "Start-up: processor time of a whole process",
+    "discovery": "Discovery: 10,000 runs of 4 steps, each in a dated folder of its own",
     "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
     "online": f"A sweep of {online.RUNS} runs x {online.ROWS:,} rows on a wandb server that takes "
     f"{online.DELAY * 1e3:.0f} ms for each answer, and {online.LIVE} live runs on it",
@@ -133,11 +134,10 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
             logs.wide_rows(path)
         against = next(label for label in labels if label.startswith("orjson"))
     else:
-        path = logs.many_runs(place) if name == "many" else reading.written(place, 200).parent
-        against = labels[0]
-    return table(
-        name, in_turns([(name, one, path) for one in labels], rounds if name == "many" else max(rounds, 5)), against
-    )
+        path = logs.WRITTEN[name](place)
+        against = "a bare typer app, a command with a word" if name == "start-up" else labels[0]
+    often = {"many": rounds, "discovery": rounds, "start-up": max(rounds, 15)}.get(name, max(rounds, 5))
+    return table(name, in_turns([(name, one, path) for one in labels], often), against)
 
 
 def growth(place: Path, rounds: int, long: bool) -> str:

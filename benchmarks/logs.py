@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.reading import TAGS, written
@@ -55,6 +56,17 @@ def many_runs(folder: Path, count: int = 1000, steps: int = 200) -> Path:
     return folder
 
 
+def dated_runs(folder: Path, count: int = 10_000) -> Path:
+    """So many launches side by side, each in a folder with the time at which it began, as transformers makes them."""
+    log = written(folder / "first", 4)
+    for number in range(count):
+        minute, hour, day = number % 60, number // 60 % 24, number // 1440 + 1
+        launch = folder / "runs" / f"Nov{day:02d}_{hour:02d}-{minute:02d}-00_host"
+        launch.mkdir(parents=True)
+        shutil.copy(log, launch / f"events.out.tfevents.{1_700_000_000 + number}.host.{number}.0")
+    return folder / "runs"
+
+
 def growing_run(folder: Path, steps: int) -> Path:
     """A run, and twenty more steps of it beside."""
     written(folder / "run", steps)
@@ -87,3 +99,11 @@ def wide_rows(folder: Path, rows: int = ROWS, keys: int = KEYS) -> Path:
         json.dumps({"global_step": rows, "max_steps": rows, "log_history": log}, indent=2)
     )
     return folder
+
+
+#: Table -> what writes its logs below a folder, and answers where they are.
+WRITTEN: dict[str, Callable[[Path], Path]] = {
+    "many": many_runs,
+    "discovery": dated_runs,
+    "start-up": lambda folder: written(folder, 200).parent,
+}

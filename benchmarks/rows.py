@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import online
 from benchmarks.reading import ROOT, TAGS
+from rlhealth.sources.discovery.places import RunSelection, find_all
 
 Timed = Callable[[], int]
 Row = Callable[[Path], Timed]
@@ -42,7 +43,7 @@ app = typer.Typer(name="bare")
 @app.command()
 def command(where: str) -> None:
     """Does nothing."""
-    import numpy, yaml
+    import numpy
 with settled():
     app()
 '''
@@ -80,18 +81,37 @@ def check_all(path: Path) -> Timed:
     return read
 
 
-def command(*words: str) -> Row:
-    """A whole process; as a start-up, timed by the processor time that it took."""
+def command(*words: str, kept: bool = True) -> Row:
+    """A whole process; as a start-up, timed by the processor time that it took. Its modules are compiled by the
+    first of them, as those of an installed program are; `kept`: so are rlhealth's rules and names, in its cache folder.
+    """
 
     def row(path: Path) -> Timed:
         given = [str(path) if word == "PATH" else word for word in words]
-        return lambda: (
-            subprocess.run(
-                given, capture_output=True, check=False, cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}
-            ).returncode
-        )
+        environment = {name: said for name, said in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment |= {"PYTHONWARNINGS": "ignore"} | ({} if kept else {"RLHEALTH_CACHE_DIR": ""})
+
+        return lambda: subprocess.run(given, capture_output=True, check=False, cwd=ROOT, env=environment).returncode
 
     return row
+
+
+def discovered(path: Path) -> Timed:
+    """Every run below a folder, found and not read."""
+    from rlhealth.sources.tensorboard import reader  # noqa: F401 (an import that is not to be timed)
+
+    return lambda: len(find_all([path], RunSelection(None), []))
+
+
+def read_many(path: Path) -> Timed:
+    """Every run below a folder, found and read."""
+    from rlhealth.sources.tensorboard import reader  # noqa: F401
+
+    def read() -> int:
+        readers = find_all([path], RunSelection(None), [])
+        return sum(one.poll() for one in readers)
+
+    return read
 
 
 def many(jobs: int, ray: str | None = None) -> Row:
@@ -210,10 +230,14 @@ TABLES: dict[str, dict[str, Row]] = {
         "rlhealth --help": command(PYTHON, "-m", "rlhealth", "--help"),
         "wandb --help": command(PYTHON, "-m", "wandb", "--help"),
         "a bare typer app, a command with a word": command(PYTHON, "-c", ONE, "where"),
-        "imports no check can do without": command(PYTHON, "-c", FLOOR, "where"),
+        "the same, importing numpy": command(PYTHON, "-c", FLOOR, "where"),
         "rlhealth check, a run of 200 steps": command(PYTHON, "-m", "rlhealth", "check", "PATH"),
+        "the same, nothing kept": command(PYTHON, "-m", "rlhealth", "check", "PATH", kept=False),
+        "rlhealth --version": command(PYTHON, "-m", "rlhealth", "--version"),
     },
+    "discovery": {"10,000 runs found": discovered},
     "many": {
+        "reading them": read_many,
         "one process": many(1),
         "two processes": many(2),
         "Ray, two cores": many(1, "local"),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlhealth.sources.tensorboard.eventrecord import event
-from rlhealth.sources.tensorboard.eventvalues import Scalar
+from rlhealth.sources.tensorboard.eventrecord import Event, event
+from rlhealth.sources.tensorboard.eventvalues import Scalar, signed, varint
 
 _HEAD = 64 << 10  # bytes in which the first points of a file stand, behind its settings
 _MOST_RECORDS = 400
+_MOST_KNOWN = 4096  # tags
 FEWEST = 8  # launches; of fewer, more is looked at than their first points
 
 
@@ -33,8 +34,9 @@ def starts_alike(paths: Sequence[Path]) -> list[Path] | None:
     if len(paths) < FEWEST or len({path.parent for path in paths}) < len(paths):
         return None
     heads: list[tuple[Head, Path]] = []
+    known: dict[bytes, str] = {}
     for path in paths:
-        head = head_of(path)
+        head = head_of(path, known)
         if head is None or (heads and head.step != heads[0][0].step):
             return None
         heads.append((head, path))
@@ -43,11 +45,13 @@ def starts_alike(paths: Sequence[Path]) -> list[Path] | None:
     return [path for _, path in sorted(heads, key=lambda pair: (pair[0].time, str(pair[1])))]
 
 
-def head_of(path: Path) -> Head | None:
+def head_of(path: Path, known: dict[bytes, str] | None = None) -> Head | None:
     """How a file begins; None where it cannot be read, is damaged, or its first step does not end soon.
 
-    Checksums are not looked at: the reader does that.
+    Checksums are not looked at: the reader does that. `known`: the tags of records of one number, by all that such a
+    record holds but its time, its step and the number; launches of one script log the same tags.
     """
+    known = {} if known is None else known
     try:
         with path.open("rb") as file:
             raw = file.read(_HEAD)
@@ -63,7 +67,7 @@ def head_of(path: Path) -> Head | None:
             return None
         if b"_hparams_" not in raw[offset:end] and b"/text_summary" not in raw[offset:end]:
             try:
-                found = event(raw[offset + 12 : end], plugins)
+                found = _seen_before(raw[offset + 12 : end], known) or _event(raw[offset + 12 : end], plugins, known)
             except (ValueError, struct.error, IndexError):
                 return None
             points = [item.tag for item in found.items if isinstance(item, Scalar)]
@@ -76,3 +80,32 @@ def head_of(path: Path) -> Head | None:
                 tags.update(points)
         offset = end + 4
     return None
+
+
+def _event(body: bytes, plugins: dict[str, str], known: dict[bytes, str]) -> Event:
+    """An event; if it is one number at its end, what stands before the number is remembered."""
+    found = event(body, plugins)
+    if len(found.items) == 1 and isinstance(found.items[0], Scalar) and found.items[0].at == len(body) - 4:
+        _, rest = _step_of(body)
+        if rest and found.items[0].kind == "<f4" and len(known) < _MOST_KNOWN:
+            known[body[rest:-4]] = found.items[0].tag
+    return found
+
+
+def _seen_before(body: bytes, known: dict[bytes, str]) -> Event | None:
+    """The event of a record that differs from an earlier one in its time, its step and its number only."""
+    step, rest = _step_of(body)
+    tag = known.get(body[rest:-4]) if rest else None
+    if tag is None:
+        return None
+    return Event(time=struct.unpack_from("<d", body, 1)[0], step=step, items=[Scalar(tag, 0.0)])
+
+
+def _step_of(body: bytes) -> tuple[int, int]:
+    """The step of a record that begins with its time, and where the rest of it begins; (0, 0) for any other."""
+    if body[:1] != b"\x09" or len(body) < 14:
+        return 0, 0
+    if body[9] != 0x10:
+        return 0, 9 if body[9] == 0x2A else 0  # no step is step 0
+    step, rest = varint(body, 10)
+    return signed(step), rest

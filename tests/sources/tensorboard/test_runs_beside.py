@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlhealth.sources.discovery.find import find_readers
 from rlhealth.sources.tensorboard import eventruns
-from rlhealth.sources.tensorboard.eventheads import starts_alike
+from rlhealth.sources.tensorboard.eventheads import head_of, starts_alike
 from rlhealth.sources.tensorboard.eventruns import Extent, Launches, _Found, continues, join
 from tests.conftest import FIXTURES, SICK
 
@@ -115,3 +115,14 @@ def test_a_launch_without_points_or_with_damage_is_looked_at_longer(tmp_path: Pa
     paths[3].write_bytes(paths[3].read_bytes()[:200])
     assert starts_alike(paths) is None
     assert starts_alike(paths[:2]) is None
+
+
+def test_what_earlier_files_taught_changes_no_head(tmp_path: Path) -> None:
+    files = sorted(FIXTURES.rglob("events.out.tfevents.*"))
+    renamed = tmp_path / "renamed"  # the same records under a tag of the same length, so that only the tag differs
+    renamed.write_bytes(files[0].read_bytes().replace(b"loss", b"lost"))
+    known: dict[bytes, str] = {}
+    heads = [head_of(path, known) for path in (*files, renamed, *files)]
+    assert heads == [head_of(path) for path in (*files, renamed, *files)]
+    assert sum(head is not None for head in heads) > 10
+    assert known
