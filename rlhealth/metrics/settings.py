@@ -46,13 +46,14 @@ def option_versions_of(run: Run, known: Recognised) -> dict[str, str]:
 
 
 def _chosen(run: Run, known: Recognised) -> dict[str, tuple[Alias, bool]]:
-    """The option for each setting, and whether the run's own settings hold it."""
+    """The option for each setting, and whether the run's own settings hold it; one that is gone by now comes last."""
     found: dict[str, tuple[Alias, bool]] = {}
     for alias in known.names.settings:
         if not alias.fits(known.low, known.high):
             continue
         is_set = _key(run, alias, known) is not None
-        if alias.name not in found or (is_set and not found[alias.name][1]):
+        other, other_set = found.get(alias.name, (None, False))
+        if other is None or (is_set, alias.until is None) > (other_set, other.until is None):
             found[alias.name] = (alias, is_set)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -181,3 +182,21 @@ def test_the_kl_loss_of_verl_has_no_coefficient_where_it_is_off(told: dict[str, 
     config = {f"actor_rollout_ref.actor.{name}": value for name, value in (told | {"kl_loss_coef": 0.001}).items()}
     names = ("actor/pg_loss", "actor/ppo_kl", "critic/score/mean", "response_length/mean")
     assert ("kl_coef" in translate(run_of(names, config=config)).inert) is inert
+
+
+@pytest.mark.parametrize(
+    ("config", "versions", "option", "said"),
+    [
+        ({}, {}, "actor.adam.lr", "in openrlhf from 0.10.2 on"),
+        ({"actor_learning_rate": 1e-6}, {}, "actor_learning_rate", None),
+        ({}, {"openrlhf": "0.9.2"}, "actor_learning_rate", None),
+        ({}, {"openrlhf": "0.11.0"}, "actor.adam.lr", None),
+    ],
+)
+def test_of_a_renamed_option_the_newer_name_is_proposed_unless_the_run_has_the_older_one(
+    config: dict[str, Any], versions: dict[str, str], option: str, said: str | None
+) -> None:
+    known = translate(run_of(("train/policy_loss", "train/response_length"), config=config, versions=versions))
+    assert known.framework == "openrlhf"
+    assert known.options["learning_rate"] == option
+    assert known.option_versions.get("learning_rate") == said
