@@ -25,11 +25,14 @@ three toy tasks, 80 to 160 steps), judged, changed as `rlhealth advise` says, an
 
 A run counts as **healed** where its verdict is healthy, and the mean reward of its last fifth is no lower than that of
 the same task with healthy settings, less twice the standard deviation of that run's own last fifth. **Worse**: its
-reward ended below that of the sick run by more than twice the noise of both. Every figure is a count of runs, one for
-each seed.
+reward ended below that of the sick run by more than twice the noise of both. A run can be both: a policy that writes
+one text alone may earn more than the healthy settings do. Every figure is a count of runs, one for each seed.
 
-The amounts (a tenth of a learning rate, four times a limit, one pass) and their order were chosen while looking at the
-runs with the first seed; the runs with other seeds were not looked at.
+The amounts (a tenth of a learning rate, but no less than is usual for a model of its size, four times a limit, one
+pass) and their order were chosen while looking at the runs with the first seed; of the runs with other seeds only the
+counts on this page were seen. With a KL coefficient that was 0, legacy PPO (learning rate lowered to a third) ended at
+a reward of 0.93 with 0.1; with 0.2 at 0.75 to 0.86, and with 0.05 at 0.97 but with a critic that was lost; healthy
+settings: 0.96.
 """
 
 
@@ -47,13 +50,14 @@ def summary(found: Found) -> str:
     """How many were healed within two rounds, and how many were made worse."""
     sick = [one for trial, outcomes in found if curable(trial) for one in outcomes if _is_sick(one)]
     healed = sum(one.healed is not None and one.healed <= COUNTED for one in sick)
-    worse = sum(one.worse for one in sick)
+    worse = [one for one in sick if one.worse]
+    though = sum(one.healed is not None for one in worse)
     incurable = [one for trial, outcomes in found if trial.get("curable") is False for one in outcomes if _is_sick(one)]
     silent = sum(not one.rounds[0].advice.changes for one in incurable)
     share = f" ({healed / len(sick):.0%})" if sick else ""
     return (
         f"Healed within {COUNTED} rounds: {healed} of {len(sick)} sick runs that a setting can cure{share}; "
-        f"made worse: {worse}. "
+        f"made worse: {len(worse)}{f' ({though} of them healed)' if though else ''}. "
         f"Of {len(incurable)} sick runs that no setting cures, the advice named no setting in {silent}."
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
@@ -51,7 +51,7 @@ def find_all(
     said = [str(place) for place in places]
     parts = (
         {kind: [one for one in said if kind_of(Path(one).name) == kind and Path(one).is_file()] for kind in _IN_PARTS}
-        if choice == RunSelection()
+        if replace(choice, at_once=None) == RunSelection()
         else {}
     )
     together = {kind: files for kind, files in parts.items() if len(files) > 1}
