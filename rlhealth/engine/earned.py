@@ -30,14 +30,14 @@ def why_not_healthy(translation: Translation) -> str:
         return _with_names("no reward was recognised", translation)
     if longest < least["reward"] and not any(_rose(one, said["early_rise"]) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
-    if any(_rose(one, said["rise"]) for one in rewards):
-        return ""
     found: list[str] = []
     for kind, entry in _witnesses(translation.framework):
         for one in _matching(translation, entry["metrics"]):
             if _count(one) >= least["witness"] and (entry.get("constant") == "yes" or _moves(one)):
                 return ""
             found.append(kind)
+    if any(_rose(one, said["rise"]) for one in rewards):  # last: it takes the ranks of all rewards
+        return ""
     if found:
         kinds = " and ".join(dict.fromkeys(found))
         return _with_names(f"{kinds} never moved or came too seldom, and the reward did not rise", translation)
@@ -99,7 +99,7 @@ def _finite(metric: Metric) -> Floats:
 
 
 def _count(metric: Metric) -> int:
-    return len(_finite(metric))
+    return int(np.count_nonzero(np.isfinite(metric.values)))
 
 
 def _moves(metric: Metric) -> bool:

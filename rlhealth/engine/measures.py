@@ -19,7 +19,7 @@ from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Arrival, Climb, Count
 from rlhealth.engine.windows import ROLLING, KnownSoFar, Reduce, Rolling, mean, median, numbered, plain_median
-from rlhealth.run import Floats
+from rlhealth.run import Floats, Ints
 
 LEAST_THIRD = 10  # points that a third of a run must have
 START = 3  # points that say where a series began
@@ -232,27 +232,28 @@ class DropFromBest:
             fall = best - lasting(joined, np.fmax(back, 0.0))
             return per_noise(np.maximum(fall, 0.0), error, spread)
 
-    def _noise(self, finite: Floats, count: Floats, best: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def _noise(self, finite: Floats, count: Floats, best: Floats) -> list[Floats]:
         """By which noise a fall is measured: the spread, for how many points a fluctuation lasts, and the errors of a
         level and of the first; shape (n,) each.
         """
         spread, _, lasts, error, began = self.noise.extend(finite)
-        now = (count, spread, lasts, error, began)
+        now = [count, spread, lasts, error, began]
         bests = np.flatnonzero(best > np.append(self.best, best[:-1]))
         self.best = float(best[-1])
-        since = np.repeat(np.append(-1, bests), np.diff([0, *bests, len(best)]))  # the best; -1 if it came before
-        then = np.where(since < 0, self.then[0], count[since])
-        early = np.flatnonzero(count <= 2 * then)
-        old = [
-            np.where(since[early] < 0, before, row[since[early]]) for before, row in zip(self.then, now, strict=True)
-        ]
-        self.then = np.array([row[bests[-1]] for row in now]) if len(bests) else self.then
-        early, old = early[known := ~np.isnan(old[1])], [row[known] for row in old]
-        found = [row.copy() for row in now[1:]] if len(early) else list(now[1:])
-        for row, before in zip(found, old[1:], strict=True):
-            if len(early):
-                row[early] = before
-        return found[0], found[1], found[2], found[3]
+        since = np.repeat(np.append(-1, bests), np.diff(bests, prepend=0, append=len(best)))  # -1 if it came before
+
+        def then(row: int, places: Ints | slice) -> Floats:
+            """What was known at the newest best, at each of those places."""
+            return np.asarray(np.where(since[places] < 0, self.then[row], now[row][since[places]]), np.float64)
+
+        early = np.flatnonzero(count <= 2 * then(0, slice(None)))
+        early = early[~np.isnan(then(1, early))]
+        found = [row.copy() for row in now[1:]] if len(early) else now[1:]
+        for row, one in enumerate(found if len(early) else (), 1):
+            one[early] = then(row, early)
+        if len(bests):
+            self.then = np.array([row[bests[-1]] for row in now])
+        return found
 
 
 def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:

@@ -142,9 +142,8 @@ class OperandCursor:
         shared.takers.append(ref(self))
 
     def release(self) -> None:
-        """Takes no more; but what is to say how much it lacks stays."""
-        if not self.waits:
-            self.shared.release(self)
+        """Takes no more."""
+        self.shared.release(self)
 
     @property
     def late(self) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.judge import Judge, RuleState
+from rlhealth.engine.judge import Judge
+from rlhealth.engine.rule_state import RuleState
 from rlhealth.verdict.findings import Severity
 
 CLOSE = 0.8  # of the way to a limit: worth a second look
