@@ -144,6 +144,7 @@ def duration(seconds: float) -> str:
 _TRACKERS = {
     "tensorboard": "TensorBoard",
     "wandb": "wandb",
+    "wandb_export": "wandb export",
     "wandb-file": "wandb offline",
     "wandb_file": "wandb offline",
     "wandb-api": "wandb",

@@ -52,6 +52,7 @@ _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()
 _TIMES = 3  # how often one name must stand with a number: settings say each once
 _MAGIC = ((b":W&B", "wandb"), (b":SWL", "swanlab"), (b"SQLite format 3\0", "trackio"))
 _MOST_MEMBERS = 10_000
+_LARGEST_FOOTER = 16 << 20
 
 
 def tracked_kind(head: bytes) -> str | None:
@@ -59,6 +60,22 @@ def tracked_kind(head: bytes) -> str | None:
     if b"brain.Event:" in head[:64]:
         return "tensorboard"
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def is_wandb_export(path: Path) -> bool:
+    """Whether a file is Parquet with the columns that wandb gives to a run's history, by the names in its footer."""
+    if path.suffix.lower() != ".parquet":
+        return False
+    try:
+        with open_regular(path) as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 8))
+            length, mark = int.from_bytes(file.read(4), "little"), file.read(4)
+            file.seek(max(0, size - 8 - min(length, _LARGEST_FOOTER)))
+            footer = file.read(min(length, _LARGEST_FOOTER))
+    except (RlhealthError, OSError):
+        return False
+    return mark == b"PAR1" and b"\x05_step" in footer and b"\x0a_timestamp" in footer
 
 
 def is_never_a_log(name: str) -> bool:
@@ -75,6 +92,9 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
     left: list[UnreadFile] = []
     for path in paths:
         if _NEVER.search(path.name):
+            continue
+        if is_wandb_export(path):
+            tracked.setdefault("wandb_export", []).append(path)
             continue
         if reason := _packed_or_table(path):
             left.append(UnreadFile(str(path), reason))

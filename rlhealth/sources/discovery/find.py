@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rlhealth.sources.base.walk import WalkResult
 
 LOOKED_FOR = (
-    "looked for events.out.tfevents*, *.wandb, Trackio's and MLflow's *.db, mlruns/, *.swanlab, DVCLive's tables, "
+    "looked for events.out.tfevents*, *.wandb, wandb's exported *.parquet, Trackio's and MLflow's *.db, mlruns/, "
+    "*.swanlab, DVCLive's tables, "
     "trainer_state*.json, *.jsonl, *.csv, *.ipynb and console logs, in it and below"
 )
 
@@ -79,9 +80,11 @@ def _table_kind(kinds: tuple[str, ...]) -> str | None:
 
 def _kind_by_bytes(path: Path) -> str | None:
     """The tracker whose file this is, though its name does not say so."""
-    from rlhealth.sources.base.candidates import tracked_kind
+    from rlhealth.sources.base.candidates import is_wandb_export, tracked_kind
     from rlhealth.sources.base.growing import open_regular
 
+    if is_wandb_export(path):
+        return "wandb_export"
     with open_regular(path) as file:
         return tracked_kind(file.read(64))
 

@@ -12,6 +12,7 @@ from rlhealth.errors import RlhealthError
 SOURCES: dict[str, str] = {
     "tensorboard": "rlhealth.sources.tensorboard.reader",
     "wandb": "rlhealth.sources.wandb.file",
+    "wandb_export": "rlhealth.sources.wandb.exported",
     "trackio": "rlhealth.sources.trackio.reader",
     "swanlab": "rlhealth.sources.swanlab.reader",
     "mlflow": "rlhealth.sources.mlflow.reader",
@@ -29,7 +30,7 @@ TABLES = ("jsonl", "json", "csv", "console")
 #: Logs that are text, which people copy: the very same numbers in two files are one run.
 TEXTS = (*TABLES, "notebook")
 #: Trackers that keep their runs in files of their own.
-TRACKERS = ("tensorboard", "wandb", "trackio", "swanlab", "mlflow", "dvclive")
+TRACKERS = ("tensorboard", "wandb", "wandb_export", "trackio", "swanlab", "mlflow", "dvclive")
 GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
 
 

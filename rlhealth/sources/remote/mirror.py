@@ -97,6 +97,7 @@ class Mirror(MirrorCopy):
         self.kept: dict[str, tuple[int, str]] = {}
         self.left: list[UnreadFile] = []
         self.taken = 0
+        self._mlflow: frozenset[PurePosixPath] = frozenset()  # folders that MLflow keeps a run in
         self._renewed = -FRESH
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,6 +118,7 @@ class Mirror(MirrorCopy):
             listed = self.store.find(self.path, detail=True)
         wanted = []
         self.left = []
+        self._mlflow = frozenset(one.parent for one in map(PurePosixPath, listed) if one.name == "meta.yaml")
         for name, found in sorted(listed.items()):
             size = int(found.get("size") or 0)
             if name == self.path or self._is_log(name, size):
@@ -164,7 +166,13 @@ class Mirror(MirrorCopy):
         inside = PurePosixPath(name)
         if self._is_passed_by(inside):
             return False
+        if self._is_metric(inside):
+            return True
         return kind_of(inside.name) is not None or (inside.suffix in SETTINGS and size <= LARGEST_SETTINGS)
+
+    def _is_metric(self, inside: PurePosixPath) -> bool:
+        """Whether an object is a metric of a run of MLflow, which is called as the metric is."""
+        return any(one.name == "metrics" and one.parent in self._mlflow for one in inside.parents)
 
     def _may_be_log(self, name: str) -> bool:
         """Whether an object may be a log though its name is of no kind."""
@@ -184,7 +192,8 @@ class Mirror(MirrorCopy):
             path = self._place(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             before = path.stat().st_size if path.exists() else 0
-            start = before if size > before and kind_of(path.name) in GROWING else 0
+            grows = kind_of(path.name) in GROWING or self._is_metric(PurePosixPath(name))
+            start = before if size > before and grows else 0
             wanted.append((name, path, max(0, start - OVERLAP), start, size))
             changed.append((name, path, (size, mark), _modified(found)))
         self._append(wanted)

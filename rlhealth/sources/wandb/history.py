@@ -29,7 +29,7 @@ MOST_VALUES = 50_000_000
 MOST_HELD = 500_000
 #: `wandb.watch` logs a histogram for each layer; no metric is made of them.
 WATCHED = ("gradients/", "parameters/", "graph_")
-_TRAINER = "profiling/Time taken"
+TRAINER = "profiling/Time taken"
 
 
 def is_needed(tag: str) -> bool:
@@ -209,7 +209,7 @@ class History:
 
     def _groups(self, keys: Mapping[str, int]) -> list[list[str]]:
         needed = [key for key in keys if self._wanted(key) or key in AXES or key == "_timestamp"]
-        needed += [key for key in keys if key.startswith(_TRAINER)][:1]
+        needed += [key for key in keys if key.startswith(TRAINER)][:1]
         if len(keys) <= MANY_KEYS or 2 * len(needed) > len(keys) or not all(keys[key] for key in needed):
             return []
         ordered = sorted(needed, key=lambda key: -keys[key])
@@ -259,7 +259,7 @@ class History:
     def _keeps(self, key: str) -> bool:
         kept = self._kept.get(key)
         if kept is None:
-            kept = self._kept[key] = key.startswith(("_", _TRAINER)) or key in AXES or self._wanted(key)
+            kept = self._kept[key] = key.startswith(("_", TRAINER)) or key in AXES or self._wanted(key)
         return kept
 
     def _forget(self, why: str) -> None:

@@ -104,7 +104,9 @@ def said(verdict) -> list[str]:
     return [repr((one.name, one.findings, one.skipped, one.quiet)) for one in verdict.runs]
 
 
-@pytest.mark.parametrize("kind", ["tensorboard", "trainer_state", "wandb"])
+@pytest.mark.parametrize(
+    "kind", ["tensorboard", "trainer_state", "wandb", "notebooks", "consoles", "trackers/mlruns", "trackers/dvclive"]
+)
 def test_runs_in_a_bucket_are_judged_as_runs_in_a_folder(bucket, kind: str, tmp_path: Path) -> None:
     folder = shutil.copytree(
         FIXTURES / kind, tmp_path / kind, copy_function=shutil.copy
@@ -132,6 +134,35 @@ def test_no_object_that_may_be_a_log_is_passed_by(bucket) -> None:
         bucket.at("exp/large/board.data"): mirror.UNKNOWN,
     }
     assert check(bucket.at("exp/large/board.data")).exit_code == 1, "it is read if it is named"
+
+
+def test_a_metric_of_mlflow_is_read_however_long_it_is_and_only_its_new_rows_are_fetched(
+    bucket, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(FIXTURES / "trackers" / "mlruns", tmp_path / "mlruns")
+    metric = next(one for one in folder.rglob("reward") if one.is_file())
+    rows = "".join(f"17000000{step:05d} {step / 1e5} {step}\n" for step in range(60_000))
+    metric.write_text(rows)
+    key = f"mlruns/{metric.relative_to(folder)}"
+    bucket.put_all(folder, "mlruns")
+    assert len(rows) > mirror.LARGEST_UNKNOWN
+    (reader,) = find_readers(bucket.at("mlruns"))
+    reader.poll()
+    assert len(next(one for tag, one in reader.run.series.items() if tag.endswith("reward"))) == 60_000
+    fetched = reader.mirror.taken
+    bucket.put(key, (rows + "1700000060000 0.6 60000\n").encode())
+    assert reader.poll() and reader.run.last_step == 60_000
+    assert reader.mirror.taken - fetched < 2 * mirror.OVERLAP
+    assert check(bucket.at("mlruns")).left_out == []
+
+
+@pytest.mark.parametrize("name", ["trackers/mlflow.db", "notebooks/resumed.ipynb"])
+def test_a_database_of_mlflow_and_a_notebook_may_be_named(bucket, name: str) -> None:
+    path = FIXTURES / name
+    bucket.put(f"exp/{path.name}", path.read_bytes())
+    there, here = check(bucket.at(f"exp/{path.name}")), check(path)
+    assert said(there) == said(here) != []
+    assert all(one.run.place.location.startswith(bucket.at(f"exp/{path.name}")) for one in there.runs)
 
 
 def test_an_address_may_be_one_file(bucket) -> None:
