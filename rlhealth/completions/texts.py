@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlhealth.completions.batch import Batch
-from rlhealth.completions.measures import measured
 from rlhealth.completions.places import find, is_online, named
-from rlhealth.completions.rewards import SOLVED, is_right_or_wrong
 from rlhealth.completions.stores import CompletionFolder, Store
 from rlhealth.metrics.catalogue import TEXT
 from rlhealth.run import Run
@@ -103,6 +101,9 @@ class CompletionReader:
     def _take(self, batch: Batch) -> None:
         if batch.step is None:
             return
+        from rlhealth.completions.measures import measured  # late: most runs log no texts
+        from rlhealth.completions.rewards import SOLVED, is_right_or_wrong
+
         values, looked = measured(batch)
         self._graded = self._graded or not is_right_or_wrong(batch)
         if self._graded:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rlhealth.sources.base.reader import Reader
-from rlhealth.system.threads import begun
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -25,6 +26,10 @@ def ahead(items: Iterable[T], read: Callable[[T], U], most: int) -> Iterator[tup
     """Each item as soon as it has been read: its number, and what gives the result of `read`. Up to `most` items are
     read at once, and as many may wait to be taken.
     """
+    from concurrent.futures import FIRST_COMPLETED, wait  # late: most runs are on this machine
+
+    from rlhealth.system.threads import begun
+
     rest = enumerate(items)
     begun_items: dict[Future[U], tuple[int, T]] = {}
 

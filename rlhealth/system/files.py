@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +39,8 @@ def replaced(path: Path) -> Iterator[Path]:
         return
     if before is not None and not os.access(target, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
+    import tempfile  # late: most reports go to standard output
+
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
     os.close(handle)
     place = Path(name)

@@ -5,7 +5,6 @@ the rest is silent.
 from __future__ import annotations
 
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -155,6 +154,8 @@ def _is_log_name(name: str) -> bool:
 
 
 def _zip_has_logs(path: Path) -> bool:
+    import zipfile  # late: few have any
+
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()[:_MOST_MEMBERS]
