@@ -88,7 +88,10 @@ def test_nothing_but_the_file_that_a_flag_names_is_written(logs: Path, cli: Cli,
     assert snapshot(logs) == before
 
 
-def test_a_home_and_a_working_folder_stay_as_they_are(logs: Path, cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_home_and_a_working_folder_stay_as_they_are(kept: bool, logs: Path, cli: Cli, tmp_path: Path) -> None:
+    """But for what rlhealth's own rule files say, parsed, in the user's cache folder: nothing of a log, and nothing at
+    all where there is no such folder."""
     for name in ("home", "here", "tmp"):
         (tmp_path / name).mkdir()
     cli(
@@ -98,5 +101,9 @@ def test_a_home_and_a_working_folder_stay_as_they_are(logs: Path, cli: Cli, tmp_
         HOME=str(tmp_path / "home"),
         TMPDIR=str(tmp_path / "tmp"),
         PYTHONDONTWRITEBYTECODE="1",
+        **({} if kept else {"RLHEALTH_CACHE_DIR": ""}),
     )
-    assert [path for path in tmp_path.rglob("*") if path.parent != tmp_path] == []
+    cache = tmp_path / "home" / ".cache" / "rlhealth"
+    there = [path for path in tmp_path.rglob("*") if path.parent != tmp_path and path not in (cache, cache.parent)]
+    assert all(kept and path.parent == cache and path.name.endswith(".rlhealth-cache") for path in there)
+    assert not any(str(logs).encode() in path.read_bytes() for path in there)
