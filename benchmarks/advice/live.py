@@ -87,10 +87,10 @@ def healed(setup: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
         if not advice.changes:
             return told
         resumed = last_checkpoint(place, one["began"], resumed)
+        setup.pop("resume_from", None)
         if resumed:
             to = folder / f"part-{part + 1}" / f"checkpoint-{resumed}"
-            found = place if (place / to.name).exists() else folder / f"part-{part - 1}"
-            shutil.copytree(found / to.name, to)
+            shutil.copytree(place / to.name, to)
             forget_optimizer(to)
             setup["resume_from"] = to.name
         setup["args"] |= {change.option: change.to for change in advice.changes}
