@@ -205,8 +205,8 @@ class RunVerdict:
         translation: the canonical metrics, for charts; reports never judge with them.
         families: the family of each rule that the run was judged by, those that found nothing too.
         too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
-        unearned: why the run would not be healthy though nothing was found: no reward or no witness of learning was
-            recognised with enough points, or it is no reinforcement learning.
+        why_not_healthy: why the run would not be healthy though nothing was found: no reward or no witness of learning
+            was recognised with enough points, the reward did not rise, or it is no reinforcement learning.
         reward_is_best: whether reward has risen, and its newest level is the highest there was, within the noise.
     """
 
