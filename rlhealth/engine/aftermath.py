@@ -67,13 +67,15 @@ class Aftermath:
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
 
     def learned_since(self, episodes: tuple[Episode, ...]) -> bool:
-        """Whether reward rose, by 3 standard errors, above its level while the episodes held: of rewards that did not
-        differ, that is all there is to regain.
+        """Whether reward has risen, by 3 standard errors, above its level when the first episode began: where it began
+        with the run, or rewards did not differ, there is nothing else to regain.
         """
         if self.reward is None:
             return False
         first, last = episodes[0].first_step, episodes[-1].last_step
-        held = level_of(after(self.reward, first - 1, last, WINDOW))
+        begin = int(np.searchsorted(self.reward.steps, first))
+        end = max(int(np.searchsorted(self.reward.steps, last, side="right")), begin + FEWEST)
+        held = level_of(first_points(self.reward.values[begin:end], WINDOW))
         new = level_of(after(self.reward, last, self.until, WINDOW))
         if held is None or new is None:
             return False

@@ -59,7 +59,7 @@ class Bound:
     """A limit in numbers, which side of it is unhealthy, and how sure a rule wants to be.
 
     A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and
-    significance.
+    significance. A negative `sure` gives the benefit of the doubt: the value may be beyond it within so many errors.
     """
 
     sign: str

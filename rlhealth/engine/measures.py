@@ -21,7 +21,7 @@ from rlhealth.engine.trends import Arrival, Climb, Count
 from rlhealth.engine.windows import ROLLING, KnownSoFar, Reduce, Rolling, mean, median, numbered, plain_median
 from rlhealth.run import Floats, Ints
 
-LEAST_THIRD = 10  # points that a third of a run must have
+LEAST_THIRD = 3  # points that a third of a run must have
 START = 3  # points that say where a series began
 SHORT = 50  # what lasts a smaller part of the run is no fall
 LONGEST = 512  # points that a fall is ever asked to last

@@ -144,9 +144,11 @@ def _parts_seen(distance: int) -> Floats:
 
 
 def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
-    """A difference of levels and its error in units of noise; no difference is 0, also if no noise was ever seen."""
+    """A difference of levels and its error in units of noise; no difference is 0, and surely so if no noise was ever
+    seen."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Estimate(np.where(difference == 0, 0.0, difference / spread), error / spread)
+        still = (difference == 0) & ~(error > 0)
+        return Estimate(np.where(difference == 0, 0.0, difference / spread), np.where(still, 0.0, error / spread))
 
 
 class Noise:

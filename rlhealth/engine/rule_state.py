@@ -251,8 +251,8 @@ class RuleState:
             "step": ending.step,
         }
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.anchor.condition))
-        if self.rule.harmless_once == "reward-rose" and aftermath.learned_since(episodes):
-            harmless = True
+        if harmless is None or self.rule.harmless_once == "reward-rose":
+            harmless = aftermath.learned_since(episodes) or harmless
         told = describe(
             rule=self.rule,
             severity=severity,

@@ -153,7 +153,8 @@ class Condition(StrictData):
         divided_by: the metric is divided by another one or by a setting before it is measured.
         versus: the measure is compared with that of the run's start, or of the points before the window.
         above, below, equals: the limit, of which there is exactly one.
-        standard_errors: the value is beyond its limit by more than so many of its standard errors.
+        standard_errors: the value is beyond its limit by more than so many of its standard errors; of a negative one,
+            it is not surely on the other side: within so many errors it may be beyond the limit.
         if_logged: the condition is left out where its metric is not logged.
         unless_logged: the condition is left out where one of `a|b` is logged.
     """
@@ -171,7 +172,7 @@ class Condition(StrictData):
     above: Number | Limit | None = None
     below: Number | Limit | None = None
     equals: Number | None = None
-    standard_errors: AtLeastZero = 0
+    standard_errors: Number = 0
     if_logged: Flag = False
     unless_logged: Word = ""
 

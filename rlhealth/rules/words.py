@@ -72,10 +72,12 @@ def condition_in_words(one: Condition) -> str:
         compared = f"{'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)}"
         said += f" {compared}" if one.measure == "count" else f", {compared},"
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
-    sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors else ""
+    sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors > 0 else ""
     asked = " (where it is logged)" if one.if_logged else ""
     asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
     compared = "is exactly" if sign == "equals" else f"is {sign}"
+    if one.standard_errors < 0:
+        compared, sure = f"is, within {-one.standard_errors:g} standard errors, {sign}", ""
     return f"{said} {compared} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
 
 

@@ -110,13 +110,25 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
     for kind in TRACKERS:
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
-    readers += _tables(found, kinds, root, errors, left)
+    readers = _without_monitors([*readers, *_tables(found, kinds, root, errors, left)], left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
     return [*joined, *(Unreadable(error) for error in errors)]
+
+
+def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:
+    """The readers without the episodes of single environments, where there are logs of the runs themselves."""
+    from rlhealth.sources.rows.table import EPISODE
+
+    runs = [one for one in readers if isinstance(one, Unreadable) or not one.run.series.keys() >= EPISODE]
+    if not any(not isinstance(one, Unreadable) for one in runs):
+        return readers
+    said = "episodes of one environment, beside a log of training: name the file itself to read it"
+    left += [UnreadFile(one.run.place.location, said) for one in readers if one not in runs]
+    return runs
 
 
 def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:

@@ -216,12 +216,18 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
         if len(names) < 2 or header.lower().startswith("name"):
             return False
-        return bool(names & _STEPS) or (sum(bool(_METRIC.search(name)) for name in names) > 1 and _is_table(text))
+        return (
+            bool(names & _STEPS)
+            or names >= EPISODE
+            or (sum(bool(_METRIC.search(name)) for name in names) > 1 and _is_table(text))
+        )
     printed = Printed()
     found = (row for line in lines for row in printed.rows(line))
     return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
 
 
+#: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
+EPISODE = {"r", "l", "t"}
 _STEPS = {*AXES, "epoch", "Wall time", "value"}
 
 
