@@ -44,9 +44,11 @@ def test_a_fall_of_the_reward_is_a_note_only_once_reward_shows_that_it_came_back
     assert (part.state, part.severity) == (State.LASTING, Severity.CRITICAL)
 
 
-def test_truncation_from_the_first_row_on_never_was_a_note_where_it_was_critical() -> None:
-    one = found("completions-cut-off", completions__clipped_ratio="0.95x60 0.1x60", reward="0.1..0.8~0.02x120")
-    assert (one.state, one.severity) == (State.OVER, Severity.WARNING)
+def test_truncation_from_the_first_row_on_is_a_note_once_it_is_over_and_reward_has_risen() -> None:
+    learned = found("completions-cut-off", completions__clipped_ratio="0.95x60 0.1x60", reward="0.1..0.8~0.02x120")
+    assert (learned.state, learned.severity, learned.worst_severity) == (State.OVER, Severity.INFO, Severity.CRITICAL)
+    stuck = found("completions-cut-off", completions__clipped_ratio="0.95x60 0.1x60", reward="0.1~0.02x120")
+    assert (stuck.state, stuck.severity) == (State.OVER, Severity.WARNING)
 
 
 def test_rewards_without_differences_before_the_first_gain_are_a_note_once_reward_has_risen() -> None:

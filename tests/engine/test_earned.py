@@ -27,7 +27,7 @@ def wiggling(level: float, points: int = 60) -> np.ndarray:
     return level + 0.1 * level * rng.normal(size=points)
 
 
-GRPO = {"reward": wiggling(0.5), "completions__mean_length": wiggling(100.0)}
+GRPO = {"reward": wiggling(0.5) + 0.08 * np.arange(60) / 60, "completions__mean_length": wiggling(100.0)}
 
 
 @pytest.mark.parametrize("witness", ["kl", "entropy", "grad_norm", "frac_reward_zero_std", "clip_ratio__region_mean"])
@@ -54,7 +54,21 @@ def test_a_witness_that_never_moves_is_none() -> None:
 def test_few_points_earn_nothing() -> None:
     few = logged(14, reward=wiggling(0.5, 14), reward_std=wiggling(0.5, 14), kl=wiggling(0.2, 14))
     assert "14 of the 15 points" in why_not_healthy(translate(few))
-    assert why_not_healthy(translate(logged(15, reward=wiggling(0.5, 15), kl=wiggling(0.2, 15)))) == ""
+    enough = np.linspace(0.2, 0.6, 15) + 0.02 * rng.normal(size=15)
+    assert why_not_healthy(translate(logged(15, reward=enough, kl=wiggling(0.2, 15)))) == ""
+
+
+def test_a_quiet_run_whose_reward_did_not_rise_is_not_healthy() -> None:
+    still = {**GRPO, "reward": wiggling(0.5), "kl": wiggling(0.2)}
+    assert "the reward has not risen beyond its noise in 60 points" in why_not_healthy(translate(logged(**still)))
+    falling = {**still, "reward": wiggling(0.5) - 0.3 * np.arange(60) / 60}
+    assert "has not risen" in why_not_healthy(translate(logged(**falling)))
+
+
+def test_one_reward_function_that_rose_does_not_stand_for_a_total_that_did_not() -> None:
+    rose = {"rewards__form__mean": wiggling(0.1) + np.arange(60) / 60, "kl": wiggling(0.2)}
+    assert why_not_healthy(translate(logged(**rose))) == ""
+    assert "has not risen" in why_not_healthy(translate(logged(**rose, reward=wiggling(0.5))))
 
 
 def test_a_reward_that_rose_is_a_witness_itself() -> None:
@@ -98,7 +112,7 @@ def test_noise_alone_seldom_looks_like_a_rise() -> None:
 
 def test_exploration_before_the_first_update_is_no_health() -> None:
     exploring = {
-        "rollout__ep_rew_mean": wiggling(0.3),
+        "rollout__ep_rew_mean": wiggling(0.3) + 0.05 * np.arange(60) / 60,
         "time__fps": wiggling(500.0),
         "rollout__ep_len_mean": wiggling(9.0),
     }
