@@ -47,7 +47,11 @@ def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
     server = _base_url(address)
     session = _sessions.get(server)
     if session is None or patience not in (None, session.patience):
-        session = _sessions[server] = Session(server, PATIENCE if patience is None else patience)
+        before, session = session, Session(server, PATIENCE if patience is None else patience)
+        if before is not None:  # another patience needs logins of its own; what is known of the server stays
+            session.turns, session._runs = before.turns, before._runs
+            session.asks_pages, session.files_elsewhere = before.asks_pages, before.files_elsewhere
+        _sessions[server] = session
     return session
 
 

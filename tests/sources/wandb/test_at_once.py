@@ -155,6 +155,7 @@ def test_a_look_at_a_project_lists_its_runs_once_and_asks_each_for_one_page(serv
     runs = sweep(server, count)
     watch = Watch([PROJECT], load_rules(), clock=HandClock())
     watch.look()
+    assert server.operations().count("Run") == 0, "the list has told it"
     before = len(server.asked)
     for run in runs:
         run.log(**{**run.rows[-1], "_step": run.last_step + 1})
