@@ -14,7 +14,7 @@ from rlhealth.engine.judge import Judge
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.findings import Finding, Severity, State
 from tests.canonical import translated
 
 
@@ -93,6 +93,75 @@ def test_an_update_that_goes_too_far_raises_one_finding(level, slope, length):
     assert [one.severity for one in found] == (
         [Severity.CRITICAL] if level > 0.5 else [Severity.WARNING] if level > 0.1 else []
     )
+
+
+def several(framework: str, name: str, **series: np.ndarray) -> list[Finding]:
+    """The findings at or above warning of one family, on a run of several metrics of equally many points."""
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    for metric, values in series.items():
+        tag = metric.replace("__", "/")
+        run.add(tag, np.arange(1, len(values) + 1), values, 1e9 + np.arange(len(values)))
+    judge = Judge(run, family(name), translation=translated(run, framework))
+    judge.advance()
+    return [one for one in judge.verdict(4e9).findings if one.severity > Severity.INFO]
+
+
+def agreeing(start: float, level: float, slope: int, gain: float, seed: int = 0) -> list[Finding]:
+    """What is said of groups that agree: shares of 16 groups a row, beside a reward that changes by `gain`."""
+    rng = np.random.default_rng(seed)
+    shares = course(start, level, slope, 80)
+    reward = course(0.3, 0.3 + gain, slope, 80) + 0.02 * rng.normal(size=len(shares))
+    counted = rng.binomial(16, shares) / 16
+    return several("trl-grpo", "reward-signal", frac_reward_zero_std=counted, reward=reward)
+
+
+@settings(max_examples=60, deadline=None)
+@given(start=EIGHTHS, level=EIGHTHS, slope=STEPS, gain=st.sampled_from([-0.25, 0.0, 0.4]), seed=st.integers(0, 99))
+def test_groups_that_agree_are_one_finding_at_most_and_one_where_nothing_is_learned(start, level, slope, gain, seed):
+    found = agreeing(start, level, slope, gain, seed)
+    assert len(found) <= 1
+    if gain < 0.1 and level > 0.8:
+        (one,) = found
+        assert one.active and one.severity is Severity.CRITICAL
+    if gain > 0.1 and max(start, level) < 0.3:
+        assert found == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(start=EIGHTHS, levels=st.tuples(EIGHTHS, EIGHTHS).map(sorted), slope=STEPS, gain=st.sampled_from([-0.25, 0.0]))
+def test_severity_never_falls_as_more_groups_agree_and_nothing_is_learned(start, levels, slope, gain):
+    mild, bad = (
+        max((one.severity for one in agreeing(start, level, slope, gain) if one.active), default=-1) for level in levels
+    )
+    assert bad >= mild
+
+
+@settings(max_examples=60, deadline=None)
+@given(start=TWENTIETHS, level=TWENTIETHS, slope=STEPS, length=st.integers(30, 90))
+def test_updates_that_are_clipped_raise_one_finding_however_they_came_to_it(start, level, slope, length):
+    found = raised("clip-fraction", "clip_ratio/region_mean", course(start, level, slope, length))
+    assert len(found) <= 1
+    if level > 0.21:
+        (one,) = found
+        assert one.active and (level <= 0.26 or one.severity is Severity.CRITICAL)
+    elif max(start, level) <= 0.2:
+        assert found == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(top=st.floats(0.3, 1.0), lost=st.floats(0, 1), rise=st.integers(20, 80), slope=STEPS, seed=st.integers(0, 99))
+def test_a_reward_that_falls_raises_one_finding_and_one_that_keeps_half_of_its_gain_none(top, lost, rise, slope, seed):
+    rng = np.random.default_rng(seed)
+    way = np.linspace(0.1, top, rise)
+    fall = np.linspace(top, top - lost * (top - 0.1), slope + 2)[1:]
+    values = np.concatenate([way, np.full(20, top), fall, np.full(60, fall[-1])])
+    found = raised("reward-trend", "reward", values + 0.01 * rng.normal(size=len(values)))
+    assert len([one for one in found if one.explained_by is None]) <= 1
+    if lost > 0.6:
+        (one,) = (one for one in found if one.rule == "reward-decline")
+        assert one.state is not State.OVER and one.severity is Severity.CRITICAL
+    if lost < 0.4:
+        assert not any(one.rule == "reward-decline" for one in found)
 
 
 WORSE = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: sorted(part / 20 for part in pair))
