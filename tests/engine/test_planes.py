@@ -110,7 +110,7 @@ def agreeing(start: float, level: float, slope: int, gain: float, seed: int = 0)
     """What is said of groups that agree: shares of 16 groups a row, beside a reward that changes by `gain`."""
     rng = np.random.default_rng(seed)
     shares = course(start, level, slope, 80)
-    reward = course(0.3, 0.3 + gain, slope, 80) + 0.02 * rng.normal(size=len(shares))
+    reward = course(0.3, 0.3 + gain, slope, 80) + 0.02 * (-1.0) ** np.arange(len(shares))  # noise that never rises
     counted = rng.binomial(16, shares) / 16
     return several("trl-grpo", "reward-signal", frac_reward_zero_std=counted, reward=reward)
 

@@ -137,3 +137,22 @@ def test_a_damaged_gzip_file_is_told_and_what_was_intact_is_judged(root: Path) -
     verdict = check(root)
     assert verdict.exit_code in (1, 2)
     assert verdict.errors or any(run.run.problems for run in verdict.runs)
+
+
+MONITOR = '#{"t_start": 1780674612.06, "env_id": "LunarLander-v3"}\nr,l,t\n'
+
+
+def test_the_episodes_of_an_environment_are_a_run_where_nothing_else_was_logged(tmp_path: Path) -> None:
+    falling = [f"{-100 - 4 * min(row, 200)}.5,{80 + row % 7},{row / 10}\n" for row in range(400)]
+    (tmp_path / "monitor.csv").write_text(MONITOR + "".join(falling))
+    (run,) = check(tmp_path).runs
+    assert (run.translation.framework, len(run.translation.metrics["reward"])) == ("monitor", 400)
+
+
+def test_the_episodes_of_an_environment_beside_a_log_of_training_are_counted_and_not_judged(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "tables" / "progress.csv", tmp_path)
+    (tmp_path / "0.monitor.csv").write_text(MONITOR + "1.5,5,0.1\n2.5,6,0.2\n")
+    verdict = check(tmp_path)
+    assert len(verdict.runs) == 1
+    (left,) = verdict.left_out
+    assert left.location.endswith("0.monitor.csv") and "beside a log of training" in left.reason
