@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-#: Columns that count the steps of training, the first that is there wins. `episode` and `iteration` stand late: a
+#: Columns that count the steps of training, the first that is there wins. `iteration` and `episode` stand late: a
 #: trainer that has steps names them.
 AXES = (
     "train/global_step",
@@ -46,9 +46,9 @@ AXES = (
     "nupdates",
     "n_updates",
     "time/iterations",
-    "steps",
     "episode",
     "Episode",
+    "steps",  # last: beside an episode it is that episode's length
 )
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")

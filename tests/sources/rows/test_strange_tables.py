@@ -116,3 +116,13 @@ def test_points_as_tensorboards_page_exports_them() -> None:
 def test_a_spreadsheet_of_a_country_with_decimal_commas() -> None:
     (run,) = open_runs(TABLES / "decimal_comma.csv")
     assert reward(run) == [(n, n / 64) for n in range(1, 25)]
+
+
+def test_the_steps_of_an_episode_are_its_length_and_do_not_count_training(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "episode,reward,steps\n" + "".join(f"{row},{row / 9},{30 + 170 * (row % 3)}\n" for row in range(1, 40))
+    )
+    (run,) = open_runs(file)
+    assert run.series["reward"].steps.tolist() == list(range(1, 40))
+    assert set(run.series["steps"].values.tolist()) == {30.0, 200.0, 370.0}
