@@ -19,6 +19,8 @@ Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # How long an example takes says something of the machine, nothing of the program.
 settings.register_profile("without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `pytest --hypothesis-profile thorough`, as `make test-all` runs it: four times as many.
+settings.register_profile("thorough", settings.get_profile("without a clock"), max_examples=400)
 settings.load_profile("without a clock")
 
 

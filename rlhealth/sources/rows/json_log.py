@@ -58,7 +58,8 @@ class JsonLines(TextLog):
             try:
                 row = orjson.loads(line)
             except ValueError:
-                row = self._row(line.rstrip())
+                text = line.rstrip()
+                row = self._row(text) if text else None
             if type(row) is dict:
                 yield row
             elif line.rstrip():
