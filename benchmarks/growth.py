@@ -86,7 +86,7 @@ def _descending_csv(n: int) -> bytes:
     return b"step,loss,reward\n" + b"".join(b"%d,0.5,0.1\n" % step for step in range(n, 0, -1))
 
 
-@_shape("resumes (rows)", "train.jsonl", 9000)
+@_shape("resumes (rows)", "train.jsonl", 4500)
 def _resumes(n: int) -> bytes:
     return b"".join(_row(step + part) for part in range(n // 3) for step in (3, 4, 3))
 
@@ -138,7 +138,7 @@ def _bars(n: int) -> bytes:
     return (b"|" + b"-" * 30 + b"|\n") * (n // 33)
 
 
-@_shape("an open dict over lines", "train.log", 100_000)
+@_shape("an open dict over lines", "train.log", 50_000)
 def _open_dict(n: int) -> bytes:
     return b"{'loss': 0.5,\n" * (n // 14)
 
@@ -158,7 +158,7 @@ def _quote(n: int) -> bytes:
     return b'step,loss\n1,"' + b"0.5,\n1," * (n // 7)
 
 
-@_shape("columns of a CSV", "progress.csv", 4000)
+@_shape("columns of a CSV", "progress.csv", 1500)
 def _columns(n: int) -> bytes:
     return (
         b"step," + b",".join(b"m%d" % one for one in range(n)) + b"\n" + (b"1," + b",".join([b"0.5"] * n) + b"\n") * 3

@@ -221,10 +221,11 @@ def test_the_command_is_not_alarmed_when_the_clock_of_the_machine_jumps(hours: i
         watching = subprocess.Popen(command, env={**os.environ, **faked}, stdout=file, stderr=file)
     while watching.poll() is None:
         if "watching:" in out.read_text():
-            if growing.at > 0.025 * len(growing.source):
+            share = growing.at / len(growing.source)
+            if share > 0.025:
                 (tmp_path / "set").write_text(str(hours * 3600))
                 (tmp_path / "set").replace(offset)
-            growing.grow_records(min(1.0, growing.at / len(growing.source) + 0.01))
+            growing.grow_records(min(1.0, share + (0.03 if share > 0.1 else 0.01)))
         time.sleep(0.3)
     said = out.read_text()
     told = [int(line[:2]) for line in said.splitlines() if line[2:3] == line[5:6] == ":"]
