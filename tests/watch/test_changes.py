@@ -195,7 +195,7 @@ def chatter(seed: int) -> Run:
     """A run whose KL jumps over its limit and back at random, every step."""
     random = np.random.default_rng(seed)
     run = Run("chatter", Place("jsonl", "run.jsonl"))
-    steps = np.arange(1, 401)
+    steps = np.arange(1, 251)
     for tag in ("reward", "reward_std", "grad_norm", "completions/mean_length"):
         run.add(tag, steps, random.normal(size=len(steps)) * 0.01 + 1)
     run.add("kl", steps, np.where(steps < 50, 0.01, 1.5 + 0.2 * random.normal(size=len(steps))))
@@ -207,14 +207,14 @@ def test_a_metric_that_sits_at_its_limit_does_not_chatter(seed: int) -> None:
     whole, run = chatter(seed), Run("chatter", Place("jsonl", "run.jsonl"))
     judge, ledger = Judge(run, RULES), ReportedFindings()
     told: Counter[tuple[str, str]] = Counter()
-    for place in range(400):
+    for place in range(250):
         for tag, series in whole.series.items():
             run.add(tag, series.steps[place : place + 1], series.values[place : place + 1])
         judge.advance()
         told.update((one.kind, one.finding.rule) for one in ledger.changes(judge.verdict(4e9)))
     assert told["raised", "kl-high-per-token"] >= 1
     crossings = int(np.count_nonzero(np.diff(whole.series["kl"].values > 1.5)))
-    assert crossings > 100
+    assert crossings > 70
     assert sum(told.values()) <= 4
 
 
