@@ -50,6 +50,8 @@ AXES = (
     "Episode",
     "steps",  # last: beside an episode it is that episode's length
 )
+#: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
+EPISODE = frozenset({"r", "l", "t"})
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
 #: Columns that are about the logging, not the training.

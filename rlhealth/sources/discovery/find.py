@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rlhealth.errors import RlhealthError
 from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
+from rlhealth.sources.base.spelling import EPISODE
 from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, kinds_of, source_module
 
 if TYPE_CHECKING:
@@ -121,8 +122,6 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
 
 def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:
     """The readers without the episodes of single environments, where there are logs of the runs themselves."""
-    from rlhealth.sources.rows.table import EPISODE
-
     runs = [one for one in readers if isinstance(one, Unreadable) or not one.run.series.keys() >= EPISODE]
     if not any(not isinstance(one, Unreadable) for one in runs):
         return readers

@@ -18,7 +18,7 @@ from rlhealth.sources.base.candidates import why_unread
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, encoding_of, text_of
 from rlhealth.sources.base.reader import Reader
-from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.base.spelling import AXES, EPISODE, number
 from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
@@ -226,8 +226,6 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
     return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
 
 
-#: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
-EPISODE = {"r", "l", "t"}
 _STEPS = {*AXES, "epoch", "Wall time", "value"}
 
 
