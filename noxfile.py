@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -29,12 +30,23 @@ def lowest(session: nox.Session) -> None:
         session.cache_dir / "lowest.txt"
     )  # nox would have the tests write into a folder of its own, below our pyproject.toml
     constraints.write_text("".join(f"{one}\n" for one in lowest_versions()))
-    session.install("--quiet", "--constraint", str(constraints), "--editable", ".[dev]")
+    session.install("--quiet", "--constraint", str(constraints), "--editable", ".", *developers_tools())
     session.run("pytest", "-n", "2", "-rs", "--hypothesis-profile", "thorough", *session.posargs)
 
 
 def lowest_versions() -> list[str]:
     """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run; the tools of its developers may be as new as they
     like."""
-    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in project["dependencies"]]
+    return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in project()["dependencies"]]
+
+
+def developers_tools() -> list[str]:
+    """What the tests need, without mcp, which is an extra and asks for a newer pydantic than rlhealth does; its tests
+    skip themselves."""
+    return [one for one in project()["optional-dependencies"]["dev"] if not one.startswith("mcp")]
+
+
+def project() -> dict[str, Any]:
+    """The table `project` of pyproject.toml."""
+    read: dict[str, Any] = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return read
