@@ -54,10 +54,24 @@ def find_readers(
         from rlhealth.sources.remote import reader as remote
 
         return remote.find(where, find_readers, source=source, reader=reader, left=left)
-    path = Path(where).expanduser()
-    if not path.exists() and not path.is_symlink():
-        raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
+    path = _named(where)
     return _in_folder(path, kinds, reader, left) if path.is_dir() else _in_file(path, kinds, reader)
+
+
+def _named(where: str) -> Path:
+    """The path of that name. Raises RlhealthError where there is none, or the system takes no such name."""
+    try:
+        path = Path(where).expanduser()
+        there = path.exists() or path.is_symlink()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, a folder that is closed, nobody's home
+        said = getattr(error, "strerror", None) or str(error)
+        short = where[:200]
+        raise RlhealthError(
+            f"{short}: cannot be read: {said.lower().rstrip('.')}", hint="check the spelling", location=short
+        ) from None
+    if not there:
+        raise RlhealthError(f"{where}: no such file or folder", hint=_nearest(path), location=where)
+    return path
 
 
 def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:

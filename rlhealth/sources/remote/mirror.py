@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +15,7 @@ from rlhealth.run import UnreadFile
 from rlhealth.sources.base.candidates import is_never_a_log
 from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.base.walk import PASSED_BY, kind_of
+from rlhealth.sources.remote.listed import may_be_written, modified, size_of
 from rlhealth.sources.remote.reach import check_reachable
 
 AZURE = ("az", "abfs", "abfss")
@@ -49,6 +49,7 @@ SETTINGS = (".yaml", ".yml")
 LARGEST_SETTINGS = 1 << 20
 LARGEST_UNKNOWN = 1 << 20  # bytes of an object whose name is of no kind; larger ones are not fetched
 UNKNOWN = "its name is not one of a log, and it is larger than 1 MiB: name the object itself to read it"
+NO_FILE = "no file of this machine can have its name, or there is a folder of that name"
 NO_LOGS = frozenset(
     {"tokenizer.json", "vocab.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}
 )  # beside every checkpoint
@@ -120,7 +121,7 @@ class Mirror(MirrorCopy):
         self.left = []
         self._mlflow = frozenset(one.parent for one in map(PurePosixPath, listed) if one.name == "meta.yaml")
         for name, found in sorted(listed.items()):
-            size = int(found.get("size") or 0)
+            size = size_of(found)
             if name == self.path or self._is_log(name, size):
                 wanted.append((name, found))
             elif self._may_be_log(name) and size:
@@ -185,22 +186,26 @@ class Mirror(MirrorCopy):
 
     def _copy(self, listed: Iterable[tuple[str, dict[str, Any]]]) -> None:
         wanted, changed = [], []
-        for name, found in listed:
-            size, mark = int(found.get("size") or 0), str(found.get("ETag") or found.get("etag") or _modified(found))
+        placed = [(name, self._place(name), found) for name, found in listed]
+        folders = {self.root, *(folder for _, path, _ in placed for folder in path.parents)}
+        for name, path, found in placed:
+            size, mark = size_of(found), str(found.get("ETag") or found.get("etag") or modified(found))
             if self.kept.get(name) == (size, mark):
                 continue
-            path = self._place(name)
+            if path in folders or not may_be_written(path):
+                self.left.append(UnreadFile(self.where + name.removeprefix(self.path), NO_FILE))
+                continue
             path.parent.mkdir(parents=True, exist_ok=True)
             before = path.stat().st_size if path.exists() else 0
             grows = kind_of(path.name) in GROWING or self._is_metric(PurePosixPath(name))
             start = before if size > before and grows else 0
             wanted.append((name, path, max(0, start - OVERLAP), start, size))
-            changed.append((name, path, (size, mark), _modified(found)))
+            changed.append((name, path, mark, modified(found)))
         self._append(wanted)
-        for name, path, said, modified in changed:
-            if modified:
-                os.utime(path, (modified, modified))
-            self.kept[name] = said
+        for name, path, mark, moment in changed:
+            if moment:
+                os.utime(path, (moment, moment))
+            self.kept[name] = path.stat().st_size, mark  # fewer bytes than were listed: the rest is asked for again
 
     def _append(self, wanted: list[tuple[str, Path, int, int, int]]) -> None:
         """Fetches from each object what lies behind its copy; all of it where what lies before is no longer the
@@ -267,17 +272,6 @@ def _store(where: str) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         hint = "pip install adlfs" if kind in AZURE else INSTALL
         raise RlhealthError(f"{where}: {kind}:// cannot be read here: {error}", hint=hint, location=where) from None
-
-
-def _modified(found: dict[str, Any]) -> float:
-    """When an object was written, seconds since 1970; 0 if the store does not say."""
-    said = next((found[key] for key in ("LastModified", "mtime", "updated", "last_modified") if found.get(key)), None)
-    if isinstance(said, str):
-        try:
-            said = datetime.fromisoformat(said)
-        except ValueError:
-            return 0.0
-    return said.timestamp() if isinstance(said, datetime) else float(said or 0)
 
 
 def _ends_with(path: Path, end: bytes) -> bool:
