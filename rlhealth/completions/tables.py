@@ -10,6 +10,7 @@ from typing import Any
 from rlhealth.completions.batch import LONGEST_TEXT, Batch, batches, holds_texts, in_columns
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import GrowingFile, open_regular
+from rlhealth.sources.base.parquet import plain
 
 #: A larger table of JSON is not read: it must be in memory as a whole.
 LARGEST_TABLE = 512 << 20
@@ -53,8 +54,9 @@ def _parquet(path: Path, step: int | None) -> list[Batch]:
             check(table.schema_arrow.names, path)
             total = table.metadata.num_rows
             for part in table.iter_batches(batch_size=_AT_ONCE):
-                for name, column in zip(part.schema.names, part.columns, strict=True):
-                    columns.setdefault(name, []).extend(_short(one) for one in _python(column))
+                names: list[str] = part.schema.names
+                for name in dict.fromkeys(names):  # of columns that share a name, the first counts
+                    columns.setdefault(name, []).extend(map(_short, _python(part.column(names.index(name)))))
                 rows += part.num_rows
                 characters += part.nbytes
                 if rows >= MOST_ROWS or characters >= MOST_CHARACTERS:
@@ -65,11 +67,12 @@ def _parquet(path: Path, step: int | None) -> list[Batch]:
 
 
 def _python(column: Any) -> list[Any]:
-    """The values of a column; text that is no UTF-8 is read as far as it is."""
+    """The values of a column; text that is no UTF-8 is read as far as it is, and what Python has no value for is left
+    out."""
     try:
         found: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        found = [one if one is None else one.decode("utf-8", "replace") for one in column.cast("binary").to_pylist()]
+    except Exception:  # pyarrow raises what the type of the column happens to raise
+        found = [plain(one) for one in column]
     return found
 
 

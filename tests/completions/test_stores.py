@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlhealth.completions import stores
+from rlhealth.completions import stores, tables
 from rlhealth.completions.places import PARQUET, find, named
 from rlhealth.completions.stores import CompletionFile, CompletionFolder
 from rlhealth.completions.texts import is_measured, read_texts, texts_of
@@ -189,3 +189,15 @@ def test_a_run_on_a_server_or_without_texts_has_none():
     reader = find_readers(FIXTURES / "trainer_state" / "grpo-old")[0]
     reader.poll()
     assert find(reader.run) == ([], [])
+
+
+def test_of_columns_that_share_a_name_the_first_counts_and_a_date_beyond_all_calendars_costs_nothing(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    far = pyarrow.array([2_147_483_647, 1], pyarrow.date32())
+    names = ["step", "prompt", "completion", "reward", "reward", "day"]
+    table = pyarrow.table([[1, 1], ["a", "a"], ["b", "c"], [0.5, 1.0], [7.0, 7.0], far], names=names)
+    parquet.write_table(table, tmp_path / "x.parquet")
+    (batch,) = tables.read(tmp_path / "x.parquet")
+    assert (batch.step, batch.completions, batch.total.tolist()) == (1, ["b", "c"], [0.5, 1.0])

@@ -14,6 +14,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.candidates import is_wandb_export
 from rlhealth.sources.base.columns import ABSENT, NUMBER, Columns
 from rlhealth.sources.base.history import AXES, Rows
+from rlhealth.sources.base.parquet import plain
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.values import number
 from rlhealth.sources.wandb.history import TRAINER, is_needed
@@ -60,7 +61,8 @@ class ExportReader:
                 for columns in _columns(parquet.ParquetFile(path)):
                     rows.take_columns(columns)
             except (ArrowException, OSError, ValueError) as error:
-                said = f"{path.name}: damaged: {str(error).splitlines()[0][:200]}"
+                first = str(error).partition("\n")[0] or type(error).__name__
+                said = f"{path.name}: damaged: {first[:200]}"
                 self.run.problems.append(said)
         rows.flush()
         self.run.modified = max(moment for _, moment in now)
@@ -77,8 +79,8 @@ class ExportReader:
         def first(path: Path) -> float:
             try:
                 batch = next(parquet.ParquetFile(path).iter_batches(1, columns=["_step"]), None)
-                return float(batch.column(0)[0].as_py()) if batch is not None else float("inf")
-            except (damaged, OSError, ValueError, TypeError):
+                return float(plain(batch.column(0)[0])) if batch is not None else float("inf")
+            except (damaged, OSError, ValueError, TypeError, LookupError, OverflowError):  # no such column, no number
                 return float("inf")
 
         return sorted(self.paths, key=lambda path: (first(path), path.name))
@@ -99,7 +101,7 @@ def _columns(file: Any) -> Iterator[Columns]:
                 found.state[index, there] = NUMBER
                 continue
             for place in np.flatnonzero(there).tolist():
-                value = column[place].as_py()
+                value = plain(column[place])
                 known = number(value)
                 if known is not None:
                     found.values[index, place], found.state[index, place] = known, NUMBER

@@ -20,6 +20,7 @@ from rlhealth.check import check
 from rlhealth.errors import RlhealthError
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.base.candidates import is_wandb_export
+from rlhealth.sources.wandb.exported import ExportReader
 from tests.sources.wandb_online import EXPORTED, GRPO, offline
 
 
@@ -120,3 +121,21 @@ def test_a_torn_or_damaged_file_never_ends_in_a_traceback(tmp_path: Path, cut: i
     path.write_bytes(content if cut % 3 else content[: cut % len(content)])
     verdict = check(path)
     assert verdict.runs or all("internal error" not in one.message for one in verdict.errors)
+
+
+def test_a_cell_that_python_has_no_value_for_costs_only_itself(tmp_path: Path) -> None:
+    far = pyarrow.array([2_147_483_647, 1, None], pyarrow.date32())
+    nowhere = pyarrow.array([1, 2, 3], pyarrow.timestamp("s", "Mars/Olympus"))
+    torn = pyarrow.Array.from_buffers(pyarrow.string(), 3, pyarrow.array([b"\xff", b"NaN", b"1"]).buffers())
+    own = {"_step": [0, 1, 2], "_timestamp": [1.0, 2.0, 3.0], "kl": [0.5, 0.6, 0.7]}
+    path = written(tmp_path / "x.parquet", {**own, "day": far, "moment": nowhere, "loss": torn})
+    (run,) = open_runs(str(path))
+    assert run.series["kl"].values.tolist() == [0.5, 0.6, 0.7] and not run.problems
+    assert run.series["loss"].steps.tolist() == [1]
+
+
+def test_two_parts_without_a_step_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        written(tmp_path / f"{name}.parquet", {"x_step": [1], "_timestamp": [1.0], "_step.": [2], "kl": [0.5]})
+    reader = ExportReader(sorted(tmp_path.iterdir()))
+    assert reader.poll() and reader.run.series["kl"].values.tolist() == [0.5, 0.5]
