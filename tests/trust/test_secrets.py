@@ -16,6 +16,7 @@ from wandb.proto import wandb_internal_pb2 as pb
 
 from rlhealth.reports import REPORTS
 from rlhealth.sources import open_runs
+from rlhealth.sources.base.values import training_config
 from tests.conftest import Cli
 from tests.fuzz.framing import event_record, wandb_log
 from tests.fuzz.seeds import small_database
@@ -38,6 +39,14 @@ SECRETS = {
     "github": "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
     "nested": {"deep": {"auth_token": "deep-token-value-1"}},
     "list_of": ["sk-ListAbCdEfGhIjKlMnOpQr"],
+    "of_lists": [[{"servers": ["sk-InnerAbCdEfGhIjKlMnOp"]}], {"password": "hidden-in-a-list"}],
+    "password_of": {"token": {"of": "a-value-below-a-private-name"}},
+    "newer": "the key wandb_v1_AbCdEfGhIjKlMnOpQrStUvWxYz01234567890123 of wandb",
+    "google": "AIzaSyAbCdEfGhIjKlMnOpQrStUvWxYz0123456",
+    "gitlab": "glpat-AbCdEfGhIjKlMnOpQrSt",
+    "web": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3",
+    "as_python": "['a\\nsk-AfterALineBreakAbCdEf']",
+    "given": "--key fedcba9876543210fedcba9876543210fedcba98",
 }
 PLANTED = [
     "hf_AbCd",
@@ -57,6 +66,15 @@ PLANTED = [
     "ghp_AbCd",
     "deep-token",
     "sk-List",
+    "sk-Inner",
+    "hidden-in-a-list",
+    "a-value-below",
+    "wandb_v1",
+    "AIzaSy",
+    "glpat-",
+    "eyJhbG",
+    "AfterALine",
+    "fedcba98",
     "environment-key",
     "frank@example",
     "frank-host",
@@ -193,6 +211,19 @@ def test_no_setting_that_is_private_gets_behind_the_reader(kind: str, tmp_path: 
     assert kind == "jsonl" or run.config["beta"] == 0.04
     held = repr((run.config, run.versions, run.problems, run.notes, list(run.series), list(run.histograms), run.name))
     assert [secret for secret in PLANTED if secret in held] == []
+
+
+def test_names_of_models_paths_and_layers_are_not_taken_for_keys() -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    shown = {
+        "model": f"/models/models--Qwen--Qwen3/snapshots/{commit}",
+        "pinned": f"Qwen/Qwen3@{commit}",
+        "adapter": "r8_lora_alpha_16_dropout_0",
+        "where": "local-deepspeed-configuration",
+        "tokenizer": "xai-org/grok-tokenizer-2",
+        "layers": ["q_proj", "k_proj", {"task-of-a-disk-with-a-long-name": 1}],
+    }
+    assert training_config(shown).keys() == shown.keys()
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -30,12 +30,19 @@ NON_FINITE = {
 SKIPPED = ("_", "profiling/", "system/")
 _PRIVATE_KEY = re.compile(
     r"(?:^|[._/-])(?:hub_token|push_to_hub_token|access_token|auth_token|token|api_?key|secret\w*|passw\w*|credentials?|private_key|e?mail|host|hostname|host_?name"
-    r"|user|username|user_name|base_url|command|cmd|argv|executable)$|(?:access|auth|hub|api|bearer|hf)_?(?:key|token)$|_(?:host|key|secret|password|email)$",
+    r"|user|username|user_name|base_url|command|cmd|argv|executable)(?=$|\.)|(?:access|auth|hub|api|bearer|hf)_?(?:key|token)(?=$|\.)"
+    r"|_(?:host|key|secret|password|email)(?=$|\.)",
     re.IGNORECASE,
 )
+#: Keys by the marks that their makers put on them, web tokens, e-mail addresses, passwords in addresses; 40 hexadecimal
+#: digits are a key of wandb's, but a commit where they stand in a path or behind @.
 _PRIVATE_VALUE = re.compile(
-    r"\b(?:hf_|sk-|ghp_|github_pat_|xox[bap]-|AKIA)[A-Za-z0-9_-]{12,}|[\w.+-]+@[\w-]+\.[A-Za-z]{2,}|://[^/\s:@]+:[^/\s@]+@|^[0-9a-f]{40}$|^local-[0-9a-f]{40}$"
+    r"(?:\b|(?<=\\[nrt]))(?:(?:hf_|sk-|gh[oprsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|wandb_v\d+_)[A-Za-z0-9_-]{12,}"
+    r"|(?:gsk_|xai-|nvapi-|npm_)[A-Za-z0-9_]{20,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}"
+    r"|local-[0-9a-f]{40}\b)|BEGIN [A-Z ]*PRIVATE KEY|[\w.+-]+@[\w-]+\.[A-Za-z]{2,}|://[^/\s:@]+:[^/\s@]+@"
+    r"|(?:(?<![\w/@.-])|(?<=\\[nrt]))[0-9a-f]{40}\b"
 )
+_DEEPEST = 20  # levels of lists and groups in a setting: what lies deeper is not looked at, and not shown
 
 
 def number(value: object) -> float | None:
@@ -124,13 +131,25 @@ def is_private(key: str, value: object) -> bool:
     """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because
     its value looks like one, or is a prompt.
     """
-    if isinstance(value, str) and (len(value) > LONGEST_SETTING or _PRIVATE_VALUE.search(value)):
+    if isinstance(value, str) and len(value) > LONGEST_SETTING:
         return True
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(one, str) and _PRIVATE_VALUE.search(one) for one in value[:100]
-    ):
+    return (not isinstance(value, (int, float)) and _PRIVATE_KEY.search(key) is not None) or _holds_private(value)
+
+
+def _holds_private(value: object, depth: int = 0) -> bool:
+    """Whether a text in a value looks like a key, or a name in it says that it is one."""
+    if isinstance(value, str):
+        return _PRIVATE_VALUE.search(value) is not None
+    if isinstance(value, (list, tuple, Mapping)) and depth > _DEEPEST:
         return True
-    return not isinstance(value, (int, float)) and _PRIVATE_KEY.search(key) is not None
+    if isinstance(value, Mapping):
+        return any(
+            (not isinstance(one, (int, float)) and _PRIVATE_KEY.search(str(key)) is not None)
+            or _holds_private(str(key))
+            or _holds_private(one, depth + 1)
+            for key, one in value.items()
+        )
+    return isinstance(value, (list, tuple)) and any(_holds_private(one, depth + 1) for one in value)
 
 
 def end_of_training(summary: Mapping[str, Any]) -> dict[str, float]:
