@@ -12,7 +12,7 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
-from tests.fuzz import seeds, shapes
+from tests.fuzz import asked, exports, kept, listings, planted, seeds, shapes
 from tests.fuzz.framing import event_file, wandb_file
 
 #: Tries one input; the path is a file it may use. True where something could be read in it.
@@ -87,6 +87,26 @@ YAML_WORDS = (
     b"}",
     b"[[",
     b"]]",
+    b"harmless_once: reward-rose\n",
+    b"harmless_once: reward-is-back\n",
+    b"severity_when_over: info\n",
+    b"standard_errors: -3.5",
+    b"standard_errors: 1e308",
+    b"frameworks: [language-models, control, 'trl-*', '[', '']\n",
+    b"only_if: {beta: {above: 0}}\n",
+    b"aspects:\n  - {title: a, severity: info, when: {metric: kl, last: 3, measure: mean, above: 0}, message: m}\n",
+    b"vanished: kl",
+    b"ending: [crashed]",
+    b"mean_fraction",
+    b"drop_from_best",
+    b"gain_since_start",
+    b"share_nonfinite",
+    b"correlation",
+    b"divided_by: {metric: kl, power: -2}",
+    b"if_logged: true",
+    b"unless_logged: kl|entropy",
+    b"each_metric: true",
+    b"full_precision: true",
     b"metric: kl",
     b"value",
     b"kl*",
@@ -143,6 +163,25 @@ NOTEBOOK_WORDS = (
     b"GRPOTrainer(args=GRPOConfig(beta=0.1)).train()",
     b"%%writefile a.py\n",
     b"!ls\n",
+    b"<td colspan=99999999 rowspan=-1>",
+    b"<table><tr><td><table>",
+    b"<tr>" * 500,
+    b"<td>" * 500,
+    b"<!-- ",
+    b"<script>",
+    b"&#x0;&#1114112;&lt;",
+    b"&nbsp;",
+    b"<thead>",
+    b"<tbody>",
+    b"||||||| base\n",
+    b'<<<<<<< HEAD\n "a",\n=======\n',
+    b"(" * 300,
+    b"-" * 3000,
+    b"1+" * 300,
+    b"9" * 5000,
+    b"a." * 300 + b"train()\n",
+    b"x = y = GRPOConfig(**x)\n",
+    b'"""',
     b"for x in y:\n",
     b"\x1e",
 )
@@ -211,6 +250,7 @@ class Target:
         seeds: what its inputs are made from.
         words: of its format, for the mutator.
         quick: inputs of the pass in the suite.
+        needs: a package of an extra, without which there is nothing to try.
     """
 
     name: str
@@ -218,6 +258,7 @@ class Target:
     seeds: Callable[[], Sequence[bytes]]
     words: Sequence[bytes] = ()
     quick: int = 150
+    needs: str = ""
 
 
 def put(path: Path, raw: bytes) -> None:
@@ -578,6 +619,13 @@ TARGETS = {
             TEXT_WORDS,
             60,
         ),
+        Target("parquet-file", exports.read_file, exports.files, BINARY_WORDS, 60, "pyarrow"),
+        Target("parquet-columns", exports.read_columns, exports.cells, NUMBERS, 60, "pyarrow"),
+        Target("kept", kept.made_anew, kept.files, BINARY_WORDS),
+        Target("asked", asked.answered, asked.requests, asked.WORDS, 60, "mcp"),
+        Target("listing", listings.mirrored, listings.listings, listings.WORDS, 60, "fsspec"),
+        Target("secrets", planted.untold, planted.seeds, quick=60),
+        Target("settings-secrets", planted.settings_of_a_project, planted.settings_files, TOML_WORDS),
         Target("rule", _rule, seeds.rules, YAML_WORDS, 60),
         Target("rule-test", _rule_tests, _rule_test_files, YAML_WORDS, 30),
         Target("aliases", _aliases, lambda: [b"my/kl: kl\nother: reward\n", b'{"a": kl, b: "reward"}'], YAML_WORDS),
