@@ -125,7 +125,8 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
     for kind in TRACKERS:
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
-    readers = _without_monitors([*readers, *_tables(found, kinds, root, errors, left)], left)
+    if tables := _tables(found, kinds, root, errors, left):
+        readers = _without_monitors([*readers, *tables], left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if not readers:
