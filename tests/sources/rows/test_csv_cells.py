@@ -136,16 +136,16 @@ def test_what_a_writer_of_csv_writes_is_read_and_nothing_is_missed(
 @pytest.mark.parametrize(
     "text",
     [
-        b"1" + b"," * 25_000 + b"\n" + b"1,2\n" * 5_000,
-        b'"a\nb"' + b"," * 25_000 + b"\n" + b"1,2\n" * 5_000,
-        b"1\r" * 50_000 + b"\n",
-        b'"1\n"\n' * 6_000,
+        b"1" + b"," * 50_000 + b"\n" + b"1,2\n" * 10_000,
+        b'"a\nb"' + b"," * 50_000 + b"\n" + b"1,2\n" * 10_000,
+        b"1\r" * 200_000 + b"\n",
+        b'"1\n"\n' * 20_000,
     ],
     ids=["a wide row first", "a wide row in quotes first", "carriage returns", "quotes"],
 )
-@pytest.mark.parametrize("width", [2, 20_000])
+@pytest.mark.parametrize("width", [2, 4_000])
 def test_memory_stays_in_proportion_to_the_text(width: int, text: bytes) -> None:
-    """Filled up to the widest row, or to the header, it would be about a gigabyte, or several."""
+    """Filled up to the widest row, or to the header, it would be gigabytes."""
     table = Table([f"m{one}" for one in range(width)], width, ",")
     table.read(b"1,2\n")  # what pandas imports is not counted
     tracemalloc.start()
