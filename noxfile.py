@@ -35,9 +35,10 @@ def lowest(session: nox.Session) -> None:
 
 
 def lowest_versions() -> list[str]:
-    """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run; the tools of its developers may be as new as they
-    like."""
-    return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in project()["dependencies"]]
+    """`numpy==1.26` for `numpy>=1.26`, of what rlhealth needs to run, and of pyarrow, whose newest versions refuse that
+    numpy when they are imported; the tools of its developers may be as new as they like."""
+    needed = [*project()["dependencies"], *project()["optional-dependencies"]["parquet"]]
+    return [re.sub(r">=([\w.]+).*", r"==\1", one) for one in needed]
 
 
 def developers_tools() -> list[str]:
