@@ -219,5 +219,4 @@ def settings_files() -> list[bytes]:
         b'fail-on = "SECRET"\n',
         b'[gate]\nended = "SECRET"\n[rules.kl-high]\nlimit = "SECRET"\n',
         b"api_key = SECRET\n",
-        b'[aliases]\n"my/kl" = "kl"\n',
     ]
