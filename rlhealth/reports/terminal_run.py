@@ -75,8 +75,7 @@ def _header(page: Page, run: RunVerdict) -> None:
         right=f" {page.glyphs.dot} ".join(one for one in facts if one),
     )
     if run.no_answer:
-        what = "the rest of its health" if run.findings else "its health"
-        page.prose("", f"Unknown: {run.no_answer}, so nothing is known about {what}.", indent=3)
+        page.prose("", f"Unknown: {run.no_answer}. So it is not called healthy.", indent=3)
     if spent := words.cost(run):
         page.line("   ", spent)
 
