@@ -219,4 +219,5 @@ def settings_files() -> list[bytes]:
         b'fail-on = "SECRET"\n',
         b'[gate]\nended = "SECRET"\n[rules.kl-high]\nlimit = "SECRET"\n',
         b"api_key = SECRET\n",
+        b"[gate]\nended = true\n",  # one that is read
     ]
