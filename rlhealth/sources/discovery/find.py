@@ -137,12 +137,16 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
 
 def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:
     """The readers without the episodes of single environments, where there are logs of the runs themselves."""
-    runs = [one for one in readers if isinstance(one, Unreadable) or not one.run.series.keys() >= EPISODE]
-    if not any(not isinstance(one, Unreadable) for one in runs):
+    others: list[Reader] = []
+    monitors: list[Reader] = []
+    for one in readers:
+        is_monitor = not isinstance(one, Unreadable) and one.run.series.keys() >= EPISODE
+        (monitors if is_monitor else others).append(one)
+    if all(isinstance(one, Unreadable) for one in others):
         return readers
     said = "episodes of one environment, beside a log of training: name the file itself to read it"
-    left += [UnreadFile(one.run.place.location, said) for one in readers if one not in runs]
-    return runs
+    left += [UnreadFile(one.run.place.location, said) for one in monitors]
+    return others
 
 
 def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
