@@ -26,15 +26,13 @@ from rlhealth.comparison.known_good import (
     missing_in,
     notes_on,
 )
-from rlhealth.completions.texts import read_texts
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.parallel.ahead import in_turn
-from rlhealth.parallel.jobs import Examination, examined
+from rlhealth.parallel.jobs import Examination, examined, read_whole
 from rlhealth.run import Floats, Run
-from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.places import RunSelection, find_all
 from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict
 
@@ -76,7 +74,7 @@ def compare(
     mine = {reader.run.place for reader in readers}
     good: list[Run] = []
     others = [one for one in find_all(_places(known_good), choice) if one.run.place not in mine]
-    for reader, read in in_turn(others, lambda one: one, _read):
+    for reader, read in in_turn(others, lambda one: one, read_whole):
         read()
         good.append(reader.run)
     compared = partial(compare_run, known=known_good_of(good, aliases), aliases=aliases, ignore=ignore, hold=hold)
@@ -88,11 +86,6 @@ def compare(
         verdict.runs.append(found)
     verdict.seconds = time.perf_counter() - begun
     return verdict
-
-
-def _read(reader: Reader) -> None:
-    reader.poll()
-    read_texts(reader)
 
 
 def compare_run(

@@ -29,6 +29,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def read_whole(reader: Reader, completions: str | None = None) -> None:
+    """Reads a run, with what its completions measure. Raises RlhealthError, OSError or MemoryError where it cannot."""
+    reader.poll()
+    read_texts(reader, completions)
+
+
 @dataclass(frozen=True)
 class Examination:
     """What is done with each run: read, with what its completions measure, and judged.
@@ -43,8 +49,7 @@ class Examination:
 
     def read(self, reader: Reader) -> None:
         """Reads a run. Raises RlhealthError, OSError or MemoryError where it cannot be read."""
-        reader.poll()
-        read_texts(reader, self.completions)
+        read_whole(reader, self.completions)
 
     def judged(self, reader: Reader, read: Callable[[], None]) -> Answer:
         """What is said of a run, once `read` has read it; the error where that failed, so that it never hides the
