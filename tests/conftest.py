@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
 SICK = FIXTURES / "runs" / "lr-jump"
 
+# A process that a test starts in another folder runs this tree too, and not another one that is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # How long an example takes says something of the machine, nothing of the program.
