@@ -95,7 +95,7 @@ def _type(said: Mapping[str, Any]) -> str:
         return ", ".join(f"`{one}`" for one in said["enum"])
     if "anyOf" in said:
         return " or ".join(dict.fromkeys(_type(one) for one in said["anyOf"] if one.get("type") != "null"))
-    if "$ref" in said:
+    if "$ref" in said or "allOf" in said:  # pydantic below 2.9 wraps a reference that has a description of its own
         return "table"
     kind = str(said.get("type", "value"))
     if kind == "array":
