@@ -46,6 +46,8 @@ def main() -> None:
     try:
         with process.settled():
             code = _app(sys.argv[1:2])(prog_name="rlhealth", standalone_mode=False)
+        if code == 130:  # typer's answer to an interrupt, which it takes for itself
+            raise KeyboardInterrupt
         _flush()
         raise SystemExit(code if isinstance(code, int) else 0)
     except SystemExit:

@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
 from typing import Any
 
 from loky import ProcessPoolExecutor
@@ -29,6 +31,7 @@ def over_processes(readers: Sequence[Any], examine: Callable[[Any], Any], jobs: 
     """
     try:
         pool = ProcessPoolExecutor(jobs, initializer=_settle, initargs=(pickle.dumps(examine),))
+        resource_tracker.ensure_running()  # begun by the first worker, it would let interrupts through again
     except (OSError, TypeError, AttributeError, pickle.PicklingError):
         # no semaphore can be made where shared memory is read-only; or it cannot be sent
         yield from map(examine, readers)
@@ -71,11 +74,37 @@ def _submitted(pool: ProcessPoolExecutor, readers: Sequence[Any]) -> Any:
     files.
     """
     try:
-        return pool.submit(_examined, pickle.dumps(readers))
+        sent = pickle.dumps(readers)
+        with _interrupts_held_back():  # the first submission begins the processes
+            return pool.submit(_examined, sent)
     except (TypeError, AttributeError, pickle.PicklingError):
         return None
     except (OSError, RuntimeError):  # no process can be begun, or the pool is broken
         return None
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """An interrupt that comes meanwhile is raised at the end: one that comes while Python forks is lost, or leaves
+    half a worker.
+
+    What is begun meanwhile never gets one: an interrupt is for the first process to handle.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is None or threading.current_thread() is not threading.main_thread() or os.name == "nt":
+        yield
+        return
+    came: list[int] = []
+    # Both are needed: another thread of this process may get the signal, and only the mask goes on to what is begun.
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _examined(sent: bytes) -> list[Any]:
