@@ -11,6 +11,7 @@ from rlhealth.completions.stores import CompletionFile, CompletionFolder, Store,
 from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
+from rlhealth.sources.base.parquet import lacking
 from rlhealth.sources.discovery.grouping import home
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tu
     notes: list[str] = []
     parquet = output / "completions"
     if _holds(parquet, PARQUET):
-        if _has_pyarrow():
-            found.append(CompletionFolder(parquet, PARQUET))
+        if missing := lacking(INSTALL):
+            notes.append(f"completions: {parquet} was not read: {missing[0]}; {missing[1]}")
         else:
-            notes.append(f"completions: {parquet} was not read: parquet needs pyarrow; {INSTALL}")
+            found.append(CompletionFolder(parquet, PARQUET))
     if kind == "wandb":
         found += _of_wandb(path.parent / _TABLE_FOLDER)
     if kind == "trackio":
@@ -92,7 +93,8 @@ def named(place: str) -> Store:
         for folder in (path, path / "completions", path / _TABLE_FOLDER):
             for pattern in (PARQUET, LINES, *(_table(name) for name, _ in TABLES)):
                 if _holds(folder, pattern):
-                    _needs_pyarrow(pattern is PARQUET, place)
+                    if pattern is PARQUET:
+                        _check_parquet(place)
                     return CompletionFolder(folder, pattern, is_step=pattern in (PARQUET, LINES, _table("game_log")))
         one = sorted(file for file in path.iterdir() if file.suffix in (".parquet", ".jsonl", ".ndjson"))
         if len(one) == 1:
@@ -102,7 +104,8 @@ def named(place: str) -> Store:
             raise RlhealthError(f"--completions {place}: no completions in this folder", hint=hint, location=place)
     if not path.is_file():
         raise RlhealthError(f"--completions {place}: no such file or folder", hint="check the spelling", location=place)
-    _needs_pyarrow(path.suffix == ".parquet", place)
+    if path.suffix == ".parquet":
+        _check_parquet(place)
     return CompletionFile(path)
 
 
@@ -157,12 +160,6 @@ def _holds(folder: Path, name: re.Pattern[str]) -> bool:
         return False
 
 
-def _has_pyarrow() -> bool:
-    from importlib.util import find_spec  # late: only where there is parquet
-
-    return find_spec("pyarrow") is not None
-
-
-def _needs_pyarrow(needed: bool, place: str) -> None:
-    if needed and not _has_pyarrow():
-        raise RlhealthError(f"--completions {place}: parquet needs pyarrow", hint=INSTALL, location=place)
+def _check_parquet(place: str) -> None:
+    if missing := lacking(INSTALL):
+        raise RlhealthError(f"--completions {place}: {missing[0]}", hint=missing[1], location=place)

@@ -10,6 +10,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Translation
 from rlhealth.metrics.metric import Points
 from rlhealth.run import Run
+from rlhealth.sources.base.parquet import lacking
 from rlhealth.system.files import replaced
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def export(runs: Iterable[tuple[Run, Translation]], path: Path) -> int:
 
     Raises:
         RlhealthError: for another ending, for a file that cannot be written, and where Parquet is asked for without
-            pyarrow.
+            a pyarrow that works.
     """
     if not path.name.endswith(ENDINGS):
         raise RlhealthError(
@@ -73,11 +74,9 @@ def export(runs: Iterable[tuple[Run, Translation]], path: Path) -> int:
                 made.to_parquet(place, index=False)
             else:
                 made.to_csv(place, index=False, compression="gzip" if path.name.endswith(".gz") else None)
-    except ImportError:
-        raise RlhealthError(
-            f"--export {path}: Parquet needs pyarrow, which is not installed",
-            hint="pip install pyarrow, or --export run.csv",
-        ) from None
+    except ImportError as error:  # pandas looks for more than pyarrow, and for a version of its own
+        said, fix = lacking("pip install pyarrow") or (str(error).partition("\n")[0], "pip install --upgrade pyarrow")
+        raise RlhealthError(f"--export {path}: {said}", hint=f"{fix}, or --export run.csv") from None
     except OSError as error:
         raise RlhealthError(
             f"--export {path}: {error.strerror or error}",

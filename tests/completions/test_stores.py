@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import time
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path):
 
 
 def test_without_pyarrow_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rlhealth.completions.places._has_pyarrow", lambda: False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     run = read(REAL / "one-word", "tensorboard")
     assert not series(run)
     assert [one for one in run.notes if "pip install 'rlhealth[completions]'" in one]

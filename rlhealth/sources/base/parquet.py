@@ -1,8 +1,30 @@
-"""Values of Parquet's columns as Python's own."""
+"""Parquet: whether it can be read here, and the values of its columns as Python's own."""
 
 from __future__ import annotations
 
 from typing import Any
+
+
+def lacking(install: str) -> tuple[str, str] | None:
+    """Why Parquet cannot be read here, and what to do; None where it can.
+
+    Args:
+        install: the command that installs what is missing.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401 (late: only where there is Parquet)
+    except ModuleNotFoundError as error:
+        if (error.name or "pyarrow").partition(".")[0] == "pyarrow":
+            return "Parquet needs pyarrow, which is not installed", install
+        return _unfit(error)
+    except ImportError as error:  # as the newest ones say of an older numpy
+        return _unfit(error)
+    return None
+
+
+def _unfit(error: ImportError) -> tuple[str, str]:
+    said = str(error).partition("\n")[0][:200]
+    return f"Parquet needs pyarrow, which cannot be imported: {said}", "pip install --upgrade pyarrow numpy"
 
 
 def plain(cell: Any) -> Any:

@@ -14,7 +14,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.candidates import is_wandb_export
 from rlhealth.sources.base.columns import ABSENT, NUMBER, Columns
 from rlhealth.sources.base.history import AXES, Rows
-from rlhealth.sources.base.parquet import plain
+from rlhealth.sources.base.parquet import lacking, plain
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.values import number
 from rlhealth.sources.wandb.history import TRAINER, is_needed
@@ -43,17 +43,16 @@ class ExportReader:
         """Reads the files; False where none of them changed since.
 
         Raises:
-            RlhealthError: if they cannot be read: no pyarrow, damaged.
+            RlhealthError: if they cannot be read: no pyarrow that works, damaged.
         """
         now = [(one.st_size, one.st_mtime) for one in (path.stat() for path in self.paths)]
         if now == self._seen:
             return False
-        try:
-            from pyarrow import ArrowException, parquet
-        except ImportError:
+        if missing := lacking(INSTALL):
             place = self.run.place.location
-            said = f"{place}: history that wandb exported, as Parquet, which needs pyarrow"
-            raise RlhealthError(said, hint=INSTALL, location=place) from None
+            raise RlhealthError(f"{place}: {missing[0]}", hint=missing[1], location=place)
+        from pyarrow import ArrowException, parquet
+
         self.run.clear()
         rows = Rows(self.run)
         for path in self._in_order(parquet, ArrowException):

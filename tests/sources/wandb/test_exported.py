@@ -4,8 +4,8 @@ called; what cannot be read is named with what to do.
 
 from __future__ import annotations
 
-import builtins
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,7 @@ def test_null_is_absent_and_what_is_no_number_is_what_the_sdk_logged(tmp_path: P
 def test_without_pyarrow_it_is_an_error_that_says_what_to_install(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *given: Any, **more: Any) -> Any:
-        if name.split(".")[0] == "pyarrow":
-            raise ImportError(name)
-        return real(name, *given, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     found = check(folder)
     assert found.exit_code == 2 and [one.hint for one in found.errors] == ["pip install 'rlhealth[parquet]'"]
 
