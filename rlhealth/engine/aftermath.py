@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlhealth.engine.windows import first_points, plain_median
+from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition
@@ -153,7 +153,7 @@ def oscillates(metric: Metric, episodes: tuple[Episode, ...], until: int) -> boo
     the time.
     """
     steps = np.asarray([(one.first_step, one.last_step) for one in episodes[-50:]], np.int64)
-    ends = int(np.searchsorted(metric.steps, until, side="right"))
+    ends = count_until(metric.steps, until)
     begin = np.searchsorted(metric.steps, steps[:, 0])
     end = np.searchsorted(metric.steps, steps[:, 1], side="right")
     rests = begin[1:] - end[:-1]
@@ -173,7 +173,7 @@ def before(metric: Metric, step: int, count: int) -> Floats:
 
 def after(metric: Metric, step: int, until: int, count: int) -> Floats:
     """The last `count` finite values after a step and up to another, of the last 3 x `count` rows; shape (n,)."""
-    start, end = np.searchsorted(metric.steps, (step, until), side="right").tolist()
+    start, end = count_until(metric.steps, step), count_until(metric.steps, until)
     values = metric.values[max(start, end - 3 * count) : end]
     return values[np.isfinite(values)][-count:]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.operands import pattern_of
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
@@ -96,11 +97,8 @@ def _witnesses(framework: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def _matching(translation: Translation, names: list[str]) -> list[Metric]:
-    return [
-        one
-        for key, one in translation.metrics.items()
-        if len(one) and any(fnmatch.fnmatchcase(key, name) for name in names)
-    ]
+    pattern = pattern_of("|".join(names))
+    return [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
 
 
 def _finite(metric: Metric) -> Floats:

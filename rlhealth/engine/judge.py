@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +14,10 @@ from rlhealth.engine.earlier import EarlierFindings, with_earlier
 from rlhealth.engine.earned import why_not_healthy
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.facts import Facts
-from rlhealth.engine.operands import (
-    CannotRun,
-    SharedOperand,
-    SharedParts,
-    pick,
-    pick_all,
-)
-from rlhealth.engine.precision import is_rounded
-from rlhealth.engine.rule_state import RuleState, Shape
-from rlhealth.engine.scope import check_scope
+from rlhealth.engine.operands import SharedOperand, SharedParts, named_metric
+from rlhealth.engine.plan import rule_book
+from rlhealth.engine.reach import Reach
+from rlhealth.engine.rule_state import RuleState, UnmetRule
 from rlhealth.engine.vanished import VanishedMetrics
 from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
@@ -30,8 +25,10 @@ from rlhealth.rules.model import Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Skipped, State, worst_state
 
+Shape = tuple[Any, ...]
 NEVER = int(np.iinfo(np.int64).max)
 LONG = 15  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
+SHORT = 4096  # points: what is kept of a shorter series is not worth dropping before the whole run goes
 LEFT_OUT = 512  # points that a condition may lag behind: at once they cost what one would, and little is kept for it
 no_float_warnings = np.errstate(
     all="ignore"
@@ -50,59 +47,46 @@ class Judge:
     ) -> None:
         self.run = run
         self.fixed = translation  # of a run that is written in canonical names already
-        self.rules = [rule for rule in rules if rule.cause is None]
-        self.diagnoses = [rule for rule in rules if rule.cause is not None]
-        self.families = {rule.id: rule.family for rule in rules}
+        self.book = rule_book(rules)
         self.aliases = aliases or {}
-        endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
-        self.earlier = EarlierFindings(lambda before: _whole(Judge(before, rules, aliases)), endings)
+        self.earlier = EarlierFindings(lambda before: _whole(Judge(before, rules, aliases)), self.book.endings)
         self.restart()
 
     @no_float_warnings
     def restart(self) -> None:
         """Begins again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
-        self.watched: list[RuleState] = []
-        self.measured: dict[Shape, SharedOperand] = {}
-        self.parts: SharedParts = {}
-        self.skipped: list[Skipped] = []
-        self.others: list[Rule] = []
-        self.vanishing: list[VanishedMetrics] = []
+        self.plan = self.book.plan(self.run, self.translation)
+        self.states: list[RuleState | UnmetRule] = []
+        self.vanishing = [
+            VanishedMetrics(rule, self.translation)
+            for rule in self.plan.others
+            if rule.when is not None and rule.when.vanished
+        ]
         self.facts = Facts(self.translation)
         self.judged_to = -1
         self.shape = self._shape()
-        for rule in self.rules:
-            try:
-                self._enlist(rule)
-            except CannotRun as reason:
-                self.skipped.append(Skipped(rule.id, rule.family, str(reason)))
-        # rules on one metric after each other: what they share need not be kept for long
-        self.order = sorted(range(len(self.watched)), key=lambda place: self.watched[place].metric.name)
 
-    def _enlist(self, rule: Rule) -> None:
-        check_scope(rule, self.translation)
-        if rule.scope.full_precision and is_rounded(self.run):
-            raise CannotRun("the numbers of this log are rounded: one written as 0 may only be small")
-        if rule.when is None or not rule.when.conditions:
-            self.others.append(rule)
-            if rule.when is not None and rule.when.vanished:
-                self.vanishing.append(VanishedMetrics(rule, self.translation))
-            return
-        watched: list[RuleState] = []
-        unable: list[CannotRun] = []
-        for aspect in rule.clauses:
-            assert aspect.when is not None
-            try:
-                name = aspect.when.all[0].metric
-                metrics = pick_all(name, self.translation) if rule.scope.each_metric else [pick(name, self.translation)]
-                watched += [
-                    RuleState(aspect, metric, self.translation, self.measured, self.parts) for metric in metrics
-                ]
-            except CannotRun as reason:
-                unable.append(reason)
-        if not watched:
-            raise unable[0]
-        self.watched += watched
+    def _begin(self, whole: bool) -> None:
+        """Makes what follows each rule; `whole` where all points are there, so that it can be told what none of them
+        meets.
+        """
+        measured: dict[int, SharedOperand] = {}
+        parts: SharedParts = {}
+        reach = Reach(self.translation.metrics.__getitem__) if whole else None
+        for one in self.plan.clauses:
+            metric = named_metric(one.metric, None, self.translation)
+            if reach is not None and not reach.can_raise(one):
+                self.states.append(UnmetRule(one, metric))
+            else:
+                self.states.append(RuleState(one, metric, self.translation, measured, parts))
+
+    @property
+    def watched(self) -> list[RuleState]:
+        """The rules that are followed."""
+        if not self.states:
+            self._begin(whole=False)
+        return [one for one in self.states if isinstance(one, RuleState)]
 
     @no_float_warnings
     def advance(self, until: int = NEVER, last: bool = False) -> None:
@@ -111,15 +95,20 @@ class Judge:
         """
         if self.shape != self._shape():
             self.restart()
-        for index in self.order:
-            one = self.watched[index]
+        if not self.states:
+            self._begin(whole=last and until == NEVER)
+        for index in self.plan.order:
+            one = self.states[index]
+            if isinstance(one, UnmetRule):
+                continue
             if one.late:
                 for side in one.sides:
                     side.release()
-                self.watched[index] = one = RuleState(one.rule, one.metric, self.translation)
+                self.states[index] = one = RuleState(one.plan, one.metric, self.translation)
             one.advance(until)
             if last:
-                one.release()
+                if len(one.metric) > SHORT:
+                    one.release()
             elif one.left_out > LEFT_OUT:
                 one.catch_up()
         for gone in self.vanishing:
@@ -142,12 +131,12 @@ class Judge:
         ending = ending_of(self.run, self.translation, now, ended)
         aftermath = Aftermath(self.translation, self.judged_to)
         found: list[Finding] = []
-        skipped = list(self.skipped)
+        skipped = [*self.plan.skipped, *self.plan.undiagnosed]
         quiet: set[str] = set()
         short: dict[str, Skipped] = {}
         aspects: dict[tuple[str, str], list[Finding]] = {}
-        for one in self.watched:
-            finding = one.finding(ending, aftermath)
+        for one in self.states:
+            finding = one.finding(ending, aftermath) if isinstance(one, RuleState) else None
             if finding is not None:
                 aspects.setdefault(finding.key, []).append(finding)
             elif reason := one.too_few:
@@ -156,7 +145,7 @@ class Judge:
                 quiet.add(one.rule.id)
         found += [joined_finding(parts) for parts in aspects.values()]
         looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
-        for rule in self.others:
+        for rule in self.plan.others:
             assert rule.when is not None
             if rule.when.ending:
                 told = ending_finding(rule, ending, self.translation)
@@ -172,16 +161,11 @@ class Judge:
             Ignored(one, given) for one in found if (given := unwanted.get(one.rule) or unwanted.get(one.family))
         ]
         found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
-        diagnoses = []
-        for rule in self.diagnoses:
-            try:
-                check_scope(rule, self.translation)
-                diagnoses.append(rule)
-            except CannotRun as reason:
-                skipped.append(Skipped(rule.id, rule.family, str(reason)))
-        found, diagnosed, told_not = explain(found, diagnoses, self.translation, self.facts, self.judged_to)
+        found, diagnosed, told_not = explain(found, self.plan.diagnoses, self.translation, self.facts, self.judged_to)
         quiet |= told_not
-        blind = not self.watched and len(self.others) < len(self.rules)  # no rule that reads metrics found one to read
+        blind = not self.plan.clauses and len(self.plan.others) < len(
+            self.book.rules
+        )  # no rule that reads metrics found one to read
         if self.translation.is_rl is False or blind:
             quiet, found, diagnosed = set(), [], []
         else:
@@ -198,11 +182,11 @@ class Judge:
             skipped=skipped,
             quiet=sorted(quiet - fired - {one.rule for one in everything}),
             ignored=ignored,
-            families=self.families,
+            families=self.book.families,
             reward_is_best=aftermath.at_its_best(),
         )
         answer.why_not_healthy = why_not_healthy(self.translation)
-        early = {one.rule.id for one in self.watched if one.rule.points <= LONG}
+        early = {one.rule.id for one in self.states if one.rule.points <= LONG}
         too_few = [one for one in waiting if one.rule in early]
         if len(too_few) > len(looked - fired) and not everything:
             answer.too_short = (

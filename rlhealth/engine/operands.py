@@ -16,15 +16,16 @@ from rlhealth.engine import measures
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.trends import Correlation
-from rlhealth.engine.windows import first_points, plain_median
+from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import DerivedSeries
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Condition, CriticalLevel, Limit
 from rlhealth.run import Floats, Ints
 
-#: What the measures of each series share, by metric, tag and how its values are looked at.
-SharedParts = dict[tuple[object, ...], Parts]
+#: What the measures of each series share, by its number in the plan: a metric, and how its values are looked at.
+SharedParts = dict[int, Parts]
+NO_STEPS: Ints = np.empty(0, np.int64)
 
 
 class CannotRun(Exception):
@@ -61,7 +62,7 @@ class Operand:
     def advance(self, until: int) -> tuple[Ints, Estimate]:
         """Steps and measured values of the points after the last ones asked for, up to and including step `until`."""
         steps = self.metric.steps
-        end = int(np.searchsorted(steps, until, side="right"))
+        end = count_until(steps, until)
         new_steps = steps[self.seen : end]
         values = self.metric.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
         self.seen = max(end, self.seen)
@@ -100,7 +101,7 @@ class SharedOperand:
     def __init__(self, operand: Operand) -> None:
         self.operand = operand
         self.takers: list[ReferenceType[OperandCursor]] = []  # weak: one that is followed anew is no longer waited for
-        self.steps: Ints = np.empty(0, np.int64)
+        self.steps: Ints = NO_STEPS
         self.values = NOTHING
         self.dropped = 0
 
@@ -112,15 +113,19 @@ class SharedOperand:
         elif len(steps):
             self.steps = np.concatenate([self.steps, steps])
             self.values = self.values.then(values)
-        part = slice(start - self.dropped, int(np.searchsorted(self.steps, until, side="right")))
+        part = slice(start - self.dropped, count_until(self.steps, until))
+        if part == slice(0, len(self.steps)):
+            return self.steps, self.values
         return self.steps[part], self.values.part(part)
 
     def forget(self) -> None:
         """Drops what all have taken."""
         done = min(taker.seen for one in self.takers if (taker := one()) is not None) - self.dropped
-        if done:
+        if done == len(self.steps):
+            self.steps, self.values = NO_STEPS, NOTHING
+        elif done:
             self.steps, self.values = self.steps[done:].copy(), self.values.at(np.arange(done, len(self.values)))
-            self.dropped += done
+        self.dropped += done
 
     def release(self, taker: OperandCursor) -> None:
         """Keeps nothing any more for one that has taken all that it will."""
@@ -173,7 +178,7 @@ class ForwardFill:
 
     def __init__(self, source: Metric | OperandCursor) -> None:
         self.source = source
-        self.steps: Ints = np.empty(0, np.int64)
+        self.steps: Ints = NO_STEPS
         self.found = NOTHING
         self.seen = 0
         self.asked = -1
@@ -199,7 +204,7 @@ class ForwardFill:
         if isinstance(self.source, OperandCursor):
             new_steps, new = self.source.advance(until)
         else:
-            end = int(np.searchsorted(self.source.steps, until, side="right"))
+            end = count_until(self.source.steps, until)
             new_steps = self.source.steps[self.seen : end]
             new = Estimate(self.source.values_from(self.seen)[: len(new_steps)]) if len(new_steps) else NOTHING
             self.seen = max(end, self.seen)
@@ -311,11 +316,19 @@ def pick(name: str, translation: Translation, anchor: Metric | None = None) -> M
     raise CannotRun(f"{name.replace('|', ' or ')} was not logged")
 
 
+def named_metric(name: str, own: Metric | None, translation: Translation) -> Metric:
+    """The metric of a name that `pick` found; the step is read at the points of a rule's own metric."""
+    if own is not None and name == own.name:
+        return own
+    clock = clock_of(own, translation) if name == "step" else None
+    return translation.metrics[name] if clock is None else clock
+
+
 def _named(name: str, translation: Translation) -> Metric | None:
     """The metric of that name, or the first logged that it is a pattern of."""
     if "*" not in name:
         return translation.metrics.get(name)
-    pattern = _pattern(name)
+    pattern = pattern_of(name)
     return next((one for key, one in translation.metrics.items() if pattern.match(key) and len(one)), None)
 
 
@@ -346,7 +359,7 @@ class _Clock(DerivedSeries):
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:
     """Every logged metric that `one|pattern/*` names; raises CannotRun if there is none."""
-    pattern = _pattern(names)
+    pattern = pattern_of(names)
     found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
     if not found:
         raise CannotRun(f"{names.replace('|', ' or ')} was not logged")
@@ -354,5 +367,6 @@ def pick_all(names: str, translation: Translation) -> list[Metric]:
 
 
 @cache
-def _pattern(names: str) -> re.Pattern[str]:
+def pattern_of(names: str) -> re.Pattern[str]:
+    """What `one|pattern/*` matches, for names from their beginning to their end."""
     return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

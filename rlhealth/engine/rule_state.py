@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -12,100 +10,82 @@ from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath, is_fall
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
-from rlhealth.engine.estimate import Bound, Flags
+from rlhealth.engine.estimate import Flags
 from rlhealth.engine.onset import dated_back
 from rlhealth.engine.operands import (
-    CannotRun,
+    NO_STEPS,
     ForwardFill,
     Operand,
     OperandCursor,
     SharedOperand,
     SharedParts,
-    bound_of,
     level_of,
-    pick,
+    named_metric,
     unit_of,
-    worse_of,
 )
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.scope import applicable
+from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
-from rlhealth.rules.model import Condition, Rule
+from rlhealth.rules.model import Rule
 from rlhealth.run import Ints
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
-Shape = tuple[Any, ...]
-
 
 class RuleState:
-    """One rule on one run: its operands, its bounds and the episodes in which it held."""
+    """One rule on one run: its operands, its bounds and the episodes in which it held.
+
+    Args:
+        measured: operands by their number in the plan, and `parts` by that of their series: of other rules, from the
+            first step on.
+    """
 
     def __init__(
         self,
-        rule: Rule,
+        plan: RulePlan,
         metric: Metric,
         translation: Translation,
-        measured: dict[Shape, SharedOperand] | None = None,
+        measured: dict[int, SharedOperand] | None = None,
         parts: SharedParts | None = None,
     ) -> None:
-        assert rule.when is not None and rule.when.all
+        rule = plan.rule
+        assert rule.when is not None
+        self.plan = plan
         self.rule = rule
         self.metric = metric
         self.translation = translation
-        self.measured = {} if measured is None else measured  # by other rules, from the first step on
-        self.parts = {} if parts is None else parts
-        conditions = applicable(rule.when.conditions, translation)
-        extra = applicable(rule.critical.and_ if rule.critical else (), translation)
-        made = [
-            self._operand(one, metric if index == 0 else None, translation)
-            for index, one in enumerate((*conditions, *extra))
-        ]
+        measured = {} if measured is None else measured
+        parts = {} if parts is None else parts
+        made = [self._operand(one, measured, parts) for one in plan.operands]
         self.sides = made
         self.anchor = made[0]
         self.others = [ForwardFill(one) for one in made[1:]]
-        settings = {**translation.config, "planned_steps": translation.planned_steps}
-        self.bounds = [bound_of(one, settings) for one in (*conditions, *extra)]
-        self.base = len(conditions)
+        self.bounds = plan.bounds
+        self.base = plan.base
         self.held: list[bool | None] = [False] * len(self.bounds)  # at the newest point; None if that was left out
         self.left_out = 0  # points at which some condition was
-        self.newest: Ints = np.empty(0, np.int64)
+        self.newest: Ints = NO_STEPS
         self.dated: dict[Severity, list[Episode]] = {}
         # a window that still holds an unhealthy row says nothing of what came after it
-        clear = max(rule.when.held_for, conditions[0].last)
+        clear = max(rule.when.held_for, self.anchor.condition.last)
         self.levels = {Severity.of(rule.severity): Episodes(rule.when.held_for, clear, self.bounds[0].sign)}
-        self.worse: Bound | None = None
+        self.worse = plan.worse
         if rule.critical is not None:
-            self.worse = worse_of(rule.critical, self.bounds[0], translation.config)
             hold = rule.critical.held_for or rule.when.held_for
             self.levels[Severity.CRITICAL] = Episodes(hold, max(clear, hold), self.bounds[0].sign)
         self.points = 0
         self.latest = float("nan")
 
-    def _operand(self, condition: Condition, metric: Metric | None, translation: Translation) -> OperandCursor:
-        metric = metric or pick(condition.metric, translation, self.metric)
-        per, scale = None, 1.0
-        divisor = condition.divided_by
-        if divisor is not None:
-            scale = float(divisor.times)
-            if divisor.metric is not None:
-                per = pick(divisor.metric, translation)
-            if divisor.setting is not None:
-                said = translation.config.get(divisor.setting, divisor.default)
-                if not isinstance(said, int | float) or not said:
-                    raise CannotRun(f"the setting {divisor.setting} is unknown")
-                scale *= float(said)
-        clock = (
-            self.metric.tag if metric.name == "step" else ""
-        )  # the step is read at the points of the rule's own metric
-        other = pick(condition.with_, translation) if condition.with_ else None
-        key = (_looks(condition), metric.name, metric.tag, clock, per and per.name, scale)
-        shared = self.measured.get(key)
+    def _operand(self, plan: OperandPlan, measured: dict[int, SharedOperand], parts: SharedParts) -> OperandCursor:
+        shared = measured.get(plan.key)
         if shared is None:
-            series = metric.name, metric.tag, clock, condition.absolute, condition.divided_by, scale
-            parts = self.parts.setdefault(series, Parts())
-            shared = self.measured[key] = SharedOperand(Operand(condition, metric, per, scale, parts, other))
-        return OperandCursor(shared, condition)
+            of = parts.setdefault(plan.series, Parts())
+            per = None if plan.per is None else named_metric(plan.per, None, self.translation)
+            other = None if plan.other is None else named_metric(plan.other, None, self.translation)
+            metric = named_metric(plan.metric, self.metric, self.translation)
+            shared = SharedOperand(Operand(plan.condition, metric, per, plan.scale, of, other))
+            measured[plan.key] = shared
+        return OperandCursor(shared, plan.condition)
 
     @property
     def late(self) -> bool:
@@ -227,8 +207,8 @@ class RuleState:
     @property
     def too_few(self) -> str:
         """Of what there was too little to judge; empty if there was enough."""
-        if self.points < self.rule.points:
-            return f"{self.metric.name} has {self.points} of the {self.rule.points} points it takes to judge"
+        if reason := too_few_points(self.rule, self.metric, self.points):
+            return reason
         self._count_items()
         return next((f"{one.metric.name} has {one.lacking} to judge" for one in self.sides if one.lacking), "")
 
@@ -292,8 +272,20 @@ class RuleState:
         return min(severity, Severity.WARNING)
 
 
-@cache
-def _looks(condition: Condition) -> Condition:
-    """What a condition looks at, whatever limit it is compared with, and whatever it calls the metric."""
-    limit = {"above": None, "below": None, "equals": None, "standard_errors": 0}
-    return condition.model_copy(update={"metric": "", "if_logged": False, "unless_logged": "", **limit})
+class UnmetRule:
+    """One rule on one run, all of whose points it has, with a condition that no value of the run meets."""
+
+    def __init__(self, plan: RulePlan, metric: Metric) -> None:
+        self.rule = plan.rule
+        self.metric = metric
+        self.points = len(metric)
+
+    @property
+    def too_few(self) -> str:
+        """Of what there was too little to judge; empty if there was enough."""
+        return too_few_points(self.rule, self.metric, self.points)
+
+
+def too_few_points(rule: Rule, metric: Metric, points: int) -> str:
+    """How many points a rule lacks, in words; empty if there are enough."""
+    return "" if points >= rule.points else f"{metric.name} has {points} of the {rule.points} points it takes to judge"

@@ -41,14 +41,14 @@ class Grain:
             self.seen = np.flatnonzero(present) / self.items
             start += first
             if start < len(values):
-                wanted = np.append(self.seen, values[start])
-                finer = (m for m in range(self.items + 1, FINEST) if _multiple(wanted, m).all())
-                self.items = next(finer, FINEST)
+                finer = np.arange(self.items + 1, FINEST)
+                fits = _multiple(np.append(self.seen, values[start])[:, None], finer).all(axis=0)
+                self.items = int(finer[fits.argmax()]) if fits.any() else FINEST
                 found[start:] = self.items
         return found
 
 
-def _multiple(values: Floats, items: int) -> Flags:
+def _multiple(values: Floats, items: int | Ints) -> Flags:
     scaled = values * items
     return np.asarray(np.abs(scaled - np.rint(scaled)) <= SAME * items)
 

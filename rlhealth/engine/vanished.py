@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from rlhealth.engine.operands import pattern_of
+from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.model import Rule
@@ -79,8 +80,9 @@ class VanishedMetrics:
         assert rule.when is not None and rule.when.vanished is not None
         self.rule = rule
         self.translation = translation
-        self.patterns = rule.when.vanished.split("|")
         self.metrics = [one for name, one in translation.metrics.items() if not name.startswith("eval/")]
+        pattern = pattern_of(rule.when.vanished)
+        self.followed = [place for place, one in enumerate(self.metrics) if pattern.match(one.name)]
         self._begin()
 
     def _begin(self) -> None:
@@ -89,15 +91,11 @@ class VanishedMetrics:
         self.settled = False
         self.axes = list(range(len(self.metrics)))
         self.ticks: dict[int, Series] = {}
-        self.trails = {
-            place: LoggedTicks(one)
-            for place, one in enumerate(self.metrics)
-            if any(fnmatch.fnmatchcase(one.name, to) for to in self.patterns)
-        }
+        self.trails = {place: LoggedTicks(self.metrics[place]) for place in self.followed}
 
     def advance(self, until: int) -> None:
         """Follows every point up to and including step `until`."""
-        ends = [int(np.searchsorted(one.steps, until, side="right")) for one in self.metrics]
+        ends = [count_until(one.steps, until) for one in self.metrics]
         started = [min(end, ALIGNED) for end in ends]
         axes = (
             self.axes

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rlhealth.metrics.catalogue import Names, Version, frameworks, names, pattern_of, version_of
@@ -78,6 +79,24 @@ def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
         else:
             break
     return tag
+
+
+def marks_of(run: Run) -> tuple[Any, ...]:
+    """All that a trainer is recognised by: two runs with the same marks are of the same."""
+    return (
+        run.trainer,
+        tuple([tag for tag, one in run.series.items() if len(one)]),
+        tuple([tag for tag, one in run.histograms.items() if len(one)]),
+        tuple(run.config),
+        tuple(run.versions.items()),
+        tuple([_starts_at_zero(run, name) for name in _zero_names()]),
+    )
+
+
+@cache
+def _zero_names() -> tuple[str, ...]:
+    """The names whose first value some trainer is recognised by."""
+    return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get("zero", [])))
 
 
 def recognise(run: Run) -> Recognised:

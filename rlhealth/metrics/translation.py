@@ -8,10 +8,10 @@ from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
-from rlhealth.metrics.free_names import evaluation, forms
 from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
-from rlhealth.metrics.recognise import Recognised, bare, recognise, spaced
+from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
+from rlhealth.metrics.sorting import SortedTags, sorted_tags
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
@@ -60,24 +60,6 @@ class Translation:
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
 
-@dataclass
-class _Sorting:
-    """The tags of one run while they are sorted; the best alias for each canonical name so far."""
-
-    known: Recognised
-    chosen: dict[str, tuple[tuple[int, ...], Alias, str]] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
-    unrecognised: list[str] = field(default_factory=list)
-    assumed: list[str] = field(default_factory=list)
-    sums: dict[Alias, list[str]] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
-
-    def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
-        """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
-        if name not in self.chosen or worth < self.chosen[name][0]:
-            self.chosen[name] = (worth, alias, tag)
-
-
 def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Translation | None = None) -> Translation:
     """Translates a run into canonical names.
 
@@ -94,12 +76,9 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     if previous is not None and previous._origin[1:] == origin[1:] and previous._origin[0] is run:
         return previous
     check_aliases(wanted)
-    known = recognise(run)
+    sorting = sorted_tags(run, wanted)
+    known = sorting.known
     settings = settings_of(run, known)
-    sorting = _Sorting(known)
-    for tag, series in run.series.items():
-        if len(series):
-            _sort(sorting, tag, wanted)
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
     metrics = _distributed(run, known, settings) | metrics
     absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in sorting.named)
@@ -137,65 +116,7 @@ def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
     )
 
 
-def _sort(sorting: _Sorting, tag: str, wanted: Mapping[str, str]) -> None:
-    """Finds out which canonical metric a tag is, and offers it."""
-    known = sorting.known
-    literal = spaced(tag)
-    name = bare(literal, known.prefixes, int(known.entry.get("strip", 1)))
-    own = next((one for one in (tag, literal, name) if one in wanted), None)
-    if own is not None:
-        sorting.named.add(own)
-        sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0, 0))
-        return
-    split, whole = "", name
-    if known.is_hugging_face and name.startswith(("eval/", "eval_")):
-        split, name, whole = "eval/", name[5:], name
-    found, parts = known.names.find(name)
-    if not found and split and known.names.find(whole)[0]:
-        split, (found, parts) = "", known.names.find(whole)
-    distance = 0
-    if not found and known.is_free and not known.names.ignores(name):
-        evaluated = evaluation(name)
-        split = split or ("eval/" if evaluated else "")
-        distance, name, (found, parts) = _free(known, evaluated or name)
-    if not found:
-        _leave(sorting, tag, name)
-        return
-    fitting = [one for one in found if one.fits(known.low, known.high)]
-    alias = fitting[0] if fitting else found[-1]
-    if alias.drop:
-        sorting.dropped[tag] = alias.drop
-        return
-    if alias.unsure and (len(fitting) > 1 or len(found) == 1) and known.version is None and not split:
-        sorting.assumed.append(alias.unsure)
-    canonical = alias.name
-    for key, value in parts.items():
-        canonical = canonical.replace(f"{{{key}}}", value)
-    if split and not canonical.startswith("eval/"):
-        canonical = split + canonical
-    sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
-
-
-def _free(known: Recognised, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
-    """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
-    names = forms(name)
-    for distance, form in enumerate(names, 1):
-        found = known.names.find(form)
-        if found[0] or known.names.ignores(form):
-            return distance, form, found
-    return 0, names[0], ([], {})
-
-
-def _leave(sorting: _Sorting, tag: str, name: str) -> None:
-    for pattern, alias in sorting.known.names.sums:
-        if pattern.fullmatch(name):
-            sorting.sums.setdefault(alias, []).append(tag)
-            return
-    if not sorting.known.names.ignores(name):
-        sorting.unrecognised.append(tag)
-
-
-def _plain(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str, Metric]:
+def _plain(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[str, Metric]:
     metrics = {}
     for name, (_, alias, tag) in sorting.chosen.items():
         change = change_of(alias.transform, settings, alias.keep_unscaled)
@@ -208,7 +129,7 @@ def _plain(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str
     return metrics
 
 
-def _summed(run: Run, sorting: _Sorting, settings: Mapping[str, Any]) -> dict[str, Metric]:
+def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[str, Metric]:
     metrics = {}
     for alias, tags in sorting.sums.items():
         change = change_of(alias.transform, settings)

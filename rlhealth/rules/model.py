@@ -194,8 +194,8 @@ class Condition(StrictData):
         if self.at_least is not None and self.measure in WHOLE:
             raise ValueError(f"`at_least` means nothing to `measure: {self.measure}`: leave it out")
         versus_start = self.versus is None or (self.versus.start is not None and not self.versus.is_ratio)
-        if self.measure == "mean_fraction" and not versus_start:
-            raise ValueError("`mean_fraction` can be compared only with `versus: {start: N, as: difference}`")
+        if self.measure in ESTIMATED and not versus_start:
+            raise ValueError(f"`{self.measure}` can be compared only with `versus: {{start: N, as: difference}}`")
         if self.standard_errors and self.measure not in ESTIMATED:
             raise ValueError(f"`standard_errors` goes with a measure that has an error ({', '.join(ESTIMATED)})")
 

@@ -1,0 +1,262 @@
+"""Plans: which rules look at which metrics of a run, and at which limits. What runs of the same names and settings have
+in common is looked up once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from rlhealth.engine.estimate import Bound
+from rlhealth.engine.operands import CannotRun, bound_of, pick, pick_all, worse_of
+from rlhealth.engine.precision import is_rounded
+from rlhealth.engine.scope import applicable, check_scope
+from rlhealth.metrics import Translation
+from rlhealth.parsing.strict_data import StrictData
+from rlhealth.rules.model import Aspect, Condition, Rule
+from rlhealth.run import Run
+from rlhealth.verdict.findings import Skipped
+
+MOST_BOOKS, MOST_PLANS = 8, 256  # kept at most; more are made anew
+
+
+@dataclass(frozen=True, slots=True)
+class OperandPlan:
+    """What one condition looks at.
+
+    Attributes:
+        condition: the rule's own, with its limit.
+        metric: its canonical name; `step` is the step at the points of the rule's metric.
+        per, other: names of the metrics that it is divided by, or goes with.
+        scale: what it is divided by beside that.
+        key: two operands of one number are measured alike, whatever limits they are compared with.
+        series: two of one number look at the same values.
+    """
+
+    condition: Condition
+    metric: str
+    per: str | None
+    scale: float
+    other: str | None
+    key: int
+    series: int
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """One clause of a rule on one metric of a run.
+
+    Attributes:
+        operands: what the conditions look at, and then what more the critical level asks for.
+        bounds: their limits.
+        base: how many of them are conditions of the rule itself.
+        worse: the critical limit of the first condition.
+    """
+
+    rule: Rule
+    metric: str
+    operands: tuple[OperandPlan, ...]
+    bounds: tuple[Bound, ...]
+    base: int
+    worse: Bound | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All rules on runs that log the same names.
+
+    Attributes:
+        clauses: what is to be measured, in the order of the rules.
+        order: the places of the clauses, those on one metric after each other: what they share need not be kept long.
+        skipped: rules that cannot run, each with its reason.
+        others: rules that are not about the values of a metric.
+        diagnoses: causes that are meant for such runs.
+    """
+
+    clauses: tuple[RulePlan, ...]
+    order: tuple[int, ...]
+    skipped: tuple[Skipped, ...]
+    others: tuple[Rule, ...]
+    diagnoses: tuple[Rule, ...]
+    undiagnosed: tuple[Skipped, ...]
+
+
+class RuleBook:
+    """The rules of a check, with the plans that were made of them.
+
+    Attributes:
+        rules: those that raise findings.
+        diagnoses: those that name causes.
+        families: the family of each, by its id.
+        endings: ids of those that judge how a run ended.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.given = tuple(rules)
+        self.rules = [rule for rule in rules if rule.cause is None]
+        self.diagnoses = [rule for rule in rules if rule.cause is not None]
+        self.families = {rule.id: rule.family for rule in rules}
+        self.endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
+        self._settings = sorted({name for rule in rules for name in _settings_of(rule)})
+        self._minds_rounding = any(rule.scope.full_precision for rule in rules)
+        self._plans: dict[tuple[Any, ...], Plan] = {}
+
+    def plan(self, run: Run, translation: Translation) -> Plan:
+        """What is to be looked at in a run."""
+        rounded = self._minds_rounding and is_rounded(run)
+        known = translation.config
+        key = (
+            translation.framework,
+            rounded,
+            translation.planned_steps,
+            tuple([repr(known[name]) if name in known else None for name in self._settings]),
+            tuple([(name, len(one) > 0) for name, one in translation.metrics.items()]),
+        )
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._made(translation, rounded)
+        return plan
+
+    def _made(self, translation: Translation, rounded: bool) -> Plan:
+        clauses: list[RulePlan] = []
+        others: list[Rule] = []
+        skipped: list[Skipped] = []
+        numbers: dict[tuple[Any, ...], int] = {}
+        for rule in self.rules:
+            try:
+                check_scope(rule, translation)
+                if rule.scope.full_precision and rounded:
+                    raise CannotRun("the numbers of this log are rounded: one written as 0 may only be small")
+                if rule.when is None or not rule.when.conditions:
+                    others.append(rule)
+                else:
+                    clauses += _clauses(rule, translation, numbers)
+            except CannotRun as reason:
+                skipped.append(Skipped(rule.id, rule.family, str(reason)))
+        diagnoses: list[Rule] = []
+        undiagnosed: list[Skipped] = []
+        for rule in self.diagnoses:
+            try:
+                check_scope(rule, translation)
+                diagnoses.append(rule)
+            except CannotRun as reason:
+                undiagnosed.append(Skipped(rule.id, rule.family, str(reason)))
+        return Plan(
+            clauses=tuple(clauses),
+            order=tuple(sorted(range(len(clauses)), key=lambda place: clauses[place].metric)),
+            skipped=tuple(skipped),
+            others=tuple(others),
+            diagnoses=tuple(diagnoses),
+            undiagnosed=tuple(undiagnosed),
+        )
+
+
+_books: dict[tuple[int, ...], RuleBook] = {}
+
+
+def rule_book(rules: Sequence[Rule]) -> RuleBook:
+    """The book of these very rules: the same one for each run of a check."""
+    key = tuple(map(id, rules))  # a book holds its rules, so that no other rule can have their ids
+    book = _books.get(key)
+    if book is None:
+        if len(_books) >= MOST_BOOKS:
+            _books.clear()
+        book = _books[key] = RuleBook(rules)
+    return book
+
+
+def _settings_of(rule: Rule) -> Iterator[str]:
+    """The settings on which it depends whether the rule is meant for a run, and its limits."""
+    yield from _named_in(rule.scope)
+    clauses: tuple[Rule | Aspect, ...] = (rule, *rule.aspects)
+    for one in clauses:
+        yield from _named_in(one.when)
+        yield from _named_in(one.critical)
+
+
+def _named_in(said: Any) -> Iterator[str]:
+    """Every setting that a part of a rule names: under `setting`, or as the key of a test."""
+    if isinstance(said, StrictData):
+        for field in said.__dataclass_fields__:
+            value = getattr(said, field)
+            if field == "setting" and value is not None:
+                yield value
+            elif isinstance(value, dict):
+                yield from value
+            else:
+                yield from _named_in(value)
+    elif isinstance(said, tuple):
+        for one in said:
+            yield from _named_in(one)
+
+
+def _clauses(rule: Rule, translation: Translation, numbers: dict[tuple[Any, ...], int]) -> list[RulePlan]:
+    """The clauses of a rule that can be looked at; raises CannotRun if there is none."""
+    found: list[RulePlan] = []
+    unable: list[CannotRun] = []
+    for clause in rule.clauses:
+        assert clause.when is not None
+        try:
+            name = clause.when.all[0].metric
+            metrics = pick_all(name, translation) if rule.scope.each_metric else [pick(name, translation)]
+            found += [_clause(clause, metric.name, translation, numbers) for metric in metrics]
+        except CannotRun as reason:
+            unable.append(reason)
+    if not found:
+        raise unable[0]
+    return found
+
+
+def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple[Any, ...], int]) -> RulePlan:
+    assert rule.when is not None and rule.when.all
+    conditions = applicable(rule.when.conditions, translation)
+    extra = applicable(rule.critical.and_ if rule.critical else (), translation)
+    every = (*conditions, *extra)
+    operands = [_operand(one, name, place == 0, translation, numbers) for place, one in enumerate(every)]
+    settings = {**translation.config, "planned_steps": translation.planned_steps}
+    bounds = tuple(bound_of(one, settings) for one in every)
+    worse = None if rule.critical is None else worse_of(rule.critical, bounds[0], translation.config)
+    return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse)
+
+
+def _operand(
+    condition: Condition, own: str, first: bool, translation: Translation, numbers: dict[tuple[Any, ...], int]
+) -> OperandPlan:
+    """What a condition of a rule on the metric `own` looks at."""
+    asked = condition.metric
+    metric = own if first or asked == "same" else pick(asked, translation, translation.metrics.get(own)).name
+    per, scale = None, 1.0
+    divisor = condition.divided_by
+    if divisor is not None:
+        scale = float(divisor.times)
+        if divisor.metric is not None:
+            per = pick(divisor.metric, translation).name
+        if divisor.setting is not None:
+            said = translation.config.get(divisor.setting, divisor.default)
+            if not isinstance(said, int | float) or not said:
+                raise CannotRun(f"the setting {divisor.setting} is unknown")
+            scale *= float(said)
+    clock = own if metric == "step" else ""  # the step is read at the points of the rule's own metric
+    other = pick(condition.with_, translation).name if condition.with_ else None
+    series = "series", metric, clock, condition.absolute, divisor, scale
+    key = "operand", _looks(condition), metric, clock, per, scale
+    return OperandPlan(
+        condition=condition,
+        metric=metric,
+        per=per,
+        scale=scale,
+        other=other,
+        key=numbers.setdefault(key, len(numbers)),
+        series=numbers.setdefault(series, len(numbers)),
+    )
+
+
+@cache
+def _looks(condition: Condition) -> Condition:
+    """What a condition looks at, whatever limit it is compared with, and whatever it calls the metric."""
+    limit = {"above": None, "below": None, "equals": None, "standard_errors": 0}
+    return condition.model_copy(update={"metric": "", "if_logged": False, "unless_logged": "", **limit})

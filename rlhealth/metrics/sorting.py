@@ -1,0 +1,121 @@
+"""Sorts the tags of a run: which canonical metric each of them is, if any. Runs of the same names are sorted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlhealth.metrics.catalogue import Alias
+from rlhealth.metrics.free_names import evaluation, forms
+from rlhealth.metrics.recognise import Recognised, bare, marks_of, recognise, spaced
+from rlhealth.run import Run
+
+MOST_KEPT = 64  # sortings; a sweep has few
+
+
+@dataclass
+class SortedTags:
+    """The tags of one run; the best alias for each canonical name.
+
+    Attributes:
+        known: the trainer that logged them.
+        chosen: by canonical name: what the alias is worth, the alias, and the tag.
+        dropped: tags that are known and not used, each with the reason.
+        unrecognised: tags that no alias knows.
+        assumed: one sentence for each thing that the names leave open.
+        sums: tags of which an alias is the sum.
+        named: tags that the user named.
+    """
+
+    known: Recognised
+    chosen: dict[str, tuple[tuple[int, ...], Alias, str]] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+    unrecognised: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    sums: dict[Alias, list[str]] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+
+    def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
+        """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
+        if name not in self.chosen or worth < self.chosen[name][0]:
+            self.chosen[name] = (worth, alias, tag)
+
+
+_kept: dict[tuple[Any, ...], SortedTags] = {}
+
+
+def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
+    """The tags of a run that have points, sorted; `wanted` are the names that the user gave them.
+
+    Only names count, so that what was sorted for one run holds for every run of the same names.
+    """
+    key = marks_of(run), tuple(wanted.items())
+    kept = _kept.get(key)
+    if kept is None:
+        kept = SortedTags(recognise(run))
+        for tag, series in run.series.items():
+            if len(series):
+                _sort(kept, tag, wanted)
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        _kept[key] = kept
+    return replace(kept, dropped=dict(kept.dropped))  # to which is added what this run's settings leave out
+
+
+def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
+    """Finds out which canonical metric a tag is, and offers it."""
+    known = sorting.known
+    literal = spaced(tag)
+    name = bare(literal, known.prefixes, int(known.entry.get("strip", 1)))
+    own = next((one for one in (tag, literal, name) if one in wanted), None)
+    if own is not None:
+        sorting.named.add(own)
+        sorting.offer(wanted[own], tag, Alias(tag, wanted[own], note="named by --alias"), (-1, 0, 0))
+        return
+    split, whole = "", name
+    if known.is_hugging_face and name.startswith(("eval/", "eval_")):
+        split, name, whole = "eval/", name[5:], name
+    found, parts = known.names.find(name)
+    if not found and split and known.names.find(whole)[0]:
+        split, (found, parts) = "", known.names.find(whole)
+    distance = 0
+    if not found and known.is_free and not known.names.ignores(name):
+        evaluated = evaluation(name)
+        split = split or ("eval/" if evaluated else "")
+        distance, name, (found, parts) = _free(known, evaluated or name)
+    if not found:
+        _leave(sorting, tag, name)
+        return
+    fitting = [one for one in found if one.fits(known.low, known.high)]
+    alias = fitting[0] if fitting else found[-1]
+    if alias.drop:
+        sorting.dropped[tag] = alias.drop
+        return
+    if alias.unsure and (len(fitting) > 1 or len(found) == 1) and known.version is None and not split:
+        sorting.assumed.append(alias.unsure)
+    canonical = alias.name
+    for key, value in parts.items():
+        canonical = canonical.replace(f"{{{key}}}", value)
+    if split and not canonical.startswith("eval/"):
+        canonical = split + canonical
+    sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
+
+
+def _free(known: Recognised, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
+    """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
+    names = forms(name)
+    for distance, form in enumerate(names, 1):
+        found = known.names.find(form)
+        if found[0] or known.names.ignores(form):
+            return distance, form, found
+    return 0, names[0], ([], {})
+
+
+def _leave(sorting: SortedTags, tag: str, name: str) -> None:
+    for pattern, alias in sorting.known.names.sums:
+        if pattern.fullmatch(name):
+            sorting.sums.setdefault(alias, []).append(tag)
+            return
+    if not sorting.known.names.ignores(name):
+        sorting.unrecognised.append(tag)
