@@ -324,6 +324,12 @@ def named_metric(name: str, own: Metric | None, translation: Translation) -> Met
     return translation.metrics[name] if clock is None else clock
 
 
+def is_logged(names: str, translation: Translation) -> bool:
+    """Whether one of `one|pattern/*` has points."""
+    found = (_named(one, translation) for one in names.split("|"))
+    return any(one is not None and len(one) > 0 for one in found)
+
+
 def _named(name: str, translation: Translation) -> Metric | None:
     """The metric of that name, or the first logged that it is a pattern of."""
     if "*" not in name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlhealth.engine.operands import CannotRun
+from rlhealth.engine.operands import CannotRun, is_logged
 from rlhealth.metrics import Translation
 from rlhealth.metrics.groups import is_named
 from rlhealth.rules.model import Bounds, Condition, Rule
@@ -42,9 +42,8 @@ def applicable(conditions: tuple[Condition, ...], translation: Translation) -> t
     """The conditions without those that are asked only of a metric that this run does not log."""
     if not any(one.if_logged or one.unless_logged for one in conditions):
         return conditions
-    logged = {name for name, one in translation.metrics.items() if len(one)}
     return tuple(
         one
         for one in conditions
-        if (not one.if_logged or logged & set(one.metric.split("|"))) and not logged & set(one.unless_logged.split("|"))
+        if (not one.if_logged or is_logged(one.metric, translation)) and not is_logged(one.unless_logged, translation)
     )
