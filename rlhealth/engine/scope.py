@@ -40,10 +40,14 @@ def passes(setting: Any, test: Any) -> bool:
 
 def applicable(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
     """The conditions without those that are asked only of a metric that this run does not log."""
-    if not any(one.if_logged or one.unless_logged for one in conditions):
-        return conditions
     return tuple(
         one
         for one in conditions
-        if (not one.if_logged or is_logged(one.metric, translation)) and not is_logged(one.unless_logged, translation)
+        if not (one.if_logged and _lacks(one, translation)) and not is_logged(one.unless_logged, translation)
     )
+
+
+def _lacks(condition: Condition, translation: Translation) -> bool:
+    """Whether a run does not log the metric of a condition, or what it is divided by."""
+    divisor = condition.divided_by.metric if condition.divided_by is not None else None
+    return not all(is_logged(one, translation) for one in (condition.metric, divisor) if one is not None)

@@ -155,7 +155,7 @@ class Condition(StrictData):
         above, below, equals: the limit, of which there is exactly one.
         standard_errors: the value is beyond its limit by more than so many of its standard errors; of a negative one,
             it is not surely on the other side: within so many errors it may be beyond the limit.
-        if_logged: the condition is left out where its metric is not logged.
+        if_logged: the condition is left out where its metric, or what it is divided by, is not logged.
         unless_logged: the condition is left out where one of `a|b` is logged.
     """
 
