@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,7 @@ def output_folder(place: Path, root: Path) -> Path:
     return folder
 
 
+@lru_cache(256)
 def home(folder: Path) -> Path:
     """The first folder above, or this one, that no tracker has named."""
     for one in (folder, *folder.parents):
@@ -111,9 +113,11 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
     found: list[Reader] = []
     for folder, group in groups.items():
         kept = _joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder)
+        versions = _card_versions(folder)
         for reader in kept:
             _rename(reader, folder, root, alone=len(kept) == 1, only=len(groups) == 1)
-            _read_card(reader.run, folder)
+            for name, version in versions.items():
+                reader.run.versions.setdefault(name, version)
         found += kept
     names: set[str] = set()
     for reader in found:
@@ -313,26 +317,26 @@ def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -
     folder.
     """
     run = reader.run
-    if run.place.kind in NAMED:
-        return
+    if run.place.kind in NAMED or (not alone and run.place.kind == "tensorboard"):
+        return  # named by its server, or by its files
     below = seen_from(root, folder)
     if not below:
         name = home(folder).name or folder.name
     else:
         name = f"{root.name}/{below}" if only and not _LAYOUT.fullmatch(root.name) else below
-    if not alone and run.place.kind == "tensorboard":
-        return  # named by its files already
     if not alone:
         name += run.name.removeprefix(folder.name) if run.name.startswith(folder.name) else f"/{run.name}"
     run.name = name
 
 
-def _read_card(run: Run, folder: Path) -> None:
-    """Takes library versions from the model card that TRL leaves in the output folder: "- TRL: 0.15.2"."""
+def _card_versions(folder: Path) -> dict[str, str]:
+    """Library versions by the model card that TRL leaves in the output folder: "- TRL: 0.15.2"."""
     try:
         with open_regular(folder / "README.md") as file:
             text = file.read(_LARGEST_CARD).decode("utf-8", "replace")
     except (RlhealthError, OSError):
-        return
+        return {}
+    found: dict[str, str] = {}
     for name, version in _VERSION.findall(text):
-        run.versions.setdefault(name.lower(), version)
+        found.setdefault(name.lower(), version)
+    return found

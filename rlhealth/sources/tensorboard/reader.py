@@ -53,7 +53,9 @@ def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> 
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
+    said = str(path)
+    made = os.path.abspath(said)  # noqa: PTH100 (resolve would follow links and change the names)
+    return path if made == said else Path(made)
 
 
 class TensorboardReader:
@@ -77,7 +79,7 @@ class TensorboardReader:
         self._open = _opener(reader)
         self._files: list[EventFile] = [self._open(path) for path in launches.files]
         self._parts = [(self._open(path), curve) for path, curve in launches.parts]
-        self._beside = self._look_beside()
+        self._beside: NeighbourFiles | None = None
         self._waiting = ""
         self._entered: set[Path] = set()
         self._listed: dict[Path, int] = {}
@@ -111,6 +113,7 @@ class TensorboardReader:
         if len(errors) == len(self._files):
             raise errors[0]
         new |= self._take_parts()
+        self._beside = self._beside or self._look_beside()
         self.run.config.update(self._beside.settings([file.path for file in self._files]))
         self.run.versions.update(self._beside.versions())
         self._tell(errors)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import cProfile
+import struct
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.sources.discovery.find import find_readers
-from rlhealth.sources.tensorboard import eventruns
-from rlhealth.sources.tensorboard.eventheads import head_of, starts_alike
+from rlhealth.sources.tensorboard import eventheads, eventruns
+from rlhealth.sources.tensorboard.eventheads import Head, SeenBefore, head_of, starts_alike
 from rlhealth.sources.tensorboard.eventruns import Extent, Launches, _Found, continues, join
 from tests.conftest import FIXTURES, SICK
 
@@ -121,8 +123,40 @@ def test_what_earlier_files_taught_changes_no_head(tmp_path: Path) -> None:
     files = sorted(FIXTURES.rglob("events.out.tfevents.*"))
     renamed = tmp_path / "renamed"  # the same records under a tag of the same length, so that only the tag differs
     renamed.write_bytes(files[0].read_bytes().replace(b"loss", b"lost"))
-    known: dict[bytes, str] = {}
+    known = SeenBefore()
     heads = [head_of(path, known) for path in (*files, renamed, *files)]
     assert heads == [head_of(path) for path in (*files, renamed, *files)]
     assert sum(head is not None for head in heads) > 10
-    assert known
+    assert known.tags
+    assert known.pattern is not None
+
+
+HEADS = [SICK / "runs", *sorted((FIXTURES / "tensorboard").iterdir())]
+LAUNCHES = [path for folder in HEADS for path in sorted(folder.rglob("events.out.tfevents.*"))[:1] if head_of(path)]
+
+
+def said_of(head: Head | None) -> object:
+    """A head, with its time spelled out, so that NaN is NaN."""
+    return head and (head.step, struct.pack("<d", head.time), head.tags)
+
+
+@given(st.sampled_from(LAUNCHES), st.integers(0, 6000), st.integers(0, 255))
+@settings(max_examples=500)
+def test_a_launch_that_differs_in_a_byte_begins_as_it_does_when_looked_at_alone(
+    launch: Path, place: int, byte: int
+) -> None:
+    changed = bytearray(launch.read_bytes())
+    changed[place % len(changed)] = byte
+    known = SeenBefore()
+    head_of(launch, known)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "changed"
+        path.write_bytes(changed)
+        assert said_of(head_of(path, known)) == said_of(head_of(path))
+
+
+def test_a_launch_of_the_same_script_is_not_looked_at_record_by_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = SeenBefore()
+    first = head_of(LAUNCHES[0], known)
+    monkeypatch.setattr(eventheads, "_looked_through", lambda raw, known: pytest.fail("looked through"))
+    assert head_of(LAUNCHES[0], known) == first
