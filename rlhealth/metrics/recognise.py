@@ -106,11 +106,11 @@ def recognise(run: Run) -> Recognised:
     ]
     known = _class_of(run.trainer or next((match[1] for match in map(_PROFILED.match, tags) if match), ""))
     views: dict[tuple[tuple[str, ...], int, bool], set[str]] = {}
+    named = next((entry for entry in frameworks() if run.trainer and known and entry.get("class") == known), None)
     for entry in frameworks():
         seen = _seen(entry, tags, views)
-        if _fits(entry, seen, run, known):
+        if _fits(entry, seen, run, known) and not (named is not None and entry["id"] == "generic"):
             return _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
-    named = next((entry for entry in frameworks() if run.trainer and known and entry.get("class") == known), None)
     if named is not None:  # too little was logged to know the trainer by, but the code names it
         return _recognised(named, _seen(named, tags, views), run, sure=True)
     return _recognised(_UNKNOWN, _seen(_UNKNOWN, tags, views), run, sure=True)

@@ -6,17 +6,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from rlhealth.run import MOST_TAGS
 from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
+from rlhealth.sources.notebooks.code import LONGEST_CODE
 from rlhealth.sources.notebooks.document import Cell
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
-from rlhealth.sources.rows.row_names import is_log_row
+from rlhealth.sources.rows.row_choice import RowChoice, accepts
+from rlhealth.sources.rows.row_names import has_step, is_log_row
 from rlhealth.sources.rows.row_shapes import flatten
 
 #: Rows of one metric among other text that are a log; fewer are a result that somebody printed.
@@ -33,12 +35,26 @@ CLOSING = frozenset(
         "train_tokens",
     }
 )
+NAMED = 0.8  # of the printed lines: where so many name their step, the others are no rows of the run
+#: Of the steps of printed rows, those that a table must have too to be of the same run.
+SAME_STEPS = 0.8
 _DOTS = frozenset({"...", "..", "…", "⋮"})
 _TRUNCATED = "Streaming output truncated to the last"
 #: Of rows among other text, those of training: an environment that is tried out prints rewards too.
 _TRAINED = re.compile(
-    r"loss|grad_?norm|learning_rate|(?:^|/)lr$|(?:^|[/_])kl(?:$|[/_])|entropy|approx_?kl|ep_rew_?mean|explained_var|mean|avg",
+    r"loss|grad_?norm|learning_rate|(?:^|/)lr$|(?:^|[/_])kl(?:$|[/_])|entropy|approx_?kl|ep_rew_?mean|explained_var|mean|avg"
+    r"|average|epsilon",
     re.IGNORECASE,
+)
+#: Rows of nothing but rewards are training where so many of them count on, and the code of their cell trains: an
+#: environment is tried out for ten episodes.
+FEWEST_REWARDS = 20
+_RISING = 0.9  # of the counts of such rows: several environments end at one step, seeds come one after another
+_TRAINS = re.compile(
+    r"\.backward\(|\b\w*optim\w*\.(?:step|apply_gradients|minimize|update)\(|apply_gradients\(|GradientTape|\bgrad\("
+    r"|\.(?:learn|fit|train|train_step|optimize|train_on_batch)\(|[Tt]rainer\.step\(|\btrain\w*\(|\b[Qq]\w*\[[^\n=]{1,80}\]\s*\+?=(?!=)"
+    r"|^\s*!.*(?:train|ppo|grpo|dqn|a2c|sac|reinforce)\w*\.(?:py|sh)",
+    re.MULTILINE,
 )
 #: What an evaluation returns, whose result a notebook prints.
 _EVALUATED = ("eval_", "test_", "predict_")
@@ -60,11 +76,40 @@ def tables_of(cell: Cell) -> list[Table]:
     found += framed
     if any(_REWARD.search(tag) for table in found for tag in table.tags):
         return found  # what a trainer prints beside such a table is less than the table
-    rows = [row for text in ([] if framed else [streamed]) + texts for row in _rows(text)]
+    rows = _chosen([row for text in ([] if framed else [streamed]) + texts for row in _rows(text)])
     often = {tag for tag, count in Counter(tag for row in rows for tag in row).items() if count >= FEWEST_ROWS}
-    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for tag in often):
-        found = _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in streamed))
+    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for tag in often) or _are_of_training(cell, rows):
+        return _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in streamed))
+    if found and rows:
+        _add(found[-1], _table_of(cell.number, rows, _TRUNCATED in streamed))
     return found
+
+
+def _chosen(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
+    """Of the rows that a cell printed, those of the run: the best form that occurs, as in a console. Where nearly every
+    line names its step, the others are of samples.
+    """
+    choice = RowChoice()
+    judged = [(one, row) for row in rows if (one := choice.judge(row)) is not None]
+    best = choice.best()
+    chosen = [row for one, row in judged if best is not None and accepts(best, one, row)]
+    lines = [row for row in chosen if row.form == "line"]
+    if sum(map(has_step, lines)) < NAMED * len(lines):
+        return chosen
+    return [row for row in chosen if row.form != "line" or has_step(row)]
+
+
+def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
+    """Whether rows that hold rewards and nothing else of learning are those of a training: many, with counts that rise,
+    in a cell whose code trains.
+    """
+    rewarded = [row for row in rows if any(_REWARD.search(tag) and not tag.startswith(_EVALUATED) for tag in row)]
+    if len(rewarded) < FEWEST_REWARDS or not _TRAINS.search(cell.code[:LONGEST_CODE]):
+        return False
+    axis = next((name for name in (*AXES, "epoch", "Epoch") if all(name in row for row in rewarded)), "")
+    counts = [count for row in rewarded if (count := whole(row.get(axis))) is not None]
+    rises = sum(after >= before for before, after in pairwise(counts))
+    return len(counts) == len(rewarded) and counts[0] < counts[-1] and rises >= _RISING * (len(counts) - 1)
 
 
 def _rows(text: str) -> Iterator[PrintedRow]:
@@ -127,8 +172,10 @@ def _with_rows(found: list[Table], printed: Table) -> list[Table]:
     """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it
     counts.
     """
-    if not found or printed.axis:
-        return [*found, printed]
+    if not found:
+        return [printed]
+    if printed.axis:
+        return found if _add(found[-1], printed) else [*found, printed]
     if not any(_REWARD.search(tag) for tag in printed.tags):
         return found
     last = found[-1]
@@ -138,3 +185,22 @@ def _with_rows(found: list[Table], printed: Table) -> list[Table]:
     for row, more in zip(last.rows, printed.rows, strict=True):
         row.update((tag, value) for tag, value in more.items() if plain(tag) not in known)
     return found
+
+
+def _add(table: Table, printed: Table) -> bool:
+    """Adds printed rows to the table of the same steps, which a callback of its trainer printed beside it; False if
+    they are another run's.
+    """
+    if not table.axis.lower().endswith("step") or not printed.axis.lower().endswith("step"):
+        return False
+    rows = dict(zip(table.steps, table.rows, strict=True))
+    known = table.tags
+    shared = set(printed.steps) & rows.keys()
+    if len(shared) < SAME_STEPS * max(len(set(printed.steps)), 1):
+        return False
+    if any(plain(tag) in known for tag in printed.tags):
+        return False
+    for step, more in zip(printed.steps, printed.rows, strict=True):
+        if step in rows:
+            rows[step].update((tag, value) for tag, value in more.items() if tag != printed.axis)
+    return True

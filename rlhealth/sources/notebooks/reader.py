@@ -21,7 +21,7 @@ KIND = "notebook"
 #: Bytes of a notebook; a larger one holds pictures or videos, and would take several times its size in memory.
 LARGEST = 256 << 20
 #: Words of which a notebook with rows in it has one; the others are not read further.
-_TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward")
+_TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
 STILL_WRITTEN = 5.0  # seconds since the last write in which a damaged notebook may be one that is being saved
 HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
 

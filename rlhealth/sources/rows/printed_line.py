@@ -55,7 +55,9 @@ _NUMBER = (
 )
 _UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
 _AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$))"
-_VALUE = re.compile(rf"[:=]\s{{0,40}}(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE)
+_VALUE = re.compile(
+    rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\)))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE
+)
 _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
     re.IGNORECASE,
@@ -175,8 +177,8 @@ def pairs(text: str) -> dict[str, Any]:
             value = pair["value"] + ("%" if pair["unit"].strip() == "%" else "")
             if value == "None" or number(value) is not None:
                 found.setdefault(name, value)
-    if any(text.count(sign) > 1 for sign in "|,·•"):
-        for part in re.split(r"[|,·•▸►→»]", text[:4000]) if len(found) < 2 or "|" in text else ():
+    if any(text.count(sign) > 1 for sign in ("|", ",", "·", "•", " - ")):
+        for part in re.split(r"[|,·•▸►→»]|\s-\s", text[:4000]) if len(found) < 2 or "|" in text else ():
             spaced = _SPACED.fullmatch(part.rpartition(": ")[2].strip()) if len(part) < 120 else None
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""

@@ -24,9 +24,10 @@ _LEARNING = re.compile(
 _SETTINGS = re.compile(
     r"coef|weight|fn$|func$|type$|threshold|target|clip_?range|beta|gamma|lambda|scal(?:e|ing)$|^best|max_grad"
 )
-#: Names that only a row of one rollout, not of a step, has.
+#: Names that only a row of one rollout, not of a step, has; and the number of an item in a list, `1) reward=0.5`.
 _SAMPLE = re.compile(
-    r"(?:^|[^\w])['\"]?(?:(?:task|sample|prompt|problem|question|rollout|trajectory|traj|instance|example|group|env|data|session)_?(?:id|idx|index)|uid)['\"]?\s?[:=]",
+    r"(?:^|[^\w])['\"]?(?:(?:task|sample|prompt|problem|question|rollout|trajectory|traj|instance|example|group|env|data|session)_?(?:id|idx|index)|uid)['\"]?\s?[:=]"
+    r"|\A\s*\d{1,4}\)\s",
     re.IGNORECASE,
 )
 _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}

@@ -143,3 +143,59 @@ def test_tables_of_one_run_are_known_by_their_digits() -> None:
     assert not goes_on(one, other)
     later = Table(4, "Step", [{"Step": n, "Training Loss": 0.1} for n in range(9, 12)])
     assert goes_on(one, later)
+
+
+def rows_of(code: str, text: str) -> list[Table]:
+    return tables_of(Cell(1, code, [Output(text=text, is_stream=True)]))
+
+
+RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "loss.backward()\noptimizer.step()",
+        "model.learn(100_000)",
+        "!python train_agent.py --epochs 40",
+        "q_table[state, action] += alpha * error",
+        "with tf.GradientTape() as tape: ...",
+        "scores = train(agent, env)",
+    ],
+)
+def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str) -> None:
+    (one,) = rows_of(code, RETURNS)
+    assert [row["Reward"] for row in one.rows] == [round(n / 7, 3) for n in range(1, 41)]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("for episode in range(40): play(env)", RETURNS),  # an environment that is tried out
+        ("model.learn(1000)", RETURNS[: RETURNS.index("Episode 20")]),  # ten episodes after a training
+        ("model.learn(1000)", "".join(f"Step {n % 4}: Reward: {n}\n" for n in range(40))),  # steps of episodes
+        ("model.learn(1000)", "".join(f"eval_reward at step {n}: {n}\n" for n in range(3))),
+    ],
+)
+def test_rewards_of_what_is_only_tried_out_are_no_run(code: str, text: str) -> None:
+    assert not rows_of(code, text)
+
+
+def test_lines_of_samples_between_rows_that_name_their_step_are_left_out() -> None:
+    text = "".join(
+        f"step {n} -- mean_reward: (-{n / 10}) -- decoding 2 samples:\n"
+        + (f"\t0: a film: 10/10 and more: 3  -> rather: 5 good -- Reward: {n}.5\n" if n % 8 == 0 else "")
+        + f"\t1: I have seen  -> nothing like it -- Reward: {n}.5\n"
+        f"  1) reward=0.000 len=477: so t = 5 and step 4: n = 4\n\n"
+        for n in range(1, 21)
+    )
+    (one,) = rows_of("ppo_trainer.step(queries, responses, rewards)", text)
+    assert [row["mean_reward"] for row in one.rows] == [-n / 10 for n in range(1, 21)]
+    assert one.tags == {"mean_reward"}
+
+
+def test_rewards_that_a_callback_prints_belong_to_the_table_of_the_same_steps() -> None:
+    html = table([(n, 0.5 / n) for n in range(10, 110, 10)])
+    (one,) = tables(html=html, stream="".join(f"Step {n} | reward: {n / 100}\n" for n in range(10, 110, 10)))
+    assert one.is_table and one.steps == list(range(10, 110, 10))
+    assert [row["reward"] for row in one.rows] == [n / 100 for n in range(10, 110, 10)]
