@@ -101,7 +101,7 @@ class Judge:
             one = self.states[index]
             if isinstance(one, UnmetRule):
                 continue
-            if one.late:
+            if self.judged_to >= 0 and one.late:
                 for side in one.sides:
                     side.release()
                 self.states[index] = one = RuleState(one.plan, one.metric, self.translation)

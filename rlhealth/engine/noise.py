@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 
@@ -105,19 +105,18 @@ def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
 
 def _typical(points: Floats, distance: int) -> float | None:
     """The spread that second differences at that distance would have come from, were the points independent."""
-    if len(points) < 2 * distance + 2:
+    count = len(points) - 2 * distance
+    if count < 2:
         return None
-    every = slice(None, None, -(-(len(points) - 2 * distance) // LOOKED))
-    first, middle, last = (
-        points[: -2 * distance][every],
-        points[distance:-distance][every],
-        points[2 * distance :][every],
-    )
-    sizes = np.sort(np.abs(first + last - 2 * middle))
-    sizes = sizes[
-        np.searchsorted(sizes, 0.0, side="right") :
-    ]  # a series that stands still says nothing about its noise
-    if not len(sizes) or not np.isfinite(sizes[-1]):
+    first, middle, last = points[:count], points[distance : distance + count], points[2 * distance :]
+    if count > LOOKED:
+        every = slice(None, None, -(-count // LOOKED))
+        first, middle, last = first[every], middle[every], last[every]
+    sizes = np.abs(first + last - 2 * middle)
+    sizes.sort()
+    if not sizes[0] > 0:  # a series that stands still says nothing about its noise
+        sizes = sizes[sizes.searchsorted(0.0, side="right") :]
+    if not len(sizes) or not isfinite(sizes[-1]):
         return None
     return float(sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2 / SPREAD
 

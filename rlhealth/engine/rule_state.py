@@ -109,7 +109,7 @@ class RuleState:
                 continue
             parts = held[: self.base] if severity == min(self.levels) else [worse, *held[1:]]
             whole = np.logical_and.reduce(parts)
-            level.extend(steps, found.value, whole, self._begun(held, whole))
+            level.extend(steps, found.value, whole, self._begun(held, whole) if whole.any() else None)
         self.newest = steps[-1:].copy()
         self.held = [bool(one[-1]) for one in held] + [None] * (len(self.bounds) - len(held))
         self.left_out = 0 if known else self.left_out + len(steps)

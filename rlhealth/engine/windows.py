@@ -115,12 +115,14 @@ class Rolling:
 
     def __init__(self, reduce: Reduce, window: int, least: int, parts: Parts | None = None) -> None:
         self.least = least
-        self.reduced = (parts or Parts()).take((reduce, window), lambda: Reduction(reduce, window))
+        self.is_point = window == 1 and least <= 1 and reduce is mean
+        if not self.is_point:
+            self.reduced = (parts or Parts()).take((reduce, window), lambda: Reduction(reduce, window))
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         finite = np.where(np.isfinite(values), values, np.nan)
-        if not len(values):
+        if self.is_point or not len(values):
             return finite
         found, counts = self.reduced.extend(finite)
         return np.where(counts < self.least, np.nan, found)
