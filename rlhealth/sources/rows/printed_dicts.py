@@ -11,7 +11,7 @@ import orjson
 
 from rlhealth.sources.base.spelling import AXES, number
 
-_NUMBERS = (float, int)
+_NUMBERS, _FLOATS = {float, int}, {float}
 
 LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
 MOST_LINES = 400  # of one printed dict
@@ -68,9 +68,11 @@ def _quick(body: str) -> dict[str, Any] | None:
         row = orjson.loads(body.replace("'", '"'))
     except ValueError:  # Python's own words (nan, None, True), calls, tuples
         return None
-    if any(value.__class__ not in _NUMBERS for value in row.values()):
-        return None
-    return {key: float(value) for key, value in row.items()} or None
+    kinds = set(map(type, row.values()))
+    if kinds == _FLOATS:
+        found: dict[str, Any] = row
+        return found
+    return {key: float(value) for key, value in row.items()} if row and kinds <= _NUMBERS else None
 
 
 def _closing(text: str, start: int) -> int | None:

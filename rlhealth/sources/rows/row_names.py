@@ -55,7 +55,12 @@ def is_log_name(name: str) -> bool:
 
 def is_learning(names: Iterable[str]) -> bool:
     """Whether some of the names tell of learning: a loss, KL, entropy, gradients, a learning rate."""
-    return any(_learns(name) for name in names)
+    return _some_learn(tuple(names))
+
+
+@lru_cache(maxsize=64)
+def _some_learn(names: tuple[str, ...]) -> bool:
+    return any(map(_learns, names))
 
 
 @lru_cache(maxsize=4096)

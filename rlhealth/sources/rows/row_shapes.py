@@ -18,7 +18,7 @@ def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a
     histogram stays whole.
     """
-    if not any(type(value) is dict for value in row.values()):
+    if dict not in map(type, row.values()):
         return row
     return dict(_flattened(row, "", 0))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
-from rlhealth.sources.base.points import Points
+from rlhealth.sources.base.points import Column, Points
 from rlhealth.sources.base.spelling import (
     BOOKKEEPING,
     CLOCKS,
@@ -35,6 +35,7 @@ FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays th
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
+_FLOATS = {float}
 _NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
 
 
@@ -71,6 +72,7 @@ class Rows:
         self.beyond = 0
         self._fallen: list[tuple[int, Mapping[str, Any]]] = []
         self._waiting: list[Mapping[str, Any]] = []
+        self._tagged: tuple[tuple[str | None, ...], Set[str]] = ((), frozenset())
         self._begin()
 
     @property
@@ -86,6 +88,8 @@ class Rows:
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
         self._points = Points(self.run)
+        self._filled: tuple[tuple[str, ...], list[Column]] = ((), [])  # the names of the latest row, and their columns
+        self._alike: list[tuple[Any, ...]] = []  # rows of these names that are in no column yet: step, time, values
         self._passed: dict[str, set[int]] = {}  # by tag, the steps of what was not moved yet
         self._unflushed = 0
 
@@ -192,22 +196,36 @@ class Rows:
             return
         time = next((clock(row[name]) for name in CLOCKS if name in row), math.nan)
         self._plan(row)
-        columns = self._points.columns
-        for tag, value in row.items():
-            column = columns.get(tag)
-            if column is None or value.__class__ is not float:
-                if self._is_metric(tag):
-                    self._points.put(tag, value, step, time)
-            else:  # nearly always; this loop is where the time goes
-                column[0].append(step)
-                column[1].append(value)
-                column[2].append(time)
-        for tag, steps in self._passed.items():
+        if _all_floats(row) and tuple(row) == self._filled[0]:
+            self._alike.append((step, time, *row.values()))  # nearly always
+        else:
+            self._put_each(row, step, time)
+        for tag, said in self._passed.items():
             if tag in row:
-                steps.add(step)
+                said.add(step)
         self._unflushed += 1
         if self._unflushed >= FLUSHED:
             self._move()
+
+    def _put_each(self, row: Mapping[str, Any], step: int, time: float) -> None:
+        """Puts what is a metric, and remembers where the next row of the same names goes, if all of it is one."""
+        self._spill()
+        columns = self._points.columns
+        for tag, value in row.items():
+            if self._is_metric(tag):
+                self._points.put(tag, value, step, time)
+        places = [columns[tag] for tag in row if tag in columns and self._is_metric(tag)]
+        self._filled = (tuple(row), places) if len(places) == len(row) else ((), [])
+
+    def _spill(self) -> None:
+        """Puts the rows that wait in their columns: all of them at once, for one by one is where the time would go."""
+        if self._alike:
+            steps, times, *columns = zip(*self._alike, strict=True)
+            for held, values in zip(self._filled[1], columns, strict=True):
+                held[0].extend(steps)
+                held[1].extend(values)
+                held[2].extend(times)
+            self._alike.clear()
 
     def _plan(self, row: Mapping[str, Any]) -> None:
         total = planned(row)
@@ -270,40 +288,38 @@ class Rows:
         if not tags:
             return None
         again = bool(self._said & tags)
-        if again and any(self._fell(name, row) for name in COUNTERS):
-            self._next_run()
-        for name in COUNTERS:
-            count = number(row[name]) if name in row else None
-            if count is not None:
-                self._counted[name] = max(count, self._counted.get(name, -math.inf))
+        counts = {name: count for name in COUNTERS if name in row and (count := number(row[name])) is not None}
+        if again and any(count < self._counted.get(name, -math.inf) for name, count in counts.items()):
+            self._next_run()  # a count that only rises within a run is lower than before
+        for name, count in counts.items():
+            self._counted[name] = max(count, self._counted.get(name, -math.inf))
         if again or not self._row:
             self._row += 1
             self._said = set()
         self._said = self._said | tags
         return self._row
 
-    def _fell(self, name: str, row: Mapping[str, Any]) -> bool:
-        """Whether a count that only rises within a run is lower than before."""
-        count = number(row[name]) if name in row else None
-        return count is not None and count < self._counted.get(name, -math.inf)
-
-    def _tags(self, row: Mapping[str, Any]) -> set[str]:
+    def _tags(self, row: Mapping[str, Any]) -> Set[str]:
         """The metrics of a row that would be repeated if the row were."""
+        if _all_floats(row):  # as nearly every row is, with the names of the row before
+            shape = self.axis, *row
+            if self._tagged[0] != shape:
+                self._tagged = shape, {tag for tag in row if tag not in AMBIENT and self._is_metric(tag)}
+            return self._tagged[1]
         return {
             tag
             for tag, value in row.items()
-            if tag not in AMBIENT
-            and self._is_metric(tag)
-            and (value.__class__ is float or number(value) is not None)  # `number` is called for every value of a log
+            if tag not in AMBIENT and self._is_metric(tag) and number(value) is not None
         }
 
     def _is_metric(self, tag: str) -> bool:
         return tag != self.axis and tag not in _NO_METRICS
 
-    def _falls_back(self, step: int, tags: set[str]) -> bool:
+    def _falls_back(self, step: int, tags: Set[str]) -> bool:
         """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands
         before all that was said.
         """
+        self._spill()
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return False
         if self._first is not None and step <= self._first:
@@ -321,11 +337,12 @@ class Rows:
                 return True
         waiting = self._passed.get(tag)
         if waiting is None:
+            self._spill()
             column = self._points.columns.get(tag)
             waiting = self._passed[tag] = set(column[0] if column else ())
         return step in waiting
 
-    def _go_back(self, step: int, tags: set[str]) -> None:
+    def _go_back(self, step: int, tags: Set[str]) -> None:
         """A new run begins, or this one continues from before `step`."""
         self._move()
         if self._first is not None and step <= self._first:
@@ -346,7 +363,13 @@ class Rows:
     def _move(self) -> bool:
         self._unflushed = 0
         self._passed.clear()
+        self._spill()
+        self._filled = (), []
         return self._points.move()
+
+
+def _all_floats(row: Mapping[str, Any]) -> bool:
+    return set(map(type, row.values())) == _FLOATS
 
 
 def _clocks(cells: Cells) -> Floats:

@@ -58,7 +58,7 @@ class Sampled:
         """Gives the means of what was gathered to the row of a step, unless it tells a reward of its own."""
         if not has_step(row) or not is_learning(row):  # settings are printed beside a count of steps too
             return
-        if any(_is_reward(name) for name in row):
+        if _tell_reward(tuple(row)):
             self._step = {}
         else:
             self._step = {
@@ -77,6 +77,11 @@ class Sampled:
 @lru_cache(maxsize=4096)
 def _is_reward(name: str) -> bool:
     return is_log_name(name) and _REWARD.search(words(name)) is not None
+
+
+@lru_cache(maxsize=64)
+def _tell_reward(names: tuple[str, ...]) -> bool:
+    return any(map(_is_reward, names))
 
 
 def remarks(sampled: Sampled) -> list[str]:

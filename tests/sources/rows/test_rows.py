@@ -1,0 +1,45 @@
+"""Rows: many rows of the same names are put into their columns at once, and make the runs that each by itself makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlhealth.run import Place, Run
+from rlhealth.sources.rows.rows import Rows
+
+NAMES = ("step", "loss", "reward", "kl", "epoch", "eval/reward")
+SHAPES = st.sampled_from([("step", "loss", "reward"), ("loss", "reward", "epoch"), ("step", "loss"), NAMES, NAMES[1:]])
+ROWS = st.lists(st.tuples(SHAPES, st.integers(0, 12), st.floats(-5, 5), st.integers(1, 4)), max_size=30)
+
+
+def rows_of(said: list[tuple[tuple[str, ...], int, float, int]]) -> list[dict[str, Any]]:
+    """Rows of floats, each of them so many times with the step going on."""
+    return [
+        {name: float(step + more) if name in ("step", "epoch") else value + more for name in names}
+        for names, step, value, times in said
+        for more in range(times)
+    ]
+
+
+def made_of(rows: list[dict[str, Any]], polls: int) -> list[Any]:
+    taken = Rows(lambda number: Run(f"run{number}", Place("jsonl", "here")))
+    for start in range(polls):
+        taken.take(rows[start * len(rows) // polls : (start + 1) * len(rows) // polls])
+        taken.flush()
+    return [
+        {tag: (one.steps.tolist(), one.values.tolist(), one.times.tolist()) for tag, one in run.series.items()}
+        for run in taken.runs
+    ] + [taken.repeated, taken.stepless, taken.late, taken.beyond]
+
+
+@given(ROWS, st.integers(1, 3))
+@settings(max_examples=300)
+def test_rows_of_floats_make_the_runs_that_the_same_numbers_in_another_spelling_make(
+    said: list[tuple[tuple[str, ...], int, float, int]], polls: int
+) -> None:
+    rows = rows_of(said)
+    spelt = [{name: repr(value) for name, value in row.items()} for row in rows]
+    assert repr(made_of(rows, polls)) == repr(made_of(spelt, polls))
