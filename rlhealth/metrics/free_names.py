@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from rlhealth.metrics.catalogue import FOLDER
+from rlhealth.metrics.catalogue import FOLDER, names
 from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.()-]+")
@@ -38,6 +38,9 @@ def forms(tag: str) -> tuple[str, ...]:
             found.append("_".join(parts))
             if parts[-1] in _words()["plain_last"] and not any(one.isdigit() for one in parts[0]):
                 found.append(parts[-1])
+    name, _, last = found[0].rpartition("_")
+    if name and last in _words()["kept"]:
+        found.append(name)
     return tuple(dict.fromkeys([*found, plain(tag)]))
 
 
@@ -47,7 +50,47 @@ def evaluation(tag: str) -> str:
     return rest if plain(first) in _words()["evaluations"] else ""
 
 
+def in_another_order(file: str, tag: str) -> str:
+    """The name in that file that has the same words as the tag in another order, `avg_resp_len` for
+    `mean_response_length`; "" if there is none, or several of different meanings.
+    """
+    return _by_words(file).get(_key(tag), "")
+
+
+@cache
+def _by_words(file: str) -> dict[tuple[str, ...], str]:
+    """The names of a file by their words, those left out whose words mean two things."""
+    found: dict[tuple[str, ...], str] = {}
+    vocabulary = names(file)
+    for name, aliases in vocabulary.exact.items():
+        key = _key(name)
+        if not key or aliases[0].drop:
+            continue
+        other = found.setdefault(key, name)
+        if other and vocabulary.exact[other][0].name != aliases[0].name:
+            found[key] = ""
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _key(tag: str) -> tuple[str, ...]:
+    """The words of a name, sorted; none of one whose meaning hangs on their order."""
+    words = [_same().get(word, word) for word in plain(tag).replace("/", "_").split("_")]
+    return () if len(words) < 2 or not _words()["ordered"].isdisjoint(words) else tuple(sorted(words))
+
+
 @cache
 def _words() -> dict[str, frozenset[str]]:
     """The lists of words by name, read when the first name of an unknown trainer is met."""
-    return {name: frozenset(words) for name, words in read_texts(FOLDER / "free_names.yaml").items()}
+    return {
+        name: frozenset(words)
+        for name, words in read_texts(FOLDER / "free_names.yaml").items()
+        if not isinstance(words, dict)
+    }
+
+
+@cache
+def _same() -> dict[str, str]:
+    """For each word that means what another does, that other."""
+    texts = read_texts(FOLDER / "free_names.yaml")["same"]
+    return {word: meant for meant, words in texts.items() for word in words}

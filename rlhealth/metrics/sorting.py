@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlhealth.metrics.catalogue import Alias
-from rlhealth.metrics.free_names import evaluation, forms
+from rlhealth.metrics.free_names import evaluation, forms, in_another_order
 from rlhealth.metrics.recognise import Recognised, bare, marks_of, recognise, spaced
 from rlhealth.run import Run
 
@@ -109,6 +109,10 @@ def _free(known: Recognised, name: str) -> tuple[int, str, tuple[list[Alias], di
         found = known.names.find(form)
         if found[0] or known.names.ignores(form):
             return distance, form, found
+    for distance, form in enumerate(names, 1 + len(names)):
+        same = in_another_order(known.entry["names"], form)
+        if same:
+            return distance, same, known.names.find(same)
     return 0, names[0], ([], {})
 
 

@@ -180,6 +180,30 @@ def consoles() -> list[bytes]:
 
 
 @cache
+def evaluations() -> list[bytes]:
+    """The real file of Stable-Baselines3."""
+    return _all("evaluations/evaluations.npz")
+
+
+def arrays() -> list[bytes]:
+    """Arrays as numpy writes them, in both orders and several types."""
+    import io
+
+    import numpy as np
+
+    found = []
+    for array in (
+        np.arange(3) * 100,
+        np.ones((3, 2)),
+        np.asfortranarray(np.ones((3, 2), np.float32)),
+        np.ones(3, bool),
+    ):
+        text = io.BytesIO()
+        np.save(text, array)
+        found.append(text.getvalue())
+    return found
+
+
 def notebooks() -> list[bytes]:
     """Real notebooks with the first rows of their tables."""
     found = []

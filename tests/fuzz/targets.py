@@ -52,6 +52,18 @@ JSON_WORDS = (
     b'{"a":' * 50,
     b"\n",
 )
+ARRAY_WORDS = (
+    b"\x93NUMPY\x01\x00",
+    b"(99999999999,)",
+    b"(-1,)",
+    b"(2, 3)",
+    b"()",
+    b"'|O'",
+    b"'<f8'",
+    b"'<c16'",
+    b"True",
+    b"PK\x03\x04",
+)
 YAML_WORDS = (
     *NUMBERS,
     b"!!python/object/apply:os.system [x]",
@@ -350,6 +362,24 @@ def _notebook(path: Path) -> Sequence[object]:
     return find(path)
 
 
+def _evaluations(path: Path) -> Sequence[object]:
+    from rlhealth.sources.evaluations.reader import find
+
+    return find(path)
+
+
+def _packed_arrays(raw: bytes, path: Path) -> bool:
+    """A sound archive, whose arrays hold anything."""
+    import io
+    import zipfile
+
+    text = io.BytesIO()
+    with zipfile.ZipFile(text, "w") as archive:
+        for name in ("timesteps", "results", "ep_lengths"):
+            archive.writestr(f"{name}.npy", raw)
+    return reading(_evaluations)(text.getvalue(), path)
+
+
 def _swanlab(path: Path) -> Sequence[object]:
     from rlhealth.sources.swanlab.reader import find
 
@@ -593,6 +623,8 @@ TARGETS = {
         Target("swanlab-file", reading(_swanlab), seeds.swanlab_files, BINARY_WORDS, 60),
         Target("mlflow-file", reading(_mlflow), seeds.mlflow_databases, BINARY_WORDS, 40),
         Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
+        Target("evaluations", reading(_evaluations), seeds.evaluations, ARRAY_WORDS, 40),
+        Target("evaluations-arrays", _packed_arrays, seeds.arrays, ARRAY_WORDS, 40),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
         Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),
         Target(

@@ -26,6 +26,12 @@ from tests.metrics.logged import run_of
         ("correctness_reward", "rewards/correctness/mean"),
         ("Evaluation/Mean Reward", "eval/reward"),
         ("test_accuracy", "eval/reward"),
+        ("avg_resp_len", "completions/mean_length"),
+        ("rew_batch_avg", "reward"),
+        ("reward_curve", "reward"),
+        ("Episode Rewards History", "reward"),
+        ("reward_latest", "reward"),
+        ("metrics/ep_length", "episodes/mean_length"),
     ],
 )
 def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> None:
@@ -34,7 +40,17 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "tag", ["actor/kl", "policy_kl", "entropy_loss", "clip_ratio", "agent_0/value_loss", "Cumulative Reward/info"]
+    "tag",
+    [
+        "actor/kl",
+        "policy_kl",
+        "entropy_loss",
+        "clip_ratio",
+        "agent_0/value_loss",
+        "Cumulative Reward/info",
+        "time_step",
+        "mean_of_return",
+    ],
 )
 def test_a_name_with_two_meanings_stays_unrecognised(tag: str) -> None:
     assert tag in translate(run_of([tag, "advantage_mean"])).unrecognised
@@ -49,3 +65,15 @@ def test_the_surest_form_comes_first() -> None:
     assert forms("Train/Policy/Loss")[1] == "policy/loss"
     assert "policy_loss" in forms("Train/Policy/Loss")
     assert forms("Reward/(t)")[0] == "reward"
+
+
+def test_the_length_of_an_episode_is_no_length_of_a_completion() -> None:
+    for names in (["episode_reward", "episode_length"], ["rewards", "lengths"], ["mean_reward", "mean_length", "eps"]):
+        known = translate(run_of(names)).metrics
+        assert known["episodes/mean_length"].tag == names[1]
+        assert "completions/mean_length" not in known
+
+
+def test_a_loss_that_slime_names_too_does_not_make_a_trainer_slime() -> None:
+    assert translate(run_of(["train/pg_loss", "train/v_loss", "metrics/ep_reward"])).framework == "generic"
+    assert translate(run_of(["train/pg_loss", "train/ppo_kl", "train/entropy_loss"])).framework == "slime"

@@ -34,7 +34,7 @@ _NEGATIVE_KL = re.compile(
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 EPOCHS = frozenset({"epoch", "Epoch"})
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
-_NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP")
+_NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP|\b[Ee]p\b")
 
 
 class PrintedRow(dict[str, Any]):

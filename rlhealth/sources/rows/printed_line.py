@@ -34,7 +34,7 @@ _LOGGER = re.compile(
     )(?:[\s:|>]|-\s)*+)++""".replace("LEVEL", _LEVEL),
     re.VERBOSE,
 )
-_WORD = r"(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?"
+_WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep)"
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
@@ -157,6 +157,7 @@ def steps_in(text: str) -> PrintedStep | None:
 def _step(counted: re.Match[str]) -> PrintedStep:
     name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
+    name = "episode" if name == "ep" else name
     return PrintedStep(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
 
 

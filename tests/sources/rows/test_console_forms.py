@@ -149,6 +149,7 @@ def test_names_and_numbers_between_bars_are_a_row(tmp_path: Path) -> None:
         ("step={0},loss={0}.5,kl=0.1", "loss"),
         ("Epoch:[1/2]({0}/500), Reward: {0}.5, Actor Loss: 0.1", "Reward"),
         ("completions/mean_length: 256   reward: {0}.5   step: {0}", "reward"),
+        ("Ep   {0}  train_reward=  {0}.5  eval_score=   6.78  best=   6.78  eps=0.7997", "train_reward"),
         ("step {0} -- mean_reward: ({0}.5) -- decoding 5 rand samples:", "mean_reward"),
         (
             "Episode {0} - Step {0}00 - Epsilon 0.02 - Mean Reward {0}.5 - Mean Loss -0.1 - Time 2025-12-03T20:57:38",

@@ -1,0 +1,1 @@
+"""Evaluations that Stable-Baselines3 keeps beside a training."""
