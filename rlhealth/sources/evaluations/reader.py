@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import os
 import time
+import tokenize
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -136,7 +137,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Floats:
     read_header: Any = _HEADERS.get(np.lib.format.read_magic(text))
     if read_header is None:
         raise ValueError(f"{member.filename} is of an unknown version")
-    shape, is_fortran, dtype = read_header(text)
+    try:
+        shape, is_fortran, dtype = read_header(text)
+    except (tokenize.TokenError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{member.filename} has a damaged header") from error
     if dtype.kind not in "iufb":
         raise ValueError(f"{member.filename} holds {dtype}, no plain numbers")
     count = int(np.prod(shape, dtype=object)) if shape else 1
