@@ -107,8 +107,13 @@ def _hypothesis(
     if cause.followed_by and not then and not (cause.requires or cause.supported_by):
         return None
     raised = max(begin.raised_step, min((one.raised_step for one in then), default=0))
-    needed = [facts.holds(one, findings, begin, raised, now) for one in cause.requires]
-    if any(one is None for one in needed) or _contradicted(cause, findings, begin, raised, now, facts):
+    needed: list[str] = []
+    for one in cause.requires:
+        said = facts.holds(one, findings, begin, raised, now)
+        if said is None:
+            return None
+        needed.append(said)
+    if _contradicted(cause, findings, begin, raised, now, facts):
         return None
     either = [facts.holds(one, findings, begin, raised, now) for one in cause.requires_any]
     if cause.requires_any and not any(one is not None for one in either):
@@ -118,10 +123,10 @@ def _hypothesis(
     members = sorted(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
     )
-    said = tuple(one for one in [*needed, *either, *helped] if one is not None)
+    known = tuple(one for one in [*needed, *either, *helped] if one is not None)
     missing = tuple(fill(one.says, settings(translation)) for one in cause.ruled_out_by if "{value" not in one.says)
     found = Hypothesis(
-        rule=rule, begin=begin, members=tuple(members), raised=raised, facts=said, needed=len(needed), missing=missing
+        rule=rule, begin=begin, members=tuple(members), raised=raised, facts=known, needed=len(needed), missing=missing
     )
     return found if _evidence_count(members, found) >= ENOUGH else None
 

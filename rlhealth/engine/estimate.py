@@ -69,15 +69,13 @@ class Bound:
     def holds(self, found: Floats | Estimate) -> Flags:
         """Where the values are on the unhealthy side; NaN never is."""
         one = found if isinstance(found, Estimate) else Estimate(found)
-        margin = self.sure * one.error if self.sure and one.error is not None else 0.0
-        with np.errstate(invalid="ignore"):
-            if self.sign == "above":
-                return np.asarray(one.value - margin > self.limit)
-            return (
-                np.asarray(one.value + margin < self.limit)
-                if self.sign == "below"
-                else np.asarray(one.value == self.limit)
-            )
+        value = one.value
+        if self.sure and one.error is not None and self.sign != "equals":
+            with np.errstate(invalid="ignore"):
+                value = value + (-self.sure if self.sign == "above" else self.sure) * one.error
+        if self.sign == "above":
+            return np.asarray(value > self.limit)
+        return np.asarray(value < self.limit if self.sign == "below" else value == self.limit)
 
 
 class ValueMeasure(Protocol):

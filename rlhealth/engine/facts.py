@@ -102,7 +102,11 @@ class Facts:
         step."""
         key = (id(fact), since, until, tuple(self._points(condition, until) for condition in fact.when))
         if key not in self._measured:
-            values = [self._one(condition, until, since) for condition in fact.when]
+            values = []
+            for condition in fact.when:
+                values.append(self._one(condition, until, since))
+                if values[-1] is None:  # then the others need not be measured
+                    break
             self._measured[key] = None if None in values else values[0]
         return self._measured[key]
 
