@@ -17,7 +17,7 @@ from rlhealth.engine.estimate import NOTHING, Estimate, ValueMeasure
 from rlhealth.engine.noise import APART, ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.shares import MeanFraction
-from rlhealth.engine.trends import Arrival, Climb, Count
+from rlhealth.engine.trends import Arrival, Climb, Count, Standstill
 from rlhealth.engine.windows import ROLLING, KnownSoFar, Reduce, Rolling, mean, median, numbered, plain_median
 from rlhealth.run import Floats, Ints
 
@@ -540,5 +540,6 @@ MAKE: dict[str, Make] = {
     "climb": lambda one, smoothed, parts: Climb(one.last, smoothed, parts),
     "arrival": lambda one, smoothed, parts: WithoutError(Arrival(one.last)),
     "gain_by_thirds": lambda one, smoothed, parts: GainByThirds(smoothed, parts),
+    "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
 }

@@ -31,6 +31,7 @@ APART = (
 CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the more correlation is taken for granted
 DOUBTFUL = 20  # with that many points an error is taken for twice what it seems
 STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
+HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # values, points to each of them, and the part of them that never comes back
 FLOOR = 1e-3  # of the largest value: less noise than that is none
 FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
@@ -85,7 +86,16 @@ def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
     """The noise of those points (shape (n,), finite); None if there are too few, or all are the same.
 
     `smoothed`: over how many points a framework is known to have averaged each of them, at most.
+
+    Where every value is repeated over several rows, the values are looked at, not the rows: each lasts for so many.
     """
+    held, values = _held(points)
+    if held > 1:
+        once = remembered(values, max(1, round(smoothed / held)))
+        if once is None:
+            return None
+        lasts = held * once.lasts
+        return NoiseEstimate(once.spread, (lasts - 1) / (lasts + 1), once.doubt)
     near = _typical(points, 1)
     if near is None:
         return None
@@ -101,6 +111,19 @@ def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
     correlation = max(correlation, CAUTION * (1 - len(points) / ENOUGH), 1 - 2 / (smoothed + 1))
     averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
     return NoiseEstimate(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / len(points))
+
+
+def _held(points: Floats) -> tuple[float, Floats]:
+    """For how many points each value is repeated, on average, and the values; 1 and all points where none are.
+
+    A reward of few levels repeats itself by chance: there a value comes back. Repeated rows seldom bring one back.
+    """
+    is_new = np.append(True, points[1:] != points[:-1])
+    changes = int(np.count_nonzero(is_new))
+    if changes < HELD or len(points) < TIMES * changes:
+        return 1.0, points
+    values = points[is_new]
+    return (len(points) / changes, values) if len(np.unique(values)) >= UNIQUE * changes else (1.0, points)
 
 
 def _typical(points: Floats, distance: int) -> float | None:

@@ -234,7 +234,7 @@ def _operand(
     if divisor is not None:
         scale = float(divisor.times)
         if divisor.metric is not None:
-            per = pick(divisor.metric, translation).name
+            per = own if divisor.metric == "same" else pick(divisor.metric, translation).name
         if divisor.setting is not None:
             said = translation.config.get(divisor.setting, divisor.default)
             if not isinstance(said, int | float) or not said:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.plan import OperandPlan, RulePlan
+from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.measures import KINDS
@@ -136,18 +137,23 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
         return low - one.slack, high + one.slack
     if name == "max_so_far":
         return float(one.points[0]), high
+    if name == "standstill" and condition.last > 1 and _least_change(one) > STILL:
+        return 0.0, 0.0
     if name in ("std", "range"):
-        return (_least_change(condition, one) if name == "range" else 0.0), high - low + one.slack
+        return (_least_span(condition, one) if name == "range" else 0.0), high - low + one.slack
     if name == "mean_fraction":
         return (max(low, 0.0) - SLACK, min(high, 1.0) + SLACK) if low <= 1 and high >= 0 else NONE
     return _of_count(condition, one) if name == "count" else ANY
 
 
-def _least_change(condition: Condition, one: Extremes) -> float:
+def _least_span(condition: Condition, one: Extremes) -> float:
     """The least span that a window can have: with two points of it there, that of some two neighbours."""
-    if (condition.at_least or condition.last) < 2 or len(one.points) < 2:
-        return 0.0
-    return float(np.abs(one.points[1:] - one.points[:-1]).min())
+    return 0.0 if (condition.at_least or condition.last) < 2 else _least_change(one)
+
+
+def _least_change(one: Extremes) -> float:
+    """The least difference of two neighbours; 0 of a single point."""
+    return float(np.abs(one.points[1:] - one.points[:-1]).min()) if len(one.points) > 1 else 0.0
 
 
 def _of_count(condition: Condition, one: Extremes) -> Range:

@@ -1,5 +1,5 @@
-"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, and what it moves
-with."""
+"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, how long it stands
+still, and what it moves with."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ GONE = 0.05  # of the start: so much is left where a series counts as gone
 FASTER = 1.3  # times the rate before: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
+STILL = 1e-9  # a smaller difference of two points is none
+UNIQUE = 0.9  # of the values that were written more than once never came back
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
 
 
@@ -169,3 +171,57 @@ class Count:
         joined = np.concatenate([self.hits, hits])
         self.hits = joined[len(hits) :].copy()
         return counted(joined, self.window).astype(np.float64)
+
+
+class Standstill:
+    """For how many points a series has stood still, over how many each of its values is usually written; 0 before
+    `window` points.
+
+    A log that writes the mean of the last finished episode in every row stands still after each of them. It is told
+    from a reward of few values, which stands still by chance, by its values: they never come back.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.count = 0
+        self.begun = 1  # the number of the point with which the newest value began
+        self.before = np.nan
+        self.known = 0, 0, 0  # values before the newest one; those written more than once; and of these the new ones
+        self.seen: set[float] = set()
+        self.last = np.full(1, np.nan)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        known = np.isfinite(values)
+        points = values[known]
+        found = self._measured(points) if len(points) else points
+        joined = np.concatenate([self.last, found])
+        self.last = joined[-1:].copy()
+        return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
+
+    def _measured(self, points: Floats) -> Floats:
+        is_new = ~(np.abs(np.diff(points, prepend=self.before)) <= STILL)
+        number = self.count + 1 + np.arange(len(points))
+        starts = np.append(self.begun, number[is_new])  # of the value before, and of each new one
+        usual = self._usual(starts, np.append(self.before, points[is_new]))
+        place = np.cumsum(is_new)
+        length = number - starts[place] + 1
+        self.count, self.begun, self.before = int(number[-1]), int(starts[-1]), float(points[-1])
+        return np.where(length >= self.window, length / usual[place], 0.0)
+
+    def _usual(self, starts: Ints, values: Floats) -> Floats:
+        """Over how many points a value was usually written, when each of these began; shape (n,), as both."""
+        lengths = np.diff(starts)
+        is_back = np.zeros(len(values), np.bool_)  # whether it had been written more than once before
+        if self.seen or bool((lengths > 1).any()):
+            for place, (value, length) in enumerate(zip(values.tolist(), [*lengths.tolist(), 0], strict=True)):
+                is_back[place] = value in self.seen
+                if length > 1:
+                    self.seen.add(value)
+        ended, repeated, fresh = (
+            before + np.append(0, np.cumsum(one))
+            for before, one in zip(self.known, (lengths > 0, lengths > 1, (lengths > 1) & ~is_back[:-1]), strict=True)
+        )
+        self.known = int(ended[-1]), int(repeated[-1]), int(fresh[-1])
+        is_held = (repeated > 0) & (fresh >= UNIQUE * repeated) & ~is_back
+        return np.where(is_held, (starts - 1) / np.fmax(ended, 1), 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.groups import is_named
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
@@ -59,10 +60,17 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "metric": metric.name,
         "tag": metric.tag,
         "unit": metric.unit.replace("/", " per "),
-        "items": metric.unit.removeprefix("fraction of ") if metric.unit.startswith("fraction of ") else "tokens",
+        "items": _items(metric, translation),
         "back": back_to(int(np.searchsorted(metric.steps, first.first_step)), first.first_step),
         "start": _start(metric),
     }
+
+
+def _items(metric: Metric, translation: Translation) -> str:
+    """What a share of an update is a share of."""
+    if metric.unit.startswith("fraction of "):
+        return metric.unit.removeprefix("fraction of ")
+    return "tokens" if is_named(translation.framework, ["language-models"]) else "samples"
 
 
 def _start(metric: Metric) -> float:

@@ -83,6 +83,9 @@ KINDS: dict[str, MeasureKind] = {
         has_error=True,
         at_once=True,
     ),
+    "standstill": MeasureKind(
+        "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"
+    ),
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)

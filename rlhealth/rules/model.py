@@ -82,8 +82,8 @@ class Limit(StrictData):
 class Divisor(StrictData):
     """What a metric is divided by: another metric to a power, or a setting, times a factor.
 
-    Of the other metric, its last point so far counts, or with `max_so_far` the largest. It must be above 0 unless
-    `signed`.
+    Of the other metric (`same`: the rule's own), its last point so far counts, or with `max_so_far` the largest. It
+    must be above 0 unless `signed`.
     """
 
     metric: str | None = None

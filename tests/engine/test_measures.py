@@ -24,7 +24,7 @@ from rlhealth.engine.measures import (
 )
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import MeanFraction
-from rlhealth.engine.trends import Arrival, Climb, Correlation, Count
+from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Standstill
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
 from rlhealth.rules.measures import MEASURES
@@ -51,6 +51,7 @@ MADE = {
     "share_of_gain_lost": lambda: ShareOfGainLost(4, 2),
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
+    "standstill": lambda: Standstill(3),
     "mean_fraction": lambda: MeanFraction(3, 2, 10),
     "mean_fraction, less the start": lambda: EstimateVersusStart(MeanFraction(2, 1, 6), MeanFraction(4, 4, 6)),
     "drop_from_best, smoothed": lambda: DropFromBest(4, 2, 5),
@@ -258,3 +259,14 @@ def test_the_highest_level_of_the_last_points_is_the_same_in_pieces():
     parts = [one.extend(part) for part in np.array_split(values, 90)]
     np.testing.assert_array_equal(np.concatenate([part.value for part in parts]), whole.value)
     np.testing.assert_array_equal(np.concatenate([part.error for part in parts]), whole.error)
+
+
+def test_a_standstill_is_measured_by_how_long_values_usually_stand():
+    held = np.repeat([3.0, -5.0, -9.0, -2.0], [7, 8, 8, 9])
+    assert Standstill(8).extend(held).max() < 1.5
+    assert Standstill(8).extend(np.append(held, np.full(40, -7.0)))[-1] > 4
+
+
+def test_a_value_that_comes_back_is_no_longer_written_but_chance():
+    coins = np.append(np.tile([0.0, 0.0, 0.0, 0.5, 0.5], 8), np.zeros(12))
+    assert Standstill(8).extend(coins)[-1] == 12

@@ -26,6 +26,20 @@ def test_the_error_of_a_level_is_how_far_levels_stray_however_points_depend_on_e
     assert 0.9 < estimated[1] / np.std(levels) < 1.5, "a little too large rather than too small"
 
 
+def test_a_value_that_is_written_in_every_row_until_the_next_one_counts_once():
+    once = series(3, 60, 0.0)
+    spread, error = noise(np.repeat(once, 8))
+    assert spread == pytest.approx(noise(once)[0], rel=0.05)
+    assert error == pytest.approx(spread, rel=0.1), (
+        "ten rows hold one value or two: their level strays as far as a value"
+    )
+
+
+def test_a_reward_of_two_values_repeats_itself_by_chance_and_every_row_counts():
+    won = (np.random.default_rng(4).random(400) < 0.2).astype(float)
+    assert noise(won)[1] < 0.6 * noise(won)[0]
+
+
 def test_a_trend_is_no_noise():
     jitter = np.random.default_rng(1).normal(0, 0.1, 200)
     assert noise(jitter + np.linspace(0, 5, 200))[0] == pytest.approx(noise(jitter)[0], rel=0.05)

@@ -124,6 +124,7 @@ def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measure
         ({"measure": "median", "last": 3, "above": 2.0}, True),
         ({"measure": "share_nonfinite", "above": 0.0}, True),
         ({"measure": "max_so_far", "below": 0.5}, True),
+        ({"measure": "standstill", "last": 3, "above": 1.5}, True),
         ({"measure": "range", "last": 3, "below": 0.25}, True),
         ({"measure": "range", "last": 3, "below": 0.75}, False),
         ({"versus": {"start": 2, "as": "ratio"}, "above": 4.0}, True),
