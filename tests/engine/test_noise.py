@@ -30,9 +30,7 @@ def test_a_value_that_is_written_in_every_row_until_the_next_one_counts_once():
     once = series(3, 60, 0.0)
     spread, error = noise(np.repeat(once, 8))
     assert spread == pytest.approx(noise(once)[0], rel=0.05)
-    assert spread <= error < 1.5 * spread, (
-        "ten rows hold one value or two: their level strays as far as a value"
-    )
+    assert spread <= error < 1.5 * spread, "ten rows hold one value or two: their level strays as far as a value"
 
 
 def test_a_reward_of_two_values_repeats_itself_by_chance_and_every_row_counts():
