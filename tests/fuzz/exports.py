@@ -10,6 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def _column(random: Random, raw: bytes, rows: int) -> pyarrow.Array:
         lambda: pa.array(small, pa.time64("us")),
         lambda: pa.array([one & ((1 << 64) - 1) for one in edge], pa.uint64()),
         lambda: pa.array([float(one) * random.choice((1.0, 1e300, float("nan"))) for one in edge], pa.float64()),
-        lambda: pa.array([1.5] * rows, pa.float32()).cast(pa.float16()),
+        lambda: pa.array(np.full(rows, 1.5, np.float16)),
         lambda: pa.array(texts, pa.binary()),
         lambda: pa.array(words, random.choice((pa.string(), pa.large_string()))),
         lambda: pa.Array.from_buffers(pa.string(), rows, pa.array(texts, pa.binary()).buffers()),  # no UTF-8
