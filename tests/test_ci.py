@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,32 @@ def test_several_runs_and_every_input_reach_the_check(tmp_path: Path) -> None:
     assert ignored == {"kl-high", "length"}
 
 
+def test_a_run_that_was_killed_and_came_as_an_artifact_fails_where_the_runs_are_over(tmp_path: Path) -> None:
+    """The log is seconds old, so that without `ended` the run may be going on."""
+    log = tmp_path / "there" / "trainer_log.jsonl"
+    log.parent.mkdir()
+    training = (
+        "import json, sys, time\n"
+        "with open(sys.argv[1], 'w') as log:\n"
+        "    for step in range(1, 201):\n"
+        "        row = {'current_steps': step, 'total_steps': 200, 'reward': step % 3 + step / 50, 'reward_std': 0.5}\n"
+        "        print(json.dumps(row), file=log, flush=True)\n"
+        "        time.sleep(60 if step == 40 else 0)\n"
+    )
+    killed = subprocess.Popen([sys.executable, "-c", training, str(log)])
+    while not log.exists() or len(log.read_text().splitlines()) < 40:
+        time.sleep(0.02)
+    killed.kill()
+    killed.wait()
+    artifact = shutil.make_archive(str(tmp_path / "artifact"), "zip", log.parent)
+    shutil.unpack_archive(artifact, tmp_path / "runs")
+    over = Runner(tmp_path, path="runs", ended="true")
+    assert over.outcome() == 1 and "nothing was written after step 40 of 200 planned" in over.said
+    going_on = Runner(tmp_path, path="runs")
+    going_on.outcome()
+    assert "nothing was written after" not in going_on.said
+
+
 def test_a_baseline_lets_known_findings_pass(cli: Cli, tmp_path: Path) -> None:
     cli("check", SICK, "--write-baseline", tmp_path / "known.json")
     assert Runner(tmp_path, path=str(SICK), baseline=str(tmp_path / "known.json")).outcome() == 0
@@ -223,7 +250,7 @@ def test_the_github_examples_name_inputs_that_the_action_has() -> None:
         for one in _steps(yaml.safe_load(block))
         if "rlhealth@" in str(one.get("uses", ""))
     ]
-    assert len(used) == 2
+    assert len(used) == 3
     for one in used:
         assert set(one["with"]) <= set(ACTION["inputs"])
 

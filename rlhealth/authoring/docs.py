@@ -64,6 +64,7 @@ def settings_page() -> str:
     parts = {
         "ignore": "Ignore",
         "gate": "GateSettings",
+        "watch": "WatchSettings",
         "rules.ID": "Parameters",
         "rules.ID.critical": "CriticalLimits",
     }

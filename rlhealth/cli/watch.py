@@ -141,7 +141,7 @@ def watch(
         aliases=by.aliases,
         ignore=by.ignore,
         baseline=read_baseline(baseline) if baseline else None,
-        interval=interval,
+        interval=settings.interval if interval is None else interval,
         completions=completions,
     )
     look = flags.report_options(color, None, False, False)
@@ -158,13 +158,13 @@ def watch(
         sys.stderr.write(f"{stopping}\n")
     verdict = _run(
         subject,
-        Limits(until_step, timeout),
+        Limits(until_step, settings.timeout if timeout is None else timeout),
         look,
         live,
         actions,
         stopping,
         quiet_stdout=_writes_to_stdout(format, output),
-        bell=bell,
+        bell=bell or settings.bell,
     )
     shown = flags.with_completions(flags.report_options(color, None, False, False), verdict, completions)
     printing.report(verdict, format, output, shown)

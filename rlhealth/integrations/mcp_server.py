@@ -34,7 +34,7 @@ def server() -> MCPServer:
             "the MCP server needs the package mcp, version 2 or newer", hint="pip install 'rlhealth[mcp]'"
         ) from None
     made = MCPServer("rlhealth", version=__version__, instructions=_ABOUT, log_level="ERROR")
-    for tool in (list_runs, check, advise, explain, compare, series):
+    for tool in (list_runs, check, vitals, advise, explain, compare, series):
         made.tool(structured_output=True)(_plainly(tool))
     return made
 
@@ -73,6 +73,19 @@ def check(where: str, run: str = "", full: bool = False) -> dict[str, Any]:
     return _short(verdict, [verdict.run(run)] if run else verdict.runs)
 
 
+def vitals(where: str, run: str = "") -> dict[str, Any]:
+    """Give the eight vital signs of a run: reward, learning signal, policy, exploration, completions, numbers, critic,
+    pace; each with its state, its metric from the start to the end, and what is known of it.
+
+    `run` names one of several runs.
+    """
+    from rlhealth.reports.json_report import one_vital
+    from rlhealth.verdict.vitals import vitals as signs_of
+
+    one = _one(where, run)
+    return {"run": one.name, "verdict": one.verdict, "vitals": [one_vital(sign) for sign in signs_of(one)]}
+
+
 def advise(where: str, run: str = "") -> dict[str, Any]:
     """Say what to change in a run, in its trainer's own options, or where to look, and what more to log.
 
@@ -81,10 +94,7 @@ def advise(where: str, run: str = "") -> dict[str, Any]:
     from rlhealth.metrics.to_log import to_log
     from rlhealth.verdict.advised import advice_of
 
-    verdict = _checked(where)
-    if not verdict.runs and verdict.errors:
-        raise verdict.errors[0]
-    one = verdict.run(run) if run or len(verdict.runs) > 1 else verdict.runs[0]
+    one = _one(where, run)
     advice = advice_of(one)
     said: dict[str, Any] = {
         "run": one.name,
@@ -146,10 +156,7 @@ def series(where: str, metric: str, run: str = "", points: int = 50) -> dict[str
     """
     import difflib
 
-    verdict = _checked(where)
-    if not verdict.runs and verdict.errors:
-        raise verdict.errors[0]
-    one = verdict.run(run) if run else verdict.runs[0]
+    one = _one(where, run)
     canonical = one.translation.metrics.get(metric)
     found = canonical if canonical is not None else one.run.series.get(metric)
     if found is None:
@@ -200,6 +207,14 @@ def _checked(where: str) -> Verdict:
         ignore=settings.ignore,
         ended=settings.ended,
     )
+
+
+def _one(where: str, run: str) -> RunVerdict:
+    """The run of that name; the only one where no name is given. Raises RlhealthError, with the names, for another."""
+    verdict = _checked(where)
+    if not verdict.runs and verdict.errors:
+        raise verdict.errors[0]
+    return verdict.run(run) if run or len(verdict.runs) > 1 else verdict.runs[0]
 
 
 def _short(verdict: Verdict, runs: list[RunVerdict]) -> dict[str, Any]:

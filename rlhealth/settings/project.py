@@ -40,6 +40,9 @@ class Settings:
     ended: bool = False
     strict: bool = False
     fail_on_past: bool = False
+    interval: float | None = None
+    timeout: float | None = None
+    bell: bool = False
     rule_folders: tuple[Path, ...] = ()
     ignore: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +102,9 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
         ended=said.gate.ended,
         strict=said.gate.strict,
         fail_on_past=said.gate.fail_on_past,
+        interval=said.watch.interval,
+        timeout=said.watch.timeout,
+        bell=said.watch.bell,
         rule_folders=tuple(path.parent / one for one in said.rule_folders),
         ignore={one.rule: one.reason for one in said.ignore if one not in expired},
         aliases=said.aliases,

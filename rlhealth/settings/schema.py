@@ -68,6 +68,20 @@ class GateSettings(StrictModel):
     )
 
 
+class WatchSettings(StrictModel):
+    """How `rlhealth watch` follows a run. Whom it tells and what it stops is asked for by flags only."""
+
+    interval: Annotated[Number, Field(ge=0.1)] | None = Field(
+        default=None, description="Seconds between two reads; 15 for files and 60 for servers where not given."
+    )
+    timeout: Annotated[Number, Field(ge=0)] | None = Field(
+        default=None, description="Stop watching after this many seconds."
+    )
+    bell: StrictBool = Field(
+        default=False, description="Ring the terminal's bell when an incident opens or gets worse."
+    )
+
+
 class SettingsFile(StrictModel):
     """What a settings file may hold."""
 
@@ -83,6 +97,9 @@ class SettingsFile(StrictModel):
     )
     gate: GateSettings = Field(
         default_factory=GateSettings, description="What the gate takes for granted, and what it refuses."
+    )
+    watch: WatchSettings = Field(
+        default_factory=WatchSettings, description="How `rlhealth watch` follows a run. A flag wins."
     )
     rule_folders: tuple[StrictStr, ...] = Field(
         default=(),

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from rlhealth.rules.loading import load_rules
 from rlhealth.settings.project import apply, load_settings
-from rlhealth.settings.schema import CriticalLimits, GateSettings, Ignore, Parameters, SettingsFile
+from rlhealth.settings.schema import CriticalLimits, GateSettings, Ignore, Parameters, SettingsFile, WatchSettings
 from tests.conftest import SICK, Cli
 
 
@@ -38,7 +38,14 @@ def test_every_setting_in_it_is_valid_once_its_comment_sign_is_removed(cli: Cli,
 def test_no_setting_of_the_schema_is_missing_from_it(cli: Cli, tmp_path: Path) -> None:
     cli("init", cwd=tmp_path)
     text = (tmp_path / "rlhealth.toml").read_text(encoding="utf-8")
-    models: tuple[type[BaseModel], ...] = (SettingsFile, GateSettings, Ignore, CriticalLimits, Parameters)
+    models: tuple[type[BaseModel], ...] = (
+        SettingsFile,
+        GateSettings,
+        WatchSettings,
+        Ignore,
+        CriticalLimits,
+        Parameters,
+    )
     for model in models:
         for name, field in model.model_fields.items():
             key = field.alias or name

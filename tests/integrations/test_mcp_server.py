@@ -47,7 +47,7 @@ def said(answer: Any) -> dict[str, Any]:
 
 def test_every_tool_is_listed_with_what_it_does(ask: Ask) -> None:
     tools = {one.name: one for one in ask()}
-    assert set(tools) == {"list_runs", "check", "advise", "explain", "compare", "series"}
+    assert set(tools) == {"list_runs", "check", "vitals", "advise", "explain", "compare", "series"}
     assert all(one.description and len(one.description) < 400 for one in tools.values())
 
 
@@ -76,6 +76,18 @@ def test_the_whole_report_comes_only_where_it_is_asked_for(ask: Ask) -> None:
     short, full = map(said, ask(("check", {"where": str(SICK)}), ("check", {"where": str(SICK), "full": True})))
     assert full["schema"] == "rlhealth.report/1" and full["runs"][0]["skipped"]
     assert len(json.dumps(full)) > 4 * len(json.dumps(short))
+
+
+def test_the_vital_signs_of_one_run_come_with_their_metrics(ask: Ask) -> None:
+    several, one = ask(
+        ("vitals", {"where": str(FIXTURES / "compare")}),
+        ("vitals", {"where": str(FIXTURES / "compare"), "run": "forgets"}),
+    )
+    assert several.is_error and "good-polite" in several.content[0].text
+    signs = {sign["sign"]: sign for sign in said(one)["vitals"]}
+    assert len(signs) == 8 and signs["reward"]["metric"] == "reward"
+    assert (signs["reward"]["state"], signs["policy"]["unit"]) == ("sick", "fraction")
+    assert all(sign["said"] for sign in signs.values())
 
 
 def test_a_run_is_compared_with_known_good_ones(ask: Ask) -> None:

@@ -319,6 +319,22 @@ def test_a_run_that_is_said_to_be_over_died_before_its_plan(cli, tmp_path):
     assert silent in cli("check", run, cwd=tmp_path).stdout
 
 
+def test_a_watch_follows_as_the_settings_say_and_a_flag_goes_before_them(cli, tmp_path):
+    rows = [{"current_steps": at, "total_steps": 200, "reward": at / 50, "reward_std": 0.5} for at in range(1, 41)]
+    (tmp_path / "trainer_log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = tmp_path / "rlhealth.toml"
+    settings.write_text("[watch]\ninterval = 0.1\ntimeout = 0.5\n")
+    assert "watching" in cli("watch", "trainer_log.jsonl", cwd=tmp_path, timeout=60).stdout, (
+        "it ended, as the run did not"
+    )
+    settings.write_text("[watch]\ninterval = 3600\ntimeout = 3600\n")
+    flags = ("--interval", "0.1", "--timeout", "0.5")
+    assert "watching" in cli("watch", "trainer_log.jsonl", *flags, cwd=tmp_path, timeout=60).stdout
+    settings.write_text("[watch]\ninterval = 0\n")
+    wrong = cli("watch", "trainer_log.jsonl", cwd=tmp_path)
+    assert wrong.returncode == 2 and "rlhealth.toml:2:" in wrong.stderr
+
+
 def test_what_settings_ignore_is_counted_and_what_expired_is_told(cli, tmp_path):
     sick = Path(__file__).parents[2] / "fixtures" / "runs" / "lr-jump"
     families = sorted({one.family for one in RULES})
