@@ -9,6 +9,7 @@ import os
 import time
 import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +32,18 @@ LARGEST = 64 << 20  # bytes of one array: 10 episodes in each of 800,000 evaluat
 STILL_WRITTEN = 5.0  # seconds since the last write in which a file that is not whole may be one that is being saved
 HINT = "EvalCallback of Stable-Baselines3 writes timesteps and results"
 NOTE = "rewards of evaluations alone; what the training itself logged is not in this file"
+#: What zipfile, zlib and numpy raise at a damaged file.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    ValueError,
+    TypeError,
+    EOFError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+)
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -56,15 +69,7 @@ class Evaluations:
             found = self._empty()
             try:
                 _fill(found, file)
-            except (
-                zipfile.BadZipFile,
-                OSError,
-                ValueError,
-                EOFError,
-                LookupError,
-                RuntimeError,
-                OverflowError,
-            ) as error:
+            except _DAMAGE as error:
                 if self.run.series and time.time() - here.st_mtime < STILL_WRITTEN:
                     return False  # it is being saved; the next poll reads it whole
                 said = str(error).partition("\n")[0][:100] or type(error).__name__
@@ -129,6 +134,8 @@ def _means(episodes: Floats, count: int) -> Floats:
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Floats:
     """One array of numbers. No more memory is taken than its bytes are; Python objects are never unpickled."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename} is packed in a way that numpy does not use")
     with archive.open(member) as packed:
         raw = packed.read(LARGEST + 1)
     if len(raw) > LARGEST:

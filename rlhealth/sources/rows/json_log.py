@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,7 @@ import orjson
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
-from rlhealth.sources.base.spelling import clock, number, whole
+from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import dict_in
@@ -114,9 +114,9 @@ class JsonDocument(TextLog):
         rows = JsonRows(SparseFile(self._document), OPENING)
         for piece in rows.pieces():
             if isinstance(piece, RowBlock):
-                self.rows.take_columns(piece.table)
+                self.rows.take_columns(named_by_file(self.path, piece.table))
             else:
-                self.rows.take(piece)
+                self.rows.take(named_by_file(self.path, row) for row in piece)
         self._lost, self._cut = rows.lost, rows.cut
         if not rows.found:
             self._document.seek(0)
@@ -149,6 +149,25 @@ class JsonDocument(TextLog):
             ) from error
 
 
+def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row with the file's name before its names, where those are statistics and nothing else and the file says of
+    what: `{"step": 1, "mean": 0.5, "max": 0.7}` in reward_curve.json has `reward/mean` and `reward/max`.
+    """
+    names = row.keys() - _COUNTS
+    named = _NAMED_FILE.fullmatch(path.stem) if names and names <= _STATISTICS and "mean" in names else None
+    if named is None:
+        return row
+    of = named["of"].lower().removesuffix("s")
+    return {f"{of}/{name}" if name in _STATISTICS else name: value for name, value in row.items()}
+
+
+_STATISTICS = frozenset({"mean", "max", "min", "std", "median", "count"})
+_COUNTS = frozenset({*AXES, *CLOCKS, "epoch", "Epoch"})
+#: Files whose name says what their rows are statistics of.
+_NAMED_FILE = re.compile(
+    r"(?:(?:train|training|episode|mean)_)?(?P<of>rewards?|returns?|scores?)(?:_(?:curves?|history|hist|log|trace))?",
+    re.IGNORECASE,
+)
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 _decode = json.JSONDecoder().raw_decode
 

@@ -87,6 +87,17 @@ def test_a_header_that_claims_more_than_there_is_takes_no_memory(tmp_path: Path)
         open_runs(path)
 
 
+@pytest.mark.parametrize(
+    "header", [b"(\n", b"{'descr': '<f8', 'fortran_order': False, 'shape': 3}\n", b"{'descr': '\n", b"[" * 3000 + b"\n"]
+)
+def test_a_damaged_header_is_refused_in_one_line(tmp_path: Path, header: bytes) -> None:
+    path = tmp_path / "evaluations.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("timesteps.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64))
+    with pytest.raises(RlhealthError, match="no evaluations that can be read"):
+        open_runs(path)
+
+
 def test_an_array_that_unpacks_to_more_than_its_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -438,3 +438,15 @@ def test_a_copy_of_a_table_is_no_second_run(tmp_path: Path) -> None:
     put(tmp_path / "history.jsonl", jsonl(ROWS))
     shutil.copy(tmp_path / "history.jsonl", tmp_path / "history (1).jsonl")
     assert len(open_runs(str(tmp_path))) == 1
+
+
+@pytest.mark.parametrize("count", [5, 40])  # few rows are taken one by one, many as columns
+def test_statistics_without_a_name_are_those_of_what_the_file_is_named_after(tmp_path: Path, count: int) -> None:
+    rows = [{"step": n, "mean": n / 10, "max": n / 5, "min": 0.0} for n in range(count)]
+    (tmp_path / "reward_curve.json").write_text(json.dumps(rows))
+    (tmp_path / "grades.json").write_text(json.dumps(rows))
+    (run,) = open_runs(tmp_path / "reward_curve.json")
+    assert set(run.series) == {"reward/mean", "reward/max", "reward/min"}
+    assert run.series["reward/mean"].steps.tolist() == list(range(count))
+    (other,) = open_runs(tmp_path / "grades.json")
+    assert set(other.series) == {"mean", "max", "min"}
