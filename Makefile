@@ -16,7 +16,7 @@ demo: dev
 	-$(BIN)/rlhealth check fixtures/runs/lr-jump
 
 test: dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 4
 
 # Every Python that is there (nox finds them by their names, such as python3.12), and the lowest versions of the dependencies.
 test-all: dev
