@@ -185,6 +185,7 @@ class Standstill:
         self.window = window
         self.count = 0
         self.begun = 1  # the number of the point with which the newest value began
+        self.value = np.nan  # and what it was then
         self.before = np.nan
         self.known = 0, 0, 0  # values before the newest one; those written more than once; and of these the new ones
         self.seen: set[float] = set()
@@ -203,10 +204,12 @@ class Standstill:
         is_new = ~(np.abs(np.diff(points, prepend=self.before)) <= STILL)
         number = self.count + 1 + np.arange(len(points))
         starts = np.append(self.begun, number[is_new])  # of the value before, and of each new one
-        usual = self._usual(starts, np.append(self.before, points[is_new]))
+        values = np.append(self.value, points[is_new])
+        usual = self._usual(starts, values)
         place = np.cumsum(is_new)
         length = number - starts[place] + 1
-        self.count, self.begun, self.before = int(number[-1]), int(starts[-1]), float(points[-1])
+        self.count, self.before = int(number[-1]), float(points[-1])
+        self.begun, self.value = int(starts[-1]), float(values[-1])
         return np.where(length >= self.window, length / usual[place], 0.0)
 
     def _usual(self, starts: Ints, values: Floats) -> Floats:

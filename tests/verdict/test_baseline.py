@@ -127,9 +127,9 @@ def test_whatever_a_run_is_called_the_file_gives_it_back(accepted: dict[tuple[st
 
 
 def test_a_required_rule_that_could_not_look_fails_and_names_itself(cli: Cli) -> None:
-    done = cli("check", HEALTHY, "--require", "reward-trend, kl-negative", "--require", "entropy")
+    done = cli("check", HEALTHY, "--require", "reward-trend, value-loss", "--require", "entropy")
     assert done.returncode == 2
-    assert "required rule could not run: kl-negative" in done.stdout
+    assert "required rule could not run: value-loss" in done.stdout
     assert cli("check", HEALTHY, "--require", "reward-trend,entropy").returncode == 0
 
 
