@@ -89,7 +89,7 @@ class RuleBook:
     Attributes:
         rules: those that raise findings.
         diagnoses: those that name causes.
-        families: the family of each, by its id.
+        families: the family of each, by its id, but for those that name causes: these look at findings, not at metrics.
         endings: ids of those that judge how a run ended.
     """
 
@@ -97,7 +97,7 @@ class RuleBook:
         self.given = tuple(rules)
         self.rules = [rule for rule in rules if rule.cause is None]
         self.diagnoses = [rule for rule in rules if rule.cause is not None]
-        self.families = {rule.id: rule.family for rule in rules}
+        self.families = {rule.id: rule.family for rule in rules if rule.cause is None}
         self.endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
         self._settings = sorted({name for rule in rules for name in _settings_of(rule)})
         self._minds_rounding = any(rule.scope.full_precision for rule in rules)

@@ -203,7 +203,7 @@ class RunVerdict:
         state: finished, running, stopped (it ended before its plan, or died) or unknown.
         quiet: ids of the rules that ran and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
-        families: the family of each rule that the run was judged by, those that found nothing too.
+        families: the family of each rule on metrics that the run was judged by, those that found nothing too.
         too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
         why_not_healthy: why the run would not be healthy though nothing was found: no reward or no witness of learning
             was recognised with enough points, the reward did not rise, or it is no reinforcement learning.

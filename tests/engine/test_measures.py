@@ -273,6 +273,8 @@ def test_a_value_that_comes_back_is_no_longer_written_but_chance():
 
 
 def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():
-    drifting = np.concatenate([np.full(6, 2.0), 3.0 + 2e-10 * np.arange(9), np.full(5, 1.0), 3.0 + 2e-10 * np.arange(9)])
+    drifting = np.concatenate(
+        [np.full(6, 2.0), 3.0 + 2e-10 * np.arange(9), np.full(5, 1.0), 3.0 + 2e-10 * np.arange(9)]
+    )
     pieces, whole = Standstill(4), Standstill(4).extend(drifting)
     assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole)
