@@ -334,8 +334,8 @@ def test_a_run_that_cannot_be_judged_fails_the_assertion(tmp_path: Path) -> None
     for where, wanted in ((tmp_path, r"the\s+folder\s+is\s+empty"), (HEALTHY, "120 of the 500 steps")):
         with pytest.raises(AssertionError, match=wanted):
             assert_healthy(where, min_steps=500)
-    with pytest.raises(AssertionError, match="required rule could not run: kl-negative"):
-        assert_healthy(HEALTHY, require=["kl-negative"])
+    with pytest.raises(AssertionError, match="required rule could not run: value-loss"):
+        assert_healthy(HEALTHY, require=["value-loss"])
 
 
 def test_a_healthy_run_passes_the_assertion_and_gives_its_verdict(cli: Cli, tmp_path: Path) -> None:
