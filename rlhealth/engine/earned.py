@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.engine.operands import pattern_of
+from rlhealth.engine.operands import pattern_of_any
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
@@ -97,7 +97,7 @@ def _witnesses(framework: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def _matching(translation: Translation, names: list[str]) -> list[Metric]:
-    pattern = pattern_of("|".join(names))
+    pattern = pattern_of_any("|".join(names))
     return [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
 
 

@@ -334,7 +334,7 @@ def _named(name: str, translation: Translation) -> Metric | None:
     """The metric of that name, or the first logged that it is a pattern of."""
     if "*" not in name:
         return translation.metrics.get(name)
-    pattern = pattern_of(name)
+    pattern = pattern_of_any(name)
     return next((one for key, one in translation.metrics.items() if pattern.match(key) and len(one)), None)
 
 
@@ -365,7 +365,7 @@ class _Clock(DerivedSeries):
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:
     """Every logged metric that `one|pattern/*` names; raises CannotRun if there is none."""
-    pattern = pattern_of(names)
+    pattern = pattern_of_any(names)
     found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
     if not found:
         raise CannotRun(f"{names.replace('|', ' or ')} was not logged")
@@ -373,6 +373,6 @@ def pick_all(names: str, translation: Translation) -> list[Metric]:
 
 
 @cache
-def pattern_of(names: str) -> re.Pattern[str]:
+def pattern_of_any(names: str) -> re.Pattern[str]:
     """What `one|pattern/*` matches, for names from their beginning to their end."""
     return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

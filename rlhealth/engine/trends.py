@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
-from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
+from rlhealth.engine.noise import ROOT_2, UNIQUE, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import BLOCK, Rolling, counted, median, plain_median, summed
+from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, plain_median, summed
 from rlhealth.run import Floats, Ints
 
 START = 5  # points that say where a series began
@@ -17,7 +17,6 @@ FASTER = 1.3  # times the rate before: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
 STILL = 1e-9  # a smaller difference of two points is none
-UNIQUE = 0.9  # of the values that were written more than once never came back
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
 
 
@@ -58,7 +57,7 @@ class Arrival:
         self.first: Floats = np.empty(0)
         self.count = 0
         self.tail: Floats = np.empty(0)
-        self.last = np.full(1, np.nan)
+        self.held = Held()
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -76,9 +75,7 @@ class Arrival:
             self.tail = joined[-(self.window + START - 1) :].copy()
         else:
             found = points
-        joined = np.concatenate([self.last, found])
-        self.last = joined[-1:].copy()
-        return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
+        return self.held.over(known, found)
 
     def _arrivals(self, points: Floats, number: Ints) -> Floats:
         """At each of the windows that end the points: what is left over the rate; NaN if the fall does not
@@ -189,16 +186,14 @@ class Standstill:
         self.before = np.nan
         self.known = 0, 0, 0  # values before the newest one; those written more than once; and of these the new ones
         self.seen: set[float] = set()
-        self.last = np.full(1, np.nan)
+        self.held = Held()
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         known = np.isfinite(values)
         points = values[known]
         found = self._measured(points) if len(points) else points
-        joined = np.concatenate([self.last, found])
-        self.last = joined[-1:].copy()
-        return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
+        return self.held.over(known, found)
 
     def _measured(self, points: Floats) -> Floats:
         is_new = ~(np.abs(np.diff(points, prepend=self.before)) <= STILL)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rlhealth.engine.operands import pattern_of
+from rlhealth.engine.operands import pattern_of_any
 from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
@@ -81,7 +81,7 @@ class VanishedMetrics:
         self.rule = rule
         self.translation = translation
         self.metrics = [one for name, one in translation.metrics.items() if not name.startswith("eval/")]
-        pattern = pattern_of(rule.when.vanished)
+        pattern = pattern_of_any(rule.when.vanished)
         self.followed = [place for place, one in enumerate(self.metrics) if pattern.match(one.name)]
         self._begin()
 

@@ -76,6 +76,19 @@ def numbered(known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
     return np.arange(1, len(known) + 1) if known.all() else np.cumsum(known)
 
 
+class Held:
+    """What a measure said last, which it goes on saying where a point is missing."""
+
+    def __init__(self) -> None:
+        self.last: Floats = np.full(1, np.nan)
+
+    def over(self, known: np.ndarray[Any, np.dtype[np.bool_]], found: Floats) -> Floats:
+        """What was found at each known point, held over the missing ones: shape (n,), as `known`."""
+        joined = np.concatenate([self.last, found])
+        self.last = joined[-1:].copy()
+        return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
+
+
 class KnownSoFar:
     """How many points there were, up to each of the next ones; a part of measures."""
 

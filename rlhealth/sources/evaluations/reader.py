@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 import os
-import time
 import tokenize
 import zipfile
 import zlib
@@ -20,6 +19,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Floats, Place, Run
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.base.spelling import FURTHEST
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.textlog import run_name
@@ -29,7 +29,6 @@ KIND = "evaluations"
 TAGS = {name: f"evaluations/{name}" for name in ("results", "ep_lengths", "successes")}
 STEPS = "timesteps"
 LARGEST = 64 << 20  # bytes of one array: 10 episodes in each of 800,000 evaluations
-STILL_WRITTEN = 5.0  # seconds since the last write in which a file that is not whole may be one that is being saved
 HINT = "EvalCallback of Stable-Baselines3 writes timesteps and results"
 NOTE = "rewards of evaluations alone; what the training itself logged is not in this file"
 #: What zipfile, zlib and numpy raise at a damaged file.
@@ -53,7 +52,7 @@ class Evaluations:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = self._empty()
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
 
     def poll(self) -> bool:
         """Reads the file if it was saved since; True if it says more or other than before.
@@ -63,14 +62,14 @@ class Evaluations:
         """
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
-            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            stamp = stamp_of(here)
             if stamp == self._seen:
                 return False
             found = self._empty()
             try:
                 _fill(found, file)
             except _DAMAGE as error:
-                if self.run.series and time.time() - here.st_mtime < STILL_WRITTEN:
+                if self.run.series and is_being_written(here.st_mtime):
                     return False  # it is being saved; the next poll reads it whole
                 said = str(error).partition("\n")[0][:100] or type(error).__name__
                 raise RlhealthError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import documents
 from rlhealth.sources.notebooks.joining import BY_HAND, NotebookRun, runs_of
@@ -22,7 +22,6 @@ KIND = "notebook"
 LARGEST = 256 << 20
 #: Words of which a notebook with rows in it has one; the others are not read further.
 _TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
-STILL_WRITTEN = 5.0  # seconds since the last write in which a damaged notebook may be one that is being saved
 HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
 
 
@@ -38,7 +37,7 @@ class Notebook:
         self.path = path
         self.runs: list[Run] = []
         self.followed: list[Run] = []
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
 
     def poll(self) -> bool:
         """Reads the notebook if it was saved since; True if its runs have changed.
@@ -48,7 +47,7 @@ class Notebook:
         """
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
-            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            stamp = stamp_of(here)
             if stamp == self._seen:
                 return False
             if here.st_size > LARGEST:
@@ -56,7 +55,7 @@ class Notebook:
                 raise self._error(f"larger than {LARGEST >> 20} MiB", hint)
             raw = file.read(here.st_size)
         found, is_whole = _read(raw, self)
-        if self.runs and not is_whole and time.time() - here.st_mtime < STILL_WRITTEN:
+        if self.runs and not is_whole and is_being_written(here.st_mtime):
             return False  # it is being saved; the next poll reads it whole
         self._seen = stamp
         changed = self._bring_up_to_date(found, here.st_mtime)

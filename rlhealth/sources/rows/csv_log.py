@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.base.saved import is_being_written
 from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
 from rlhealth.sources.base.values import training_config
@@ -37,7 +37,6 @@ LONGEST_CELL = 1 << 20
 HYDRA_ABOVE = 4  # folders: csv/version_0/ below the folder of the run, or less
 LOOKED_AT = 4096  # bytes by which it is known whether a comma stands before the decimals
 _COMMA = re.compile(rb"(?<=\d),(?=\d)")
-STILL_WRITTEN = 5.0  # seconds since the last write in which a line may be half written
 
 
 class CsvLog(TextLog):
@@ -104,7 +103,7 @@ class CsvLog(TextLog):
                 block, self._open = block[:cut], block[cut:]
             if block:
                 self._take(block)
-        if self._open and not time.time() - self.text.modified < STILL_WRITTEN:  # nobody closes it any more
+        if self._open and not is_being_written(self.text.modified):  # nobody closes it any more
             block, self._open = self._open, b""
             self._take(block)
         if self._is_whole(self.text.rest):
@@ -130,7 +129,7 @@ class CsvLog(TextLog):
         """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a
         while.
         """
-        if time.time() - self.text.modified < STILL_WRITTEN:
+        if is_being_written(self.text.modified):
             return False
         cells = rest.count(self._comma.encode()) + 1
         return bool(rest.strip()) and bool(self._names) and cells == len(self._names) and rest.rstrip()[-1:].isdigit()

@@ -14,6 +14,7 @@ import orjson
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
+from rlhealth.sources.base.saved import stamp_of
 from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
@@ -97,7 +98,7 @@ class JsonDocument(TextLog):
             return self._poll(self._file)
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
-            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            stamp = stamp_of(here)
             if stamp == self._stamp:
                 return False
             if self._stamp is not None:

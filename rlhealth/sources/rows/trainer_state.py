@@ -11,6 +11,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.saved import Stamp, stamp_of
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import WalkResult, walk
 from rlhealth.sources.rows.json_columns import RowBlock
@@ -42,7 +43,7 @@ class TrainerState:
         self.run = Run(run_name(path), Place(KIND, str(path)), clean=None)
         if older:
             self.run.notes.append(f"the newest of {older + 1} saved states was read")
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
 
     def poll(self) -> bool:
         """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume
@@ -54,7 +55,7 @@ class TrainerState:
         self._follow()
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
-            stamp = (here.st_ino, here.st_size, here.st_mtime_ns)
+            stamp = stamp_of(here)
             if stamp == self._seen:
                 return False
             rows = JsonRows(SparseFile(as_text(file, self.path)), OPENING)

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.saved import Stamp, stamp_of
 from rlhealth.sources.base.temporary import ANOTHER, temporary_folder
 from rlhealth.sources.base.walk import reason
 
@@ -30,7 +31,7 @@ _ATTEMPTS = 5
 DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 _LOGS = ("-wal", "-journal")
 _LOG_HEADER = 32  # bytes of a -wal that change when it is started anew
-Signature = tuple[tuple[int, int, int] | None, ...]
+Signature = tuple[Stamp | None, ...]
 
 
 class SqliteCopy:
@@ -47,7 +48,7 @@ class SqliteCopy:
         self.damaged = False
         self._connection: sqlite3.Connection | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._copied: tuple[int, int, int] | None = None
+        self._copied: Stamp | None = None
 
     def changed(self) -> bool:
         """Whether the files are not those that the connection shows."""
@@ -90,11 +91,11 @@ class SqliteCopy:
             self._connection = None
 
     def _look(self) -> Signature:
-        found: list[tuple[int, int, int] | None] = []
+        found: list[Stamp | None] = []
         for suffix in ("", *_LOGS):
             try:
                 here = Path(f"{self.path}{suffix}").stat()
-                found.append((here.st_ino, here.st_size, here.st_mtime_ns))
+                found.append(stamp_of(here))
             except OSError:
                 found.append(None)
         return tuple(found)
@@ -134,7 +135,7 @@ class SqliteCopy:
                 f"{self.path}: {here.st_size >> 30} GB are too much to copy while it is written",
                 hint="read it when the run has ended",
             )
-        now = (here.st_ino, here.st_size, here.st_mtime_ns)
+        now = stamp_of(here)
         if now != self._copied or not there.exists():
             self._copied = None
             shutil.copyfile(self.path, there)
