@@ -1,6 +1,8 @@
 # One command each; each sets up what it needs in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# What Python and pytest make of a source is kept for the next process, of which the tests begin hundreds.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: dev demo test test-all lint fuzz bench wheel docs clean
 

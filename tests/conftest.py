@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.warm import CAN_FORK, WarmProcess
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
@@ -28,9 +30,17 @@ settings.load_profile("without a clock")
 
 
 @pytest.fixture(scope="session")
-def cli() -> Cli:
+def warm() -> Iterator[WarmProcess]:
+    """What commands are forked from, where they can be."""
+    process = WarmProcess()
+    yield process
+    process.end()
+
+
+@pytest.fixture(scope="session")
+def cli(warm: WarmProcess) -> Cli:
     """Runs `rlhealth` in a process of its own, from another folder, with nothing of this terminal's environment that
-    could change its answer.
+    could change its answer. One that is given an environment begins with it, from a new interpreter.
     """
 
     def run(
@@ -39,14 +49,18 @@ def cli() -> Cli:
         kept = {
             key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
         }
+        kept |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+        words, folder = list(map(str, args)), cwd or Path(sys.prefix)
+        if CAN_FORK and not environment:
+            return warm.run(words, stdin, timeout, folder, kept)
         return subprocess.run(
-            [sys.executable, "-m", "rlhealth", *map(str, args)],
+            [sys.executable, "-m", "rlhealth", *words],
             input=stdin,
             capture_output=True,
             text=True,
             timeout=timeout,
-            cwd=cwd or Path(sys.prefix),
-            env=kept | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"} | environment,
+            cwd=folder,
+            env=kept | environment,
             check=False,
         )
 
