@@ -10,6 +10,7 @@ from rlhealth.metrics.catalogue import FOLDER, names
 from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.()-]+")
+_ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -26,7 +27,7 @@ def forms(tag: str) -> tuple[str, ...]:
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`.
     """
     found: list[str] = []
-    for text in (tag, _HUMP.sub("_", tag)):
+    for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _ASIDE.sub("", tag))):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
         while len(parts) > 1 and parts[-1] in _words()["tails"]:
             parts = parts[:-1]
@@ -41,7 +42,16 @@ def forms(tag: str) -> tuple[str, ...]:
     name, _, last = found[0].rpartition("_")
     if name and last in _words()["kept"]:
         found.append(name)
+    found += _without_first(found[0])
     return tuple(dict.fromkeys([*found, plain(tag)]))
+
+
+def _without_first(name: str) -> list[str]:
+    """The name without a first word that says where the number comes from; that of an evaluation is called `eval`."""
+    first, _, rest = name.partition("_")
+    if rest and first in _words()["first_words"]:
+        return [rest]
+    return [f"eval_{rest}", f"eval/{rest}"] if rest and first in _words()["evaluated_words"] else []
 
 
 def evaluation(tag: str) -> str:

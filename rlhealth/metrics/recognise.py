@@ -5,8 +5,8 @@ that a file tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from rlhealth.metrics.catalogue import Names, Version, frameworks, names, patter
 from rlhealth.metrics.free_names import forms
 from rlhealth.run import Run
 
-_UNKNOWN: dict[str, Any] = {
+UNKNOWN: dict[str, Any] = {
     "id": "unknown",
     "title": "an unknown trainer",
     "names": "generic.yaml",
@@ -24,6 +24,11 @@ _UNKNOWN: dict[str, Any] = {
 }
 #: A class whose name is the end of every trainer's name: it is meant only where it stands alone.
 PLAIN = frozenset({"Trainer"})
+#: Names below a word, or with underscores for slashes, from which on a trainer is known by them.
+FEWEST_OWN = 3
+#: Trainers that are known by a name that anybody may use.
+_TOO_PLAIN = frozenset({"transformers", "trl-sft", "trl-reward", "trl-ddpo", "torchtune", "art", "mlx-grpo", "monitor"})
+_OTHERS = re.compile(r"[^a-z0-9]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
 
@@ -37,6 +42,7 @@ class Recognised:
         version: as a file gives it; None if none does.
         low, high: the versions that are possible, both inclusive; None is open.
         assumed: one sentence for each thing that the logs leave open.
+        own: tags that somebody wrote in another way, each with the trainer's own name for it.
     """
 
     entry: dict[str, Any]
@@ -45,6 +51,7 @@ class Recognised:
     low: Version | None
     high: Version | None
     assumed: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def prefixes(self) -> list[str]:
@@ -110,10 +117,47 @@ def recognise(run: Run) -> Recognised:
     for entry in frameworks():
         seen = _seen(entry, tags, views)
         if _fits(entry, seen, run, known) and not (named is not None and entry["id"] == "generic"):
+            if entry["id"] == "generic" and (found := _rewritten(run, tags)) is not None:
+                return found
             return _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
     if named is not None:  # too little was logged to know the trainer by, but the code names it
         return _recognised(named, _seen(named, tags, views), run, sure=True)
-    return _recognised(_UNKNOWN, _seen(_UNKNOWN, tags, views), run, sure=True)
+    return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(UNKNOWN, tags, views), run, sure=True)
+
+
+def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
+    """The trainer whose names somebody wrote down in another way: below a word of their own, `ppo_stats/objective/kl`,
+    or with underscores for slashes, `critic_score_mean`, as a table's columns need them.
+    """
+    below: dict[str, list[str]] = {}
+    for tag in tags:
+        below.setdefault(tag.partition("/")[0], []).append(tag)
+    own = [
+        {tag: tag.partition("/")[2] for tag in held}
+        for word, held in below.items()
+        if len(held) >= FEWEST_OWN and "/" in held[0]
+    ]
+    for entry in frameworks():
+        if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN:
+            continue
+        for names_of in (*own, _unfolded(entry, tags)):
+            seen = _seen(entry, list(names_of.values()), {})
+            if len(names_of) >= FEWEST_OWN and _fits(entry, seen, run, ""):
+                return replace(_recognised(entry, seen, run, sure=False), own=names_of)
+    return None
+
+
+def _unfolded(entry: dict[str, Any], tags: list[str]) -> dict[str, str]:
+    """The tags that are names of that trainer with underscores for their slashes, each with that name."""
+    known = _folds(entry["names"])
+    found = {tag: known[tag.lower()] for tag in tags if tag.lower() in known}
+    return found
+
+
+@cache
+def _folds(file: str) -> dict[str, str]:
+    """The names in a file that have slashes, by what they are with underscores for all that is no letter."""
+    return {_OTHERS.sub("_", name.lower()): name for name in names(file).exact if "/" in name}
 
 
 def _class_of(trainer: str) -> str:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rlhealth.metrics.catalogue import Alias
+from rlhealth.metrics.catalogue import Alias, Names, names
 from rlhealth.metrics.free_names import evaluation, forms, in_another_order
-from rlhealth.metrics.recognise import Recognised, bare, marks_of, recognise, spaced
+from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
 from rlhealth.run import Run
 
+#: What goes before every name that is only plain.
+PLAIN_RANK = 1_000_000
+#: Metrics whose unit is the same in every trainer.
+_ONE_MEANING = re.compile(
+    r"reward|reward_std|rewards/[^/]+/mean|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
+    r"|loss/policy_avg|loss/value_avg|grad_norm|val/explained_variance|advantages/(?:mean|std)"
+)
+_PLAIN_FILE: str = UNKNOWN["names"]
 MOST_KEPT = 64  # sortings; a sweep has few
 
 
@@ -67,6 +76,7 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
     """Finds out which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
+    literal = known.own.get(literal, literal)
     name = bare(literal, known.prefixes, int(known.entry.get("strip", 1)))
     own = next((one for one in (tag, literal, name) if one in wanted), None)
     if own is not None:
@@ -83,9 +93,10 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
     if not found and known.is_free and not known.names.ignores(name):
         evaluated = evaluation(name)
         split = split or ("eval/" if evaluated else "")
-        distance, name, (found, parts) = _free(known, evaluated or name)
+        distance, name, (found, parts) = _free(known.names, known.entry["names"], evaluated or name)
     if not found:
-        _leave(sorting, tag, name)
+        if not _take_plain(sorting, tag, literal):
+            _leave(sorting, tag, name)
         return
     fitting = [one for one in found if one.fits(known.low, known.high)]
     alias = fitting[0] if fitting else found[-1]
@@ -102,18 +113,38 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
     sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
 
 
-def _free(known: Recognised, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
+def _take_plain(sorting: SortedTags, tag: str, literal: str) -> bool:
+    """Takes a name that this trainer does not have and that means one thing wherever it stands: somebody added a reward
+    of their own to what the trainer logs. What the trainer itself says goes before it.
+    """
+    known = sorting.known
+    if known.is_free or known.entry.get("is_rl") == "no" or known.names.ignores(literal):
+        return False
+    evaluated = evaluation(literal)
+    distance, _, (found, parts) = _free(names(_PLAIN_FILE), _PLAIN_FILE, evaluated or literal)
+    if not found or found[0].drop:
+        return False
+    canonical = found[0].name
+    for key, value in parts.items():
+        canonical = canonical.replace(f"{{{key}}}", value)
+    if not _ONE_MEANING.fullmatch(canonical):
+        return False
+    sorting.offer(f"eval/{canonical}" if evaluated else canonical, tag, found[0], (PLAIN_RANK + found[0].rank, distance, 0))
+    return True
+
+
+def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
     """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
-    names = forms(name)
-    for distance, form in enumerate(names, 1):
-        found = known.names.find(form)
-        if found[0] or known.names.ignores(form):
+    spellings = forms(name)
+    for distance, form in enumerate(spellings, 1):
+        found = vocabulary.find(form)
+        if found[0] or vocabulary.ignores(form):
             return distance, form, found
-    for distance, form in enumerate(names, 1 + len(names)):
-        same = in_another_order(known.entry["names"], form)
+    for distance, form in enumerate(spellings, 1 + len(spellings)):
+        same = in_another_order(file, form)
         if same:
-            return distance, same, known.names.find(same)
-    return 0, names[0], ([], {})
+            return distance, same, vocabulary.find(same)
+    return 0, spellings[0], ([], {})
 
 
 def _leave(sorting: SortedTags, tag: str, name: str) -> None:

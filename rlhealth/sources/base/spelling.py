@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import pairwise
 
 #: Columns that count the steps of training, the first that is there wins. `iteration` and `episode` stand late: a
 #: trainer that has steps names them.
@@ -48,6 +49,8 @@ AXES = (
     "time/iterations",
     "episode",
     "Episode",
+    "ep",
+    "Ep",
     "steps",  # last: beside an episode it is that episode's length
 )
 #: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
@@ -165,6 +168,17 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
         if not held or 2 * len(held) < len(seen):
             continue
         steps = [whole(value) for value in held]
-        if 10 * steps.count(None) <= len(steps) and (len(steps) < 3 or len(set(steps)) > 1):
+        if 10 * steps.count(None) > len(steps) or (len(steps) > 2 and len(set(steps)) == 1):
+            continue
+        if name != "steps" or _mostly_rise(steps):
             return name
     return None
+
+
+def _mostly_rise(steps: list[int | None]) -> bool:
+    """Whether counts fall no more often than those of a run that was resumed; lengths of episodes fall every other
+    time.
+    """
+    counts = [one for one in steps if one is not None]
+    falls = sum(late < early for early, late in pairwise(counts))
+    return 10 * falls <= len(counts)

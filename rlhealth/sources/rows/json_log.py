@@ -15,17 +15,15 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.saved import stamp_of
-from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
+from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, whole
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.json_tables import JsonRun, runs_of, unpivoted
 from rlhealth.sources.rows.printed import dict_in
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
-DEEPEST = 4  # objects within objects in which columns are looked for
-FEWEST_NUMBERED = 2  # rows by their steps
-_NUMBERED = re.compile(r"\A(?:step|iter|iteration|epoch|episode|checkpoint)[ _-]?", re.IGNORECASE)
 LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
 
 
@@ -62,7 +60,7 @@ class JsonLines(TextLog):
                 text = line.rstrip()
                 row = self._row(text) if text else None
             if type(row) is dict:
-                yield row
+                yield unpivoted(row) if "value" in row else row
             elif line.rstrip():
                 self.is_bad(self.text.line)
 
@@ -88,6 +86,7 @@ class JsonDocument(TextLog):
         self._stamp: object = None
         self._lost = 0
         self._cut = False
+        self._left: list[str] = []
 
     def poll(self) -> bool:
         """Reads the file if it was written since."""
@@ -112,6 +111,9 @@ class JsonDocument(TextLog):
 
     def read(self) -> bool:
         """Takes every row."""
+        self._left.clear()
+        if self._tables():
+            return True
         rows = JsonRows(SparseFile(self._document), OPENING)
         for piece in rows.pieces():
             if isinstance(piece, RowBlock):
@@ -129,6 +131,27 @@ class JsonDocument(TextLog):
         """What was lost in reading, as sentences."""
         found = [f"{self.path.name}: {self._lost} damaged rows skipped"] if self._lost else []
         return [*found, f"{self.path.name}: the file ends inside its list of rows"] if self._cut else found
+
+    def remarks(self) -> list[str]:
+        """What a reader has to know of how the rows were taken, as sentences."""
+        left = f"{', '.join(self._left[:3])}{', …' if len(self._left) > 3 else ''}"
+        return [*super().remarks(), *([f"lists that count something else were left out: {left}"] if left else [])]
+
+    def _tables(self) -> bool:
+        """Takes the tables of one JSON object; False where the file is none, and stands at its beginning."""
+        runs = document_runs(self._document.read(LARGEST_DOCUMENT + 1))
+        self.text.offset = self._document.tell()
+        self._document.seek(0)
+        for place, found in enumerate(runs):
+            if place:
+                self.rows.begin_run(found.name)
+            self._left += found.left
+            for piece in stretches(found.rows):
+                if isinstance(piece, RowBlock):
+                    self.rows.take_columns(named_by_file(self.path, piece.table))
+                else:
+                    self.rows.take(named_by_file(self.path, row) for row in piece)
+        return bool(runs)
 
     def _columns(self) -> Iterator[dict[str, Any]]:
         text = self._document.read(LARGEST_DOCUMENT + 1)
@@ -162,6 +185,7 @@ def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {f"{of}/{name}" if name in _STATISTICS else name: value for name, value in row.items()}
 
 
+_HISTORY = b'"log_history"'
 _STATISTICS = frozenset({"mean", "max", "min", "std", "median", "count"})
 _COUNTS = frozenset({*AXES, *CLOCKS, "epoch", "Epoch"})
 #: Files whose name says what their rows are statistics of.
@@ -171,6 +195,20 @@ _NAMED_FILE = re.compile(
 )
 _BETWEEN = re.compile(r"[\s,\x1e]*")
 _decode = json.JSONDecoder().raw_decode
+
+
+def document_runs(text: bytes) -> list[JsonRun]:
+    """The runs of a JSON text that is one object of lists under names of its own; empty for any other text."""
+    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or len(text) > LARGEST_DOCUMENT or _HISTORY in text:
+        return []
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return []
+    return runs_of(found)
 
 
 def document_rows(text: str) -> Iterator[dict[str, Any]]:
@@ -199,41 +237,12 @@ def document_rows(text: str) -> Iterator[dict[str, Any]]:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
 
 
-def _rows_of(found: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """The rows of one JSON value: columns, rows by their step, TensorBoard's points, or one of these further inside."""
+def _rows_of(found: Any) -> Iterator[dict[str, Any]]:
+    """The rows of TensorBoard's points, a list of `[wall time, step, value]`."""
     if isinstance(found, list):
         yield from ({"wall_time": one[0], "step": one[1], "value": one[2]} for one in found if _is_point(one))
-    if not isinstance(found, dict):
-        return
-    columns = {key: value for key, value in found.items() if _is_column(value)}
-    for index in range(max((len(value) for value in columns.values()), default=0)):
-        yield {key: value[index] for key, value in columns.items() if index < len(value)}
-    if not columns and holds_numbered(found):
-        yield from ({"step": _step(key)} | row for key, row in found.items() if isinstance(row, dict))
-    elif not columns and depth < DEEPEST:
-        inner = (rows for one in found.values() if (rows := list(_rows_of(one, depth + 1))))
-        yield from max(inner, key=len, default=[])
-
-
-def holds_numbered(found: dict[str, Any]) -> bool:
-    """Whether the values of an object are rows, each under the number of its step."""
-    numbered = sum(isinstance(row, dict) and _step(key) is not None for key, row in found.items())
-    return numbered > FEWEST_NUMBERED and 2 * numbered > len(found)
 
 
 def _is_point(value: object) -> bool:
     """Whether this is a point as TensorBoard's page exports it: the wall time, the step, the value."""
     return isinstance(value, list) and len(value) == 3 and clock(value[0]) > 0 and whole(value[1]) is not None
-
-
-def _step(key: str) -> int | None:
-    """The step that a key is: `12`, `step_12`."""
-    return whole(_NUMBERED.sub("", key))
-
-
-def _is_column(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) > 1
-        and sum(number(one) is not None for one in value[:100]) * 2 > min(len(value), 100)
-    )

@@ -33,6 +33,7 @@ _NEGATIVE_KL = re.compile(
 )  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 EPOCHS = frozenset({"epoch", "Epoch"})
+LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
 _NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP|\b[Ee]p\b")
 
@@ -208,7 +209,8 @@ class Printed:
 
     def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
         """Gives a row that names no step the step of its line, or of the heading above it."""
-        if has_step(row) and not (step and all(name in EPOCHS for name in row if has_step({name: 0}))):
+        weaker = LENGTHS if step is not None and step.name == "episode" else EPOCHS
+        if has_step(row) and not (step and all(name in weaker for name in row if has_step({name: 0}))):
             return
         if step is None and self._step is not None:
             self._repeats += bool(self._said & row.keys())

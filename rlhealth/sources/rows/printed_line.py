@@ -54,7 +54,7 @@ _NUMBER = (
     r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:'<> ]{1,120}\)"
 )
 _UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
-_AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$))"
+_AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$)|:\s{1,4}\d{1,3}%\|)"
 _VALUE = re.compile(
     rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\)))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE
 )

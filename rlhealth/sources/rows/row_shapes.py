@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.sources.rows.row_names import is_log_name
 
 DEEPEST = 8  # levels of nested rows that are looked into
+MOST_SAMPLES = 4096  # numbers in one cell that are the samples of a step
 Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
 
 
 def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a
-    histogram stays whole.
+    histogram stays whole, and of a list of rewards, as `{"step": 1, "rewards": [0.0, 1.0]}` has it, mean and spread are
+    taken.
     """
-    if dict not in map(type, row.values()):
+    kinds = set(map(type, row.values()))
+    if dict not in kinds and list not in kinds:
         return row
     return dict(_flattened(row, "", 0))
 
@@ -30,8 +34,16 @@ def _flattened(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tupl
                 yield from _flattened(
                     value, prefix if key in ("data", "metrics") and not depth else f"{prefix}{key}/", depth + 1
                 )
+        elif type(value) is list and is_log_name(str(key)) and _are_numbers(value):
+            yield f"{prefix}{key}/mean", float(np.mean(value))
+            yield f"{prefix}{key}/std", float(np.std(value))
         else:
             yield f"{prefix}{key}", value
+
+
+def _are_numbers(value: list[Any]) -> bool:
+    """Whether a list holds what the samples of one step got, and not a curve."""
+    return 1 < len(value) <= MOST_SAMPLES and set(map(type, value)) <= {int, float, bool}
 
 
 def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[str, float]]:

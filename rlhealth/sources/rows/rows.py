@@ -104,6 +104,14 @@ class Rows:
         for row in coming:
             self._take(row)
 
+    def begin_run(self, name: str = "") -> None:
+        """The rows that come now are of another run, of that name, and may count otherwise."""
+        self.flush()
+        self._next_run()
+        self.axis, self.chosen = None, False
+        if name and len(self.runs) > 1:
+            self.run.name = f"{self.runs[0].name}#{name}"
+
     def take_columns(self, table: Mapping[str, Cells]) -> None:
         """Takes rows that come as columns: masked arrays, each of shape (rows,), what was not logged masked."""
         count = max((len(cells) for cells in table.values()), default=0)

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -23,8 +23,10 @@ from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
-from rlhealth.sources.rows.json_log import DEEPEST, JsonDocument, JsonLines, document_rows, holds_numbered
+from rlhealth.sources.rows.json_log import OPENING as ANY_LIST
+from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered
 from rlhealth.sources.rows.printed import Printed, dict_in
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
@@ -177,11 +179,25 @@ _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
 def is_log_document(text: bytes, doubtful: bool = False) -> bool:
     """Whether a JSON file that holds no list of rows is a log nevertheless: columns of numbers, or objects one after
     the other."""
+    if runs := document_runs(text):
+        return any(_are_counted(one.rows, doubtful) for one in runs)
     try:
         rows = list(islice(document_rows(text_of(text).lstrip("\ufeff")), 40))
     except (ValueError, RecursionError):  # not JSON: whether it looks like a log is judged by its words
         return False
     return len(rows) > 2 and _are_log_rows(rows, doubtful) and any(_names_a_metric(row) for row in rows)
+
+
+def _are_counted(rows: Sequence[Mapping[str, Any]], doubtful: bool) -> bool:
+    """Whether rows that stand under some name in a document are a log's: they count, or are numbers and no texts, and
+    name metrics."""
+    ends = [dict(row) for row in (*rows[:20], *rows[-20:])]
+    counted = [row for row in ends if _COUNTS & row.keys() or not any(isinstance(one, str) for one in row.values())]
+    telling = [row for row in counted if any(_METRIC.search(name) for name in row)]
+    return len(rows) > 2 and 2 * len(telling) > len(ends) and (not doubtful or _are_log_rows(ends, doubtful))
+
+
+_COUNTS = frozenset({*AXES, "epoch", "Epoch"})
 
 
 def _names_a_metric(row: dict[str, Any]) -> bool:
