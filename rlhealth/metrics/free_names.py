@@ -42,7 +42,7 @@ def forms(tag: str) -> tuple[str, ...]:
     name, _, last = found[0].rpartition("_")
     if name and last in _words()["kept"]:
         found.append(name)
-    found += _without_first(found[0])
+    found += [rest for name in tuple(found) for rest in _without_first(name)]
     return tuple(dict.fromkeys([*found, plain(tag)]))
 
 

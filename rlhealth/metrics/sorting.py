@@ -12,8 +12,8 @@ from rlhealth.metrics.free_names import evaluation, forms, in_another_order
 from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
 from rlhealth.run import Run
 
-#: What goes before every name that is only plain.
-PLAIN_RANK = 1_000_000
+PLAIN_RANK = 1_000_000  # of a name that is taken by its plain meaning: what the trainer says goes before it
+_REWARD = re.compile(r"reward|rewards/[^/]+/mean|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
     r"reward|reward_std|rewards/[^/]+/mean|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
@@ -66,6 +66,8 @@ def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
         for tag, series in run.series.items():
             if len(series):
                 _sort(kept, tag, wanted)
+        if not any(_REWARD.fullmatch(name) for name in kept.chosen):
+            kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
         if len(_kept) >= MOST_KEPT:
             _kept.clear()
         _kept[key] = kept
@@ -95,8 +97,7 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
         split = split or ("eval/" if evaluated else "")
         distance, name, (found, parts) = _free(known.names, known.entry["names"], evaluated or name)
     if not found:
-        if not _take_plain(sorting, tag, literal):
-            _leave(sorting, tag, name)
+        _leave(sorting, tag, name)
         return
     fitting = [one for one in found if one.fits(known.low, known.high)]
     alias = fitting[0] if fitting else found[-1]
@@ -113,13 +114,14 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
     sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
 
 
-def _take_plain(sorting: SortedTags, tag: str, literal: str) -> bool:
-    """Takes a name that this trainer does not have and that means one thing wherever it stands: somebody added a reward
-    of their own to what the trainer logs. What the trainer itself says goes before it.
+def _take_plain(sorting: SortedTags, tag: str) -> bool:
+    """Takes a name that this trainer does not have and that means one thing wherever it stands, where the trainer
+    itself logs no reward: somebody computes it in code of their own.
     """
     known = sorting.known
-    if known.is_free or known.entry.get("is_rl") == "no" or known.names.ignores(literal):
+    if known.is_free or known.entry.get("is_rl") == "no":
         return False
+    literal = spaced(tag)
     evaluated = evaluation(literal)
     distance, _, (found, parts) = _free(names(_PLAIN_FILE), _PLAIN_FILE, evaluated or literal)
     if not found or found[0].drop:
@@ -129,7 +131,9 @@ def _take_plain(sorting: SortedTags, tag: str, literal: str) -> bool:
         canonical = canonical.replace(f"{{{key}}}", value)
     if not _ONE_MEANING.fullmatch(canonical):
         return False
-    sorting.offer(f"eval/{canonical}" if evaluated else canonical, tag, found[0], (PLAIN_RANK + found[0].rank, distance, 0))
+    sorting.offer(
+        f"eval/{canonical}" if evaluated else canonical, tag, found[0], (PLAIN_RANK + found[0].rank, distance, 0)
+    )
     return True
 
 

@@ -175,3 +175,45 @@ def test_where_the_era_stays_open_the_report_says_what_was_assumed() -> None:
     assert any("0.27" in sentence for sentence in translate(run_of([*GRPO, "step_time"])).assumed)
     certain = translate(run_of([*GRPO, "step_time"], config={"multi_objective_aggregation": "sum_then_normalize"}))
     assert not any("0.27" in sentence for sentence in certain.assumed)
+
+
+def test_names_below_a_word_of_ones_own_are_those_of_the_trainer() -> None:
+    names = ["ppo/loss/total", "ppo/mean_scores", "objective/kl", "objective/kl_coef", "ppo/policy/entropy"]
+    found = translate(run_of(["reward", *(f"ppo_stats/{name}" for name in names)]))
+    assert found.framework == "trl-ppo-legacy"
+    assert found.metrics["objective/kl"].tag == "ppo_stats/objective/kl"
+    assert found.metrics["reward"].tag == "reward"
+
+
+def test_names_with_underscores_for_slashes_are_those_of_the_trainer() -> None:
+    found = translate(run_of(["critic_score_mean", "actor_kl_loss", "response_length_clip_ratio", "lambda"]))
+    assert found.framework == "verl"
+    assert {name: one.tag for name, one in found.metrics.items()} == {
+        "reward": "critic_score_mean",
+        "kl": "actor_kl_loss",
+        "completions/clipped_ratio": "response_length_clip_ratio",
+    }
+    assert found.unrecognised == ("lambda",)
+
+
+def test_plain_names_do_not_make_a_trainer() -> None:
+    for names in (
+        ["policy_loss", "value_loss", "reward_mean", "kl_div"],
+        ["loss_policy", "loss_value", "episode_reward"],
+    ):
+        assert translate(run_of(names)).framework == "generic"
+        assert translate(run_of([f"mine/{name}" for name in names])).framework == "generic"
+
+
+def test_stable_baselines_2_writes_the_entropy_as_a_loss() -> None:
+    found = translate(
+        run_of(["episode_reward", "loss/clip_factor", "loss/approximate_kullback-leibler", "loss/entropy_loss"])
+    )
+    assert found.title == "Stable-Baselines 2"
+    assert found.metrics["entropy"].tag == "loss/entropy_loss" and not found.metrics["entropy"].transform
+    assert found.metrics["policy/approxkl_avg"].unit == "nats/action"
+    assert "clip_ratio/outside_mean" not in found.metrics
+
+
+def test_a_learning_rate_of_the_optimiser_alone_is_no_prime_rl() -> None:
+    assert translate(run_of(["optim/lr", "reward/mean", "policy/entropy"])).framework == "generic"

@@ -54,6 +54,15 @@ def test_the_rewards_of_functions_old_and_new() -> None:
     assert old.metrics["rewards/format/mean"].tag == "rewards/format"
 
 
+def test_a_reward_of_ones_own_counts_where_the_trainer_logs_none() -> None:
+    names = ["actor/approxkl", "actor/kl_loss", "actor_train/grad_norm", "actor/ppo_ratio_clipfrac"]
+    own = ["reward/hard_pass_rate", "reward/judge_failed_rate", "kl_of_mine"]
+    found = translate(run_of([*names, *own]))
+    assert found.framework == "roll"
+    assert found.metrics["rewards/hard_pass_rate/mean"].tag == "reward/hard_pass_rate"
+    assert set(found.unrecognised) == {"reward/judge_failed_rate", "kl_of_mine"}
+
+
 def test_names_of_ones_own_are_told_and_never_guessed() -> None:
     translation = translate(run_of([*GRPO, "my_kl", "test_reward", "reward_total", "story/reward"]))
     assert set(translation.unrecognised) == {"my_kl", "test_reward", "reward_total", "story/reward"}

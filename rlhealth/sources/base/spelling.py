@@ -89,6 +89,7 @@ _WORDS = {
     "false": 0.0,
 }
 _WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,120})*\)")
+FEWEST_AGAIN = 3  # times that steps begin again: those of fewer are of runs one after the other
 LONGEST = 200  # characters of a number in any of these spellings
 
 
@@ -160,9 +161,11 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
     """The column that counts the steps of these rows, or None.
 
     A column serves where its values are whole (a damaged one in ten may not be), where it moves (three rows and more),
-    and where half of the rows have it.
+    and where half of the rows have it. Where its values begin again as often as a later one goes on, the later one
+    counts.
     """
     seen = list(rows)
+    found: list[tuple[str, list[int | None]]] = []
     for name in AXES:
         held = [row[name] for row in seen if row.get(name) is not None]
         if not held or 2 * len(held) < len(seen):
@@ -171,8 +174,20 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
         if 10 * steps.count(None) > len(steps) or (len(steps) > 2 and len(set(steps)) == 1):
             continue
         if name != "steps" or _mostly_rise(steps):
-            return name
-    return None
+            found.append((name, steps))
+    if not found:
+        return None
+    name, steps = found[0]
+    return next((other for other, counts in found[1:] if _counts_within(steps, counts)), name)
+
+
+def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
+    """Whether steps begin again whenever another count goes on: they count within an episode, and it counts them."""
+    if len(steps) != len(others):
+        return False
+    pairs = [(a, b) for a, b in zip(steps, others, strict=True) if a is not None and b is not None]
+    falls = [late[1] > early[1] for early, late in pairwise(pairs) if late[0] < early[0]]
+    return len(falls) >= FEWEST_AGAIN and all(falls) and all(b[1] >= a[1] for a, b in pairwise(pairs))
 
 
 def _mostly_rise(steps: list[int | None]) -> bool:

@@ -20,6 +20,7 @@ from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, 
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, columns_apart
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class CsvLog(TextLog):
         elif self._several:
             self._take_side_by_side(frame)
         else:
-            self.rows.take_columns(columns(frame))
+            self.rows.take_columns(_apart(columns(frame), frame))
 
     def _count(self, cells: Cells) -> None:
         """Takes note of what was lost in reading some lines."""
@@ -281,6 +282,15 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
                 [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
             )
     return found
+
+
+def _apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns, those of rows of an evaluation as columns of their own, where a column says so of its rows."""
+    for name in SIDES & set(frame.columns):
+        texts = [one.lower() in EVALUATED for one in _texts(frame[name]).tolist()]
+        if any(texts):
+            return columns_apart(table, np.array(texts))
+    return table
 
 
 def _texts(column: pd.Series[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@ with an axis of its own, and which of them are one run."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ _EPISODES = re.compile(r"(?:^|_)(?:ep|episode|episodes|episodic)(?:_|$)")
 _NAMES = ("metric", "metric_name", "name", "tag", "key", "type")
 _COUNTING = frozenset({*AXES, "epoch", "Epoch"})
 _BESIDE = _COUNTING | frozenset(CLOCKS)
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 @dataclass
@@ -114,7 +115,7 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Iter
     for key, value in found.items():
         if isinstance(value, list):
             inner[key] = list(_of_list(key, value, path))
-        elif isinstance(value, dict) and _are_numbers_by_step(value):
+        elif isinstance(value, dict) and holds_numbers_by_step(value):
             inner[key] = [JsonTable((*path, key), "step", [{"step": _step(at), key: one} for at, one in value.items()])]
         elif isinstance(value, dict) and depth < DEEPEST:
             inner[key] = list(_tables(value, (*path, key), depth + 1))
@@ -248,7 +249,7 @@ def _rises(rows: list[Any], name: str) -> bool:
     return (
         2 * len(counts) > len(held)
         and counts[-1] > counts[0]
-        and all(late >= early for early, late in zip(counts, counts[1:], strict=False))
+        and all(late >= early for early, late in itertools.pairwise(counts))
     )
 
 
@@ -256,7 +257,8 @@ def _is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and whole(value[0]) is not None and number(value[1]) is not None
 
 
-def _are_numbers_by_step(found: Mapping[str, Any]) -> bool:
+def holds_numbers_by_step(found: Mapping[str, Any]) -> bool:
+    """Whether the values of an object are numbers, each under the number of its step."""
     return len(found) > FEWEST_NUMBERED and all(
         _step(key) is not None and number(value) is not None and not isinstance(value, bool)
         for key, value in found.items()

@@ -56,7 +56,8 @@ _NUMBER = (
 _UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
 _AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$)|:\s{1,4}\d{1,3}%\|)"
 _VALUE = re.compile(
-    rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\)))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}", re.IGNORECASE
+    rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\))|\[(?=[-+\d.eE]{{1,30}}\]))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}",
+    re.IGNORECASE,
 )
 _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",

@@ -26,6 +26,7 @@ from rlhealth.sources.base.spelling import (
     whole,
 )
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
+from rlhealth.sources.rows.split_rows import StepMeans, told_apart
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
@@ -59,6 +60,7 @@ class Rows:
         repeated: rows that say the step before again.
         late: rows that came out of order.
         beyond: rows of further runs than `MOST_RUNS`.
+        averaged: rows that were read as the mean of their step.
     """
 
     def __init__(self, make: Callable[[int], Run], *, steps: str | None = None) -> None:
@@ -70,6 +72,8 @@ class Rows:
         self.stepless = 0
         self.late = 0
         self.beyond = 0
+        self.averaged = 0
+        self._means = StepMeans((), None)
         self._fallen: list[tuple[int, Mapping[str, Any]]] = []
         self._waiting: list[Mapping[str, Any]] = []
         self._tagged: tuple[tuple[str | None, ...], Set[str]] = ((), frozenset())
@@ -143,6 +147,8 @@ class Rows:
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
         """The steps of a table whose steps only rise, shape (rows,); None if every row must be looked at."""
+        if self._means.is_needed:
+            return None
         if self.axis is None:
             return self._row_numbers(table.get("epoch"), count)
         cells = table.get(self.axis)
@@ -182,6 +188,7 @@ class Rows:
         self.chosen = True
         self.axis = axis(telling)
         self._name_axis()
+        self._means = StepMeans((told_apart(row, self.axis) for row in waiting), self.axis)
         for row in waiting if take else ():
             self._take(row)
 
@@ -191,7 +198,16 @@ class Rows:
             self.run.notes.append(NUMBERED)
 
     def _take(self, nested: Mapping[str, Any]) -> None:
-        row = flatten(nested)
+        row = told_apart(flatten(nested), self.axis)
+        if not self._means.is_needed:
+            self._take_one(row)
+            return
+        before = self._means.taken
+        for one in self._means.rows(row):
+            self._take_one(one)
+        self.averaged += self._means.taken - before
+
+    def _take_one(self, row: Mapping[str, Any]) -> None:
         if self._fallen and self._decide(row):
             return
         step = self._step_of(row)

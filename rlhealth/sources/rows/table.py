@@ -23,10 +23,9 @@ from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
-from rlhealth.sources.rows.json_log import OPENING as ANY_LIST
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered
+from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
 from rlhealth.sources.rows.printed import Printed, dict_in
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
@@ -271,7 +270,9 @@ def _json_kind(text: str) -> str:
 def _holds_columns(value: object, depth: int = 0) -> bool:
     """Whether a value of a JSON object is a column, or an object of columns: the object is no row then."""
     if isinstance(value, dict):
-        return depth < DEEPEST and any(_holds_columns(one, depth + 1) for one in value.values())
+        return holds_numbers_by_step(value) or (
+            depth < DEEPEST and any(_holds_columns(one, depth + 1) for one in value.values())
+        )
     return isinstance(value, list) and len(value) > 1
 
 

@@ -207,6 +207,7 @@ class TextLog:
                 if late
                 else []
             ),
+            *([f"{self.rows.averaged:,} rows were read as the mean of their step"] if self.rows.averaged else []),
             *([f"{repeated:,} rows say a step again; of each the last was kept"] if repeated else []),
             *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
         ]

@@ -40,6 +40,9 @@ LINES: dict[str, Callable[[int, float], str]] = {
     "tensors": lambda n, r: (
         f"Step {n}: reward: tensor({r}, device='cuda:0') loss: tensor(0.1, grad_fn=<MeanBackward0>)\n"
     ),
+    "an episode and its length": lambda n, r: f"Episode {n}: reward={r}, steps={900 - 7 * n}, speed=99.5 f/s\n",
+    "a short word for an episode": lambda n, r: f"ep={n:04d} [easy] steps={30 - n:03d}  reward= {r:+.4f}  hp=100.0\n",
+    "a list of one": lambda n, r: f"global_step={n}, episodic_return=[{r}]\n",
     "a reward below its step": lambda n, r: (
         f"Epoch: 0 | Step: {n} | Actor Loss: 0.1 | Critic Loss: 0.2\naverage reward score: {r}\n"
     ),
@@ -94,6 +97,15 @@ DOCUMENTS = {
     "rows by a named step": {f"step_{n}": {"reward": r, "kl": 0.1} for n, r in ROWS},
     "columns inside": {"config": {"lr": 1e-5}, "history": {"reward": REWARDS, "kl": [0.1] * len(REWARDS)}},
     "columns beside settings": {"steps": [n for n, _ in ROWS], "rewards": REWARDS, "kl": [0.1] * len(REWARDS)},
+    "rows under a name": {"total_steps": 6, "steps": [{"step": n, "reward": r, "kl": 0.1} for n, r in ROWS]},
+    "pairs": {"reward": [[n, r] for n, r in ROWS], "kl": [[n, 0.1] for n, _ in ROWS]},
+    "points by name": {"metrics": {"reward": [{"step": n, "value": r} for n, r in ROWS]}},
+    "numbers by their step": {"reward": {str(n): r for n, r in ROWS}, "seed": 1},
+    "lists with an axis each": {
+        "losses": [{"step": n, "loss": 0.1} for n in range(1, 30)],
+        "reward": REWARDS,
+        "reward_steps": [n for n, _ in ROWS],
+    },
     "a history inside": {"run": {"log_history": [{"step": n, "reward": r, "kl": 0.1} for n, r in ROWS]}, "seed": 1},
 }
 

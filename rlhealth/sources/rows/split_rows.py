@@ -1,0 +1,115 @@
+"""Rows that say of which side of training they are, `{"split": "eval", "step": 30, "reward": 0.5}`, and rows of which
+several are of one step: an evaluation overwrites no training, and samples are read as the mean of their step."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlhealth.sources.base.spelling import AXES, CLOCKS, number
+from rlhealth.sources.rows.row_shapes import Cells
+
+#: Columns in which a row says of which side it is, and what the side of an evaluation is called.
+SIDES = frozenset(
+    {"split", "phase", "mode", "stage", "type", "log_type", "kind", "event", "set", "subset", "partition"}
+)
+EVALUATED = frozenset({"eval", "evaluation", "evaluate", "validation", "val", "valid", "test", "testing", "heldout"})
+FEWEST_ROWS = 3  # of a step, from which on they are its samples
+FEWEST_STEPS = 3
+_BESIDE = frozenset({"epoch", "train/epoch", "Epoch", *CLOCKS})
+Row = Mapping[str, Any]
+
+
+def told_apart(row: Row, axis: str | None) -> Row:
+    """The row with `eval/` before the names of its numbers, where a column says that it is of an evaluation."""
+    for name in SIDES & row.keys():
+        said = row[name]
+        if isinstance(said, str) and said.lower() in EVALUATED:
+            return {
+                one
+                if one == axis or one in _BESIDE or one.startswith("eval") or number(value) is None
+                else f"eval/{one}": value
+                for one, value in row.items()
+            }
+    return row
+
+
+def columns_apart(table: Mapping[str, Cells], evaluated: NDArray[np.bool_]) -> dict[str, Cells]:
+    """The same columns, each of shape (rows,), with those rows that are of an evaluation under names with `eval/`."""
+    found: dict[str, Cells] = {}
+    for name, cells in table.items():
+        if name in AXES or name in _BESIDE:
+            found[name] = cells
+            continue
+        values, absent = np.ma.getdata(cells), np.ma.getmaskarray(cells)
+        found[name] = np.ma.masked_array(values, absent | evaluated)
+        other = name if name.startswith("eval") else f"eval/{name}"
+        if not (absent | ~evaluated).all():
+            found[other] = np.ma.masked_array(values, absent | ~evaluated) if other != name else cells
+    return found
+
+
+class StepMeans:
+    """Makes one row of the rows of a step, where a step has several that say the same: the samples of a batch, the
+    games of an evaluation, the workers of a rollout.
+
+    Attributes:
+        taken: rows that were read as the mean of their step.
+    """
+
+    def __init__(self, rows: Iterable[Row], axis: str | None) -> None:
+        self._axis = axis
+        self.taken = 0
+        self._sampled = _sampled(rows, axis) if axis else frozenset()
+        self._step: float | None = None
+        self._sums: dict[str, tuple[float, int]] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there are such rows."""
+        return bool(self._sampled)
+
+    def rows(self, row: Row) -> Iterator[Row]:
+        """The rows that are whole once this one has come: means wait for the next step."""
+        assert self._axis is not None
+        step = number(row.get(self._axis))
+        if step is not None and step != self._step:
+            if self._sums:
+                yield {self._axis: self._step, **{name: total / count for name, (total, count) in self._sums.items()}}
+            self._sums, self._step = {}, step
+        sampled = self._sampled & row.keys()
+        if step is None or not sampled:
+            yield row
+            return
+        self.taken += 1
+        for name in sampled | (_BESIDE & row.keys()):
+            value = number(row[name])
+            if value is not None:
+                total, count = self._sums.get(name, (0.0, 0))
+                self._sums[name] = total + value, count + 1
+        rest = {name: value for name, value in row.items() if name not in sampled}
+        if _names(rest, self._axis):
+            yield rest
+
+
+def _sampled(rows: Iterable[Row], axis: str) -> frozenset[str]:
+    """The names of which most steps that have them have several."""
+    often: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    for row in rows:
+        step = number(row.get(axis))
+        if step is not None:
+            for name in _names(row, axis):
+                often[name][step] += 1
+    return frozenset(
+        name
+        for name, steps in often.items()
+        if len(steps) >= FEWEST_STEPS and 2 * sum(count >= FEWEST_ROWS for count in steps.values()) > len(steps)
+    )
+
+
+def _names(row: Row, axis: str) -> frozenset[str]:
+    return frozenset(name for name, value in row.items() if number(value) is not None) - _BESIDE - {axis}

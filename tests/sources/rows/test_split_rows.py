@@ -1,0 +1,72 @@
+"""Rows of training and evaluation under one name, and several rows of one step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlhealth.metrics import translate
+from rlhealth.run import Run
+from rlhealth.sources import open_runs
+
+STEPS = range(1, 31)
+
+
+def rows_of_two_sides() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for step in STEPS:
+        rows.append({"step": step, "split": "train", "reward": step / 8, "loss": 0.5})
+        if step % 10 == 0:
+            rows.append({"step": step, "split": "eval", "reward": -step / 8, "loss": None})
+    return rows
+
+
+def read(path: Path, rows: list[dict[str, Any]]) -> Run:
+    if path.suffix == ".csv":
+        names = list(rows[0])
+        lines = [",".join("" if row[name] is None else str(row[name]) for name in names) for row in rows]
+        path.write_text("\n".join([",".join(names), *lines]) + "\n")
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = open_runs(path)
+    return run
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.json"])
+def test_an_evaluation_overwrites_no_training(name: str, tmp_path: Path) -> None:
+    metrics = translate(read(tmp_path / name, rows_of_two_sides())).metrics
+    assert metrics["reward"].values.tolist() == [step / 8 for step in STEPS]
+    assert metrics["eval/reward"].steps.tolist() == [10, 20, 30]
+    assert metrics["eval/reward"].values.tolist() == [-10 / 8, -20 / 8, -30 / 8]
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.json"])
+def test_the_samples_of_a_step_are_read_as_their_mean(name: str, tmp_path: Path) -> None:
+    rows = [{"step": step, "reward": step + sample, "length": 9} for step in STEPS for sample in (0, 1, 2, 5)]
+    run = read(tmp_path / name, rows)
+    assert run.series["reward"].steps.tolist() == list(STEPS)[:-1]  # the last step may have more samples
+    assert run.series["reward"].values.tolist() == [step + 2.0 for step in STEPS][:-1]
+    assert "120 rows were read as the mean of their step" in run.notes
+
+
+def test_a_step_that_two_rows_say_is_no_sample(tmp_path: Path) -> None:
+    rows = [{"step": step, "reward": float(part)} for step in STEPS for part in (0, 1)]
+    assert set(read(tmp_path / "log.jsonl", rows).series["reward"].values.tolist()) == {1.0}
+
+
+def test_steps_that_count_within_an_episode_do_not_count_training(tmp_path: Path) -> None:
+    rows = [{"episode": episode, "step": step, "reward": float(episode)} for episode in range(20) for step in range(8)]
+    run = read(tmp_path / "log.csv", rows)
+    assert run.step_axis == "episode"
+    assert run.series["reward"].values.tolist() == [float(episode) for episode in range(19)]
+
+
+def test_runs_one_after_the_other_are_told_by_their_steps(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps({"step": step, "reward": 0.5}) + "\n" for _ in range(5) for step in range(9)))
+    assert len(open_runs(path)) == 5
