@@ -111,7 +111,7 @@ class JsonDocument(TextLog):
 
     def read(self) -> bool:
         """Takes every row."""
-        self._left.clear()
+        self._lost, self._cut, self._left = 0, False, []
         if self._tables():
             return True
         rows = JsonRows(SparseFile(self._document), OPENING)
