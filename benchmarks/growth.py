@@ -165,13 +165,13 @@ def _columns(n: int) -> bytes:
     )
 
 
-def seconds(name: str, size: int, folder: Path) -> float:
-    """How long it takes to find and read the shape at that size, its best of two."""
+def seconds(name: str, size: int, folder: Path, rounds: int = 2) -> float:
+    """How long it takes to find and read the shape at that size, its best of so many rounds."""
     file, _, make = SHAPES[name]
     path = folder / file
     path.write_bytes(make(size))
     best = math.inf
-    for _ in range(2):
+    for _ in range(rounds):
         begun = time.process_time()
         for place in (folder, path):  # come across, and named
             with contextlib.suppress(RlhealthError):  # no run in it, or none that can be read: that is an answer too
@@ -181,10 +181,10 @@ def seconds(name: str, size: int, folder: Path) -> float:
     return best
 
 
-def growth(name: str, folder: Path, scale: float = 1.0) -> tuple[list[float], float]:
+def growth(name: str, folder: Path, scale: float = 1.0, rounds: int = 2) -> tuple[list[float], float]:
     """Seconds at n, 2n and 4n, and the exponent by which they grow; 0 if all of it is overhead."""
     size = int(SHAPES[name][1] * scale)
-    took = [seconds(name, size * times, folder) for times in (1, 2, 4)]
+    took = [seconds(name, size * times, folder, rounds) for times in (1, 2, 4)]
     if took[-1] < FLOOR:
         return took, 0.0
     return took, math.log(took[-1] / max(took[0], FLOOR / 4)) / math.log(4)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import IN_THE_SUITE
 from tests.warm import CAN_FORK, WarmProcess
 
 ROOT = Path(__file__).parents[1]
@@ -23,8 +24,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # How long an example takes says something of the machine, nothing of the program.
-settings.register_profile("without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# `pytest --hypothesis-profile thorough`, as `make test-all` runs it: four times as many.
+settings.register_profile(
+    "without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=IN_THE_SUITE
+)
+# `pytest --hypothesis-profile thorough`, as `make test-all` runs it: ten times as many.
 settings.register_profile("thorough", settings.get_profile("without a clock"), max_examples=400)
 settings.load_profile("without a clock")
 

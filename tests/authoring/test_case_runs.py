@@ -50,20 +50,25 @@ def test_a_finding_is_told_at_its_raised_step_and_not_a_point_earlier(case, rule
 def test_all_rules_tell_of_a_prefix_what_they_tell_of_the_whole_up_to_there(case, rule):
     run = run_of(case)
     translation = translation_of(case, run, BY_ID[rule])
-    whole = told(Judge(run, RULES, translation=translation), NEVER)
+    whole = told(found(Judge(run, RULES, translation=translation), NEVER))
     watching = Judge(run, RULES, translation=translation)
     last = run.last_step or max(one.steps[-1] for one in run.histograms.values())
     for cut in sorted({1, last // 3, last // 2, last - 1, last}):
-        assert told(watching, cut) == {one for one in whole if one[3] <= cut}
+        findings = found(watching, cut)
+        assert told(findings) == {one for one in whole if one[3] <= cut}
         # a cause may give way to one that explains more, as evidence comes; it is never named before it could be known
-        assert all(one.raised_step <= cut for one in watching.verdict(0.0).findings if one.rule in CAUSES)
+        assert all(one.raised_step <= cut for one in findings if one.rule in CAUSES)
 
 
-def told(judge, until):
+def found(judge, until):
     judge.advance(until)
+    return judge.verdict(0.0).findings
+
+
+def told(findings):
     return {
         (one.rule, one.metric, one.first_step, one.raised_step)
-        for one in judge.verdict(0.0).findings
+        for one in findings
         if one.family != "stalled" and one.rule not in CAUSES
     }
 

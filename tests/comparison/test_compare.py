@@ -25,6 +25,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
 from rlhealth.verdict.findings import Severity
 from tests.conftest import FIXTURES, Cli
+from tests.examples import examples
 
 RUNS = FIXTURES / "compare"
 GOOD = ("good-polite", "good-tight-kl", "good-strong-kl", "good-every-other-step", "../trainer_state/grpo-resumed")
@@ -70,7 +71,7 @@ def test_the_first_to_leave_explains_and_the_others_are_folded_under_it(known: K
     assert f"{len(others)} more metrics" in first.message
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(step=st.integers(20, 140))
 def test_what_is_told_of_a_prefix_is_what_is_told_of_the_whole_up_to_there(step: int) -> None:
     known = known_good_of([read(RUNS / name) for name in GOOD[:3]])

@@ -17,6 +17,7 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
 from rlhealth.verdict.findings import RunVerdict
+from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -110,7 +111,7 @@ def random_run(seed: int) -> Run:
 
 
 @given(seed=SEEDS, share=st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_prefix_of_any_run_tells_what_the_whole_tells_up_to_there(seed: int, share: float) -> None:
     run = random_run(seed)
     steps = steps_of(run)
@@ -123,7 +124,7 @@ def test_a_prefix_of_any_run_tells_what_the_whole_tells_up_to_there(seed: int, s
 
 
 @given(seed=SEEDS, share=st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_watching_a_run_up_to_a_step_says_what_checking_that_prefix_says_causes_included(
     seed: int, share: float
 ) -> None:
@@ -147,7 +148,7 @@ def test_watching_a_run_up_to_a_step_says_what_checking_that_prefix_says_causes_
 @given(seed=SEEDS)
 @example(seed=609)  # the step of one rule was read at the points of another rule's metric
 @example(seed=114273546)  # a fact of a cause was measured before a point came late
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_run_that_arrives_in_pieces_and_out_of_order_is_judged_as_the_whole_is(seed: int) -> None:
     """Each metric comes at its own pace, so that points arrive at steps that were judged without them; names come late too."""
     run, random = random_run(seed), np.random.default_rng(seed + 1)
@@ -169,7 +170,7 @@ def test_any_run_that_arrives_in_pieces_and_out_of_order_is_judged_as_the_whole_
 
 
 @given(seed=SEEDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_a_long_run_judged_in_pieces_is_judged_as_in_one_go(seed: int) -> None:
     """Conditions that are left out for hundreds of points, or for the whole run, say the same once they are asked."""
     random = np.random.default_rng(seed)
@@ -191,7 +192,7 @@ def test_a_long_run_judged_in_pieces_is_judged_as_in_one_go(seed: int) -> None:
 
 
 @given(seed=SEEDS, back=st.floats(0, 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_run_that_went_back_is_judged_as_if_it_had_never_been_further(seed: int, back: float) -> None:
     run = random_run(seed)
     judging = Judge(run, RULES)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rlhealth.engine.episodes import Episodes
 from rlhealth.verdict.findings import Episode, State
+from tests.examples import examples
 
 
 def follow(text: str, hold: int = 1, clear: int | None = None, sign: str = "above", values=None) -> Episodes:
@@ -74,7 +75,7 @@ TEXTS = st.text("#.", max_size=60)
 COUNTS = st.integers(1, 5)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     text=TEXTS,
     hold=COUNTS,
@@ -95,7 +96,7 @@ def test_points_followed_in_pieces_are_told_as_points_followed_at_once(text, hol
     assert pieces.raised_episodes == () or repr(pieces.worst) == repr(whole.worst)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     share=st.floats(0, 1),
@@ -117,7 +118,7 @@ def test_a_condition_that_flutters_a_thousand_times_is_told_as_if_it_were_follow
     assert repr(slowly.worst) == repr(whole.worst)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=TEXTS, hold=COUNTS, clear=st.one_of(st.none(), COUNTS), cut=st.integers(0, 60))
 def test_a_prefix_tells_what_the_whole_tells_up_to_there(text, hold, clear, cut):
     prefix, whole = follow(text[:cut], hold, clear), follow(text, hold, clear)
@@ -125,7 +126,7 @@ def test_a_prefix_tells_what_the_whole_tells_up_to_there(text, hold, clear, cut)
     assert told == [(one.first_step, one.raised_step) for one in whole.raised_episodes if one.raised_step <= cut]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=TEXTS, hold=COUNTS, clear=COUNTS)
 def test_episodes_are_what_their_definition_says(text, hold, clear):
     """The definition in plain loops: told after `hold` points in a row, over after `clear` points without."""

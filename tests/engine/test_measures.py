@@ -28,6 +28,7 @@ from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Standstil
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
 from rlhealth.rules.measures import MEASURES
+from tests.examples import examples
 
 NAN, INF = np.nan, np.inf
 
@@ -107,7 +108,7 @@ def test_every_measure_that_a_rule_can_name_is_held_to_the_laws_below():
 
 
 @pytest.mark.parametrize("made", MADE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(values=SERIES, cuts=st.lists(st.integers(0, 150), max_size=6))
 @example(values=[0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 3.0, 3.0, 1.0], cuts=[8])
 def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
@@ -125,7 +126,7 @@ def test_points_fed_in_pieces_measure_as_points_fed_at_once(made, values, cuts):
 
 
 @pytest.mark.parametrize("made", MADE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(values=SERIES, other=SERIES)
 def test_what_comes_later_changes_nothing(made, values, other):
     np.testing.assert_array_equal(extend(MADE[made](), values + other)[: len(values)], extend(MADE[made](), values))
@@ -134,7 +135,7 @@ def test_what_comes_later_changes_nothing(made, values, other):
 @pytest.mark.parametrize(
     "made", [name for name in MADE if not name.startswith(("share_nonfinite", "less the start, noisy"))]
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(values=SERIES)
 def test_an_infinity_counts_as_a_missing_point(made, values):
     without = [value if np.isfinite(value) else NAN for value in values]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rlhealth.engine.medians import medians
 from rlhealth.engine.windows import WIDEST, sorted_median
+from tests.examples import examples
 
 NUMBERS = st.sampled_from([0.0, 1.0, -1.0, 5e-324, 1.7e308, -1.7e308, np.inf, -np.inf]) | st.floats(-9, 9)
 
@@ -26,7 +27,7 @@ def test_the_middle_of_windows_of_every_width_is_that_of_a_sort(width: int) -> N
 
 
 @given(points=st.lists(NUMBERS, min_size=1, max_size=60), width=st.integers(1, 60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_giants_and_infinities_have_a_middle_too(points: list[float], width: int) -> None:
     width, values = min(width, len(points)), np.asarray(points)
     with np.errstate(all="ignore"):

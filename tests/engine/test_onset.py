@@ -15,6 +15,7 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Condition
 from rlhealth.run import Place, Run, Series
 from tests.canonical import translated
+from tests.examples import examples
 
 RULES = [rule for rule in load_rules() if rule.cause is None]
 
@@ -66,7 +67,7 @@ def test_the_onset_is_the_first_row_of_the_window_that_agrees(condition, values,
 
 
 @given(level=st.floats(1.7, 90), at=st.integers(0, 60), length=st.integers(6, 40), more=st.integers(0, 30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_an_onset_is_where_the_level_changed_and_later_rows_do_not_move_it(level, at, length, more):
     values = np.concatenate([np.zeros(at), np.full(length, level), np.zeros(more)])
 

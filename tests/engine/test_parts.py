@@ -13,6 +13,7 @@ from rlhealth.engine.parts import Parts
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Climb
 from rlhealth.engine.windows import Rolling, median
+from tests.examples import examples
 
 
 def measures(parts: Parts | None) -> list[Measure]:
@@ -37,7 +38,7 @@ def exactly(one: Estimate, other: Estimate) -> None:
 
 
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.0, 0.1, 0.9]), cut=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_measures_that_share_their_parts_say_what_each_says_alone(seed: int, share: float, cut: bool) -> None:
     random = np.random.default_rng(seed)
     values = random.integers(0, 9, 300) / 8 if seed % 2 else random.normal(size=300).cumsum()

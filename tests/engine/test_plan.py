@@ -15,6 +15,7 @@ from rlhealth.metrics import sorting, translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import RunVerdict
+from tests.examples import examples
 
 RULES = load_rules()
 NAMES = ("reward", "kl", "entropy", "grad_norm", "learning_rate", "completions/clipped_ratio", "clip_ratio/region_mean")
@@ -45,7 +46,7 @@ def said_of(verdict: RunVerdict) -> list[Any]:
 
 
 @given(st.lists(st.tuples(RUNS, st.booleans()), min_size=2, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_run_is_judged_after_others_as_it_is_alone(asked: list[tuple[Any, bool]]) -> None:
     runs = [run_of(*one, rounded=rounded) for one, rounded in asked]
     after_others = [said_of(judge(run, RULES, now=4e9)) for run in runs]

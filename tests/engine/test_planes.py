@@ -16,6 +16,7 @@ from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Finding, Severity, State
 from tests.canonical import translated
+from tests.examples import examples
 
 
 @lru_cache
@@ -43,7 +44,7 @@ EIGHTHS = st.integers(0, 8).map(lambda part: part / 8)
 TWENTIETHS = st.integers(0, 20).map(lambda part: part / 20)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(start=EIGHTHS | TWENTIETHS, level=EIGHTHS | TWENTIETHS, slope=STEPS, length=st.integers(24, 120))
 def test_completions_that_are_cut_off_raise_one_finding_wherever_they_started(start, level, slope, length):
     found = raised("truncation", "completions/clipped_ratio", course(start, level, slope, length))
@@ -64,7 +65,7 @@ def test_completions_that_are_cut_off_raise_one_finding_wherever_they_started(st
     assert len(found) <= 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     start=st.floats(0, 1),
     level=st.floats(0, 5) | st.floats(5, 1e6),
@@ -86,7 +87,7 @@ def test_a_policy_that_drifts_raises_one_finding_however_fast_it_went(start, lev
     assert len(found) <= 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(level=st.floats(0, 4), slope=STEPS, length=st.integers(12, 60))
 def test_an_update_that_goes_too_far_raises_one_finding(level, slope, length):
     found = raised("approx-kl", "policy/approxkl_avg", course(0.01, level, slope, length), "trl-ppo")
@@ -115,7 +116,7 @@ def agreeing(start: float, level: float, slope: int, gain: float, seed: int = 0)
     return several("trl-grpo", "reward-signal", frac_reward_zero_std=counted, reward=reward)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(start=EIGHTHS, level=EIGHTHS, slope=STEPS, gain=st.sampled_from([-0.25, 0.0, 0.4]), seed=st.integers(0, 99))
 def test_groups_that_agree_are_one_finding_at_most_and_one_where_nothing_is_learned(start, level, slope, gain, seed):
     found = agreeing(start, level, slope, gain, seed)
@@ -127,7 +128,7 @@ def test_groups_that_agree_are_one_finding_at_most_and_one_where_nothing_is_lear
         assert found == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(start=EIGHTHS, levels=st.tuples(EIGHTHS, EIGHTHS).map(sorted), slope=STEPS, gain=st.sampled_from([-0.25, 0.0]))
 def test_severity_never_falls_as_more_groups_agree_and_nothing_is_learned(start, levels, slope, gain):
     mild, bad = (
@@ -136,7 +137,7 @@ def test_severity_never_falls_as_more_groups_agree_and_nothing_is_learned(start,
     assert bad >= mild
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(start=TWENTIETHS, level=TWENTIETHS, slope=STEPS, length=st.integers(30, 90))
 def test_updates_that_are_clipped_raise_one_finding_however_they_came_to_it(start, level, slope, length):
     found = raised("clip-fraction", "clip_ratio/region_mean", course(start, level, slope, length))
@@ -148,7 +149,7 @@ def test_updates_that_are_clipped_raise_one_finding_however_they_came_to_it(star
         assert found == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(top=st.floats(0.3, 1.0), lost=st.floats(0, 1), rise=st.integers(20, 80), slope=STEPS, seed=st.integers(0, 99))
 def test_a_reward_that_falls_raises_one_finding_and_one_that_keeps_half_of_its_gain_none(top, lost, rise, slope, seed):
     rng = np.random.default_rng(seed)
@@ -167,7 +168,7 @@ def test_a_reward_that_falls_raises_one_finding_and_one_that_keeps_half_of_its_g
 WORSE = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: sorted(part / 20 for part in pair))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(start=TWENTIETHS, levels=WORSE, slope=STEPS, length=st.integers(24, 60))
 def test_severity_never_falls_as_more_is_cut_off(start, levels, slope, length):
     mild, bad = (
@@ -177,7 +178,7 @@ def test_severity_never_falls_as_more_is_cut_off(start, levels, slope, length):
     assert bad >= mild or levels[0] <= 0.5, "a run that ended is over, however high it began"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(levels=st.tuples(st.floats(0, 200), st.floats(0, 200)).map(sorted), slope=STEPS, length=st.integers(12, 60))
 def test_severity_never_falls_as_the_policy_drifts_further(levels, slope, length):
     mild, bad = (
@@ -187,7 +188,7 @@ def test_severity_never_falls_as_the_policy_drifts_further(levels, slope, length
     assert bad >= mild
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(at=st.integers(5, 60), height=st.floats(3.5, 90), length=st.integers(20, 100))
 def test_one_row_of_high_kl_is_a_note_once_it_is_over(at, height, length):
     values = np.full(at + length, 0.1)

@@ -21,6 +21,7 @@ from rlhealth.rules.model import Condition, Rule, Scope, Source, When
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import RunVerdict
 from tests.canonical import translated
+from tests.examples import examples
 
 NOW = 4e9
 TAGS = ("kl", "reward", "frac_reward_zero_std")
@@ -87,7 +88,7 @@ def judged(run: Run, rules: list[Rule], made: Translation | None, whole: bool) -
 
 
 @given(SERIES, conditions())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 def test_all_that_is_measured_lies_within_reach(series: list[float], condition: Condition) -> None:
     _, made = run_of([series, series, series])
     (operand,) = RuleBook([rule_of(condition)]).plan(Run("run", Place("jsonl", "here")), made).clauses[0].operands
@@ -104,7 +105,7 @@ LEVEL = Condition.model_validate({"metric": "kl", "measure": "mean", "last": 3, 
 
 @given(st.lists(SERIES, min_size=3, max_size=3), st.lists(conditions(), min_size=1, max_size=3))
 @example([[0.1, 0.1, 0.1], [1.0], [1.0]], [LEVEL])  # whose mean is 0.10000000000000002
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measured(
     series: list[list[float]], all_of: list[Condition]
 ) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.shares import FINEST, Grain, MeanFraction
+from tests.examples import examples
 
 
 def grain(values):
@@ -26,7 +27,7 @@ def test_a_share_that_is_no_fraction_of_few_has_many_items():
     assert grain(np.random.default_rng(3).random(60))[-1] == FINEST
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(items=st.integers(1, 40), seed=st.integers(0, 2**32), share=st.floats(0, 1))
 def test_a_share_is_never_thought_to_be_counted_over_more_items_than_it_was(items, seed, share):
     counted = np.random.default_rng(seed).binomial(items, share, 80) / items

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.windows import BLOCK, ROLLING, WIDEST, Rolling
+from tests.examples import examples
 
 NAN = np.nan
 PLAIN = {
@@ -39,7 +40,7 @@ def noisy(seed, length, missing):
 
 
 @pytest.mark.parametrize("name", list(ROLLING))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     length=st.integers(0, 400),

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from tests.examples import examples
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import TARGETS, Target, scratch
 
@@ -24,7 +25,7 @@ def test_whatever_it_is_given_it_answers_or_says_why_not(target: Target, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         read = [target.attempt(raw, path) for raw in seeds]
-        read += [target.attempt(mutated(random, seeds, target.words), path) for _ in range(target.quick)]
+        read += [target.attempt(mutated(random, seeds, target.words), path) for _ in range(examples(target.quick))]
     assert any(read)
 
 

@@ -13,6 +13,7 @@ from rlhealth.metrics import translate
 from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, SummedSeries
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
+from tests.examples import examples
 from tests.metrics.logged import LEGACY, SB3, run_of
 
 WORDS = [
@@ -28,7 +29,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     values=st.lists(st.floats(width=32) | st.sampled_from([0.0, -1.0, math.nan]), max_size=30),
     cuts=st.lists(st.integers(0, 30), max_size=4),
@@ -146,8 +147,8 @@ def test_a_histogram_of_one_value_and_one_of_filler_only() -> None:
     assert math.isnan(outside.values[1])
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.floats(0.01, 50) | st.just(-1.0), min_size=1, max_size=60))
+@settings(max_examples=examples(40), deadline=None)
+@given(st.lists(st.floats(2**-6, 50, width=32) | st.just(-1.0), min_size=1, max_size=60))
 def test_numbers_of_any_ratio_histogram_lie_within_it(values: list[float]) -> None:
     held = [value for value in values if value > 0]
     mean, outside = ratio(values, "histogram-mean"), ratio(values, "histogram-outside")

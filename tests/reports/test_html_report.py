@@ -17,6 +17,7 @@ from rlhealth.reports.html.levels import Level, level_of, usual
 from rlhealth.reports.html.markup import Html, el
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import RunVerdict, Verdict
+from tests.examples import examples
 
 
 def test_ten_thousand_steps_of_forty_metrics_are_less_than_a_megabyte(sick: Verdict) -> None:
@@ -65,7 +66,7 @@ def test_the_verdict_and_the_cause_come_before_the_metrics(sick: Verdict) -> Non
     assert places == sorted(places)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400), st.integers(3, 60))
 def test_thinning_keeps_the_ends_and_the_extremes_of_every_stretch(values: list[float], buckets: int) -> None:
     series, steps = np.array(values), np.arange(len(values)) * 7

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.reports.sparkline import cell_of, cells, sparkline
+from tests.examples import examples
 
 
 def test_one_stray_point_in_a_million_is_seen() -> None:
@@ -57,13 +58,13 @@ def test_the_largest_and_smallest_numbers_there_are_do_no_harm() -> None:
     assert sparkline(np.arange(2), np.array([-1.7e308, 1.7e308]), 2) == "▁█"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=60), st.integers(1, 40))
 def test_a_sparkline_is_always_as_wide_as_asked(values: list[float], width: int) -> None:
     assert len(sparkline(np.arange(len(values)) * 3, np.array(values), width)) == width
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80), st.integers(1, 20))
 def test_the_value_furthest_from_the_median_is_always_drawn(values: list[float], width: int) -> None:
     series = np.array(values)
@@ -72,7 +73,7 @@ def test_the_value_furthest_from_the_median_is_always_drawn(values: list[float],
     assert np.max(np.abs(kept[np.isfinite(kept)] - np.median(series))) == pytest.approx(furthest)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 10_000), st.integers(1, 60))
 def test_the_marker_stands_below_the_cell_that_holds_the_step(first: int, length: int, width: int) -> None:
     step = first + length // 2

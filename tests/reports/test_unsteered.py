@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from rlhealth.reports import REPORTS
 from rlhealth.reports.unsteered import CommandFreeStream, in_format, without_commands
+from tests.conftest import Cli
+from tests.examples import examples
 from tests.reports.ci_parsers import commands, github
 
 EVIL = [
@@ -49,7 +51,7 @@ PIECES = st.lists(
 
 
 @given(PIECES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_no_pieces_written_one_after_the_other_make_a_command(pieces: list[str]) -> None:
     out = StringIO()
     stream = CommandFreeStream(out)
@@ -59,7 +61,7 @@ def test_no_pieces_written_one_after_the_other_make_a_command(pieces: list[str])
 
 
 @given(PIECES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_json_says_the_same_when_its_commands_are_escaped(pieces: list[str]) -> None:
     text = json.dumps({"said": "".join(pieces)}, indent=1)
     told = in_format(text, "json")
@@ -109,14 +111,8 @@ ASKED = [
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda one: " ".join(one)[:40])
-def test_no_command_prints_a_command(hostile_runs: Path, asked: list[str]) -> None:
-    words = [one.replace("{}", str(hostile_runs)) for one in asked]
-    done = subprocess.run(
-        [sys.executable, "-m", "rlhealth", *words],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-    )
+def test_no_command_prints_a_command(hostile_runs: Path, asked: list[str], cli: Cli) -> None:
+    done = cli(*(one.replace("{}", str(hostile_runs)) for one in asked))
     assert done.stdout or done.stderr
     assert commands(done.stdout) == [] and commands(done.stderr) == []
 

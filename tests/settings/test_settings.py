@@ -15,6 +15,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.parsing.toml_places import toml_places
 from rlhealth.rules.loading import load_rules, shipped_rules
 from rlhealth.settings.project import apply, load_settings
+from tests.examples import examples
 
 RULES = load_rules()
 TODAY = date(2026, 6, 1)
@@ -269,7 +270,7 @@ def paths_of(value, path=()):
             yield from paths_of(one, (*path, index))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.dictionaries(KEYS, VALUES, max_size=3),
     st.lists(st.dictionaries(KEYS, VALUES, max_size=2), max_size=3),

@@ -16,6 +16,7 @@ from rlhealth.rules.model import FAMILIES
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State
 from rlhealth.verdict.vitals import Vital, VitalState, _signs, sign_of, vitals
+from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STEPS = list(range(1, 61))
@@ -157,7 +158,7 @@ def test_a_rise_is_seen_and_that_it_goes_on() -> None:
     assert (flat.trend, flat.moving) == ("steady", False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["reward", "kl", "entropy", "loss", "grad_norm", "reward_std", "step_time"]),

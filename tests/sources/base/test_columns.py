@@ -13,6 +13,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base import columns
 from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import Rows
+from tests.examples import examples
 
 VALUES = st.one_of(
     st.floats(),
@@ -58,7 +59,7 @@ def together(rows: list[dict[str, Any]], cut: int) -> Run:
     return run
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(rows=ROWS, axis=AXES, steps=st.lists(st.integers(-1, 2), min_size=30, max_size=30), cut=st.integers(0, 30))
 def test_rows_by_columns_are_the_rows_one_by_one(
     rows: list[dict[str, Any]], axis: str, steps: list[int], cut: int
@@ -71,7 +72,7 @@ def test_rows_by_columns_are_the_rows_one_by_one(
     np.testing.assert_equal(facts(together(given_rows, cut)), facts(alone(given_rows)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     names=st.lists(st.sampled_from(["kl", "reward", "loss"]), min_size=1, unique=True),
     values=st.lists(st.one_of(st.floats(), st.integers(-(2**63), 2**63)), min_size=3, max_size=3),

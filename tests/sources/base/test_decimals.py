@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.sources.base.decimals import MARGIN, decimals, words_of
+from tests.examples import examples
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 WRITTEN = st.one_of(
@@ -27,7 +28,7 @@ def read(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return decimals(buffer, words_of(buffer), start, size)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(WRITTEN, min_size=1, max_size=50))
 def test_every_number_that_is_read_is_the_float_that_python_reads(texts):
     values, was_read = read(texts)
@@ -57,7 +58,7 @@ def test_what_trainers_log_is_read_and_not_left_to_the_caller():
     assert read(texts)[1].mean() > 0.99
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text(alphabet='0123456789.eE+-naNIfity"[]{} ', min_size=1, max_size=40), min_size=1, max_size=20))
 def test_what_is_not_a_number_is_left_to_the_caller(texts):
     values, was_read = read(texts)

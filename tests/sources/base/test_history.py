@@ -13,6 +13,7 @@ from rlhealth.check import check
 from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
 from rlhealth.sources.base.history import Rows
+from tests.examples import examples
 from tests.sources.sick_shapes import sick_rows
 from tests.sources.wandb_writing import write_rows
 
@@ -95,7 +96,7 @@ def test_the_first_row_of_another_part_ends_the_wait() -> None:
     assert run.resumed_at == [21] and run.series["kl"].values[5] == -6.0 and len(run.series["kl"]) == 21
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     moves=st.lists(st.integers(-3, 3), min_size=1, max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=5),

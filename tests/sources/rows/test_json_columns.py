@@ -18,6 +18,7 @@ from rlhealth.sources.rows.json_log import JsonLines
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.trainer_plan import OPENING
+from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 STATES = sorted(FIXTURES.rglob("trainer_state.json"))
@@ -141,7 +142,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=6),
     repeats=st.integers(1, 300),
@@ -160,7 +161,7 @@ def test_any_rows_with_any_damage_are_read_alike(
     assert said(by_stretches(bytes(text))[0]) == said(one_by_one(bytes(text)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     rows=st.lists(ROW, min_size=1, max_size=6),
     repeats=st.integers(1, 300),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rlhealth.run import Place, Run
 from rlhealth.sources.rows.rows import Rows
+from tests.examples import examples
 
 NAMES = ("step", "loss", "reward", "kl", "epoch", "eval/reward")
 SHAPES = st.sampled_from([("step", "loss", "reward"), ("loss", "reward", "epoch"), ("step", "loss"), NAMES, NAMES[1:]])
@@ -36,7 +37,7 @@ def made_of(rows: list[dict[str, Any]], polls: int) -> list[Any]:
 
 
 @given(ROWS, st.integers(1, 3))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_rows_of_floats_make_the_runs_that_the_same_numbers_in_another_spelling_make(
     said: list[tuple[tuple[str, ...], int, float, int]], polls: int
 ) -> None:

@@ -24,6 +24,7 @@ from rlhealth.sources.rows import table
 from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.json_log import JsonLines
 from rlhealth.sources.rows.textlog import TextLogRun
+from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ROWS: list[dict[str, Any]] = json.loads((FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json").read_text())[
@@ -380,7 +381,7 @@ def test_a_hole_of_a_hundred_gigabytes_is_jumped_over(tmp_path: Path, name: str)
     assert len(max(run.series.values(), key=len)) in (30, 59)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_any_cut_of_a_text_log_gives_a_prefix_or_a_plain_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -407,7 +408,7 @@ def test_any_cut_of_a_text_log_gives_a_prefix_or_a_plain_error(
         assert set(found[:-1]) <= set(whole[tag]), "a point that was never written"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.binary(max_size=400),
     st.sampled_from(["a.jsonl", "a.csv", "a.log", "a.json", "a.txt", "trainer_state.json", "a"]),

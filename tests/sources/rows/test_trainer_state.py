@@ -18,6 +18,7 @@ from rlhealth.run import Run
 from rlhealth.sources import open_runs
 from rlhealth.sources.rows.trainer_plan import Plan
 from rlhealth.sources.rows.trainer_state import TrainerState, find
+from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 GRPO = FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json"
@@ -242,7 +243,7 @@ def test_damage_in_the_middle_loses_the_damaged_entry_only(tmp_path: Path) -> No
     assert run.problems == ["trainer_state.json: 1 damaged entry of log_history skipped"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_no_cut_and_no_flipped_bit_makes_a_number_that_was_not_there_far_off(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

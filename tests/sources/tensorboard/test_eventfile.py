@@ -25,6 +25,7 @@ from rlhealth.sources.tensorboard import crc32c, eventfile
 from rlhealth.sources.tensorboard.eventbatch import Decoder
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventvalues import Bins, Settings, Text
+from tests.examples import examples
 from tests.sources.event_files import (
     FILES,
     START,
@@ -61,7 +62,9 @@ PAYLOADS = [
         Event(step=0, summary=scalar_summary.scalar_pb("new", 0.5)),
     )
 ]
-anything = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+anything = settings(
+    max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture
@@ -140,7 +143,7 @@ def test_any_file_reads_vectorised_as_record_by_record_as_by_protobuf(
 
 
 @given(stretches())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_reads_as_tbparse_reads_it(tmp_path: Path, events: list[Event]) -> None:
     named = [
         event for event in events if all(value.tag for value in event.summary.value)
@@ -265,7 +268,7 @@ def test_a_writer_that_starts_again_voids_what_came_after_its_step(tmp_path: Pat
 
 
 @given(st.lists(st.integers(1, 60_000), max_size=12), st.sampled_from(FILES))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_read_as_it_grows_gives_what_it_gives_at_once(tmp_path: Path, cuts: list[int], path: Path) -> None:
     whole, growing = path.read_bytes(), tmp_path / "events.out.tfevents.2.host.2.0"
     growing.write_bytes(b"")

@@ -16,6 +16,7 @@ from rlhealth.sources.tensorboard import eventheads, eventruns
 from rlhealth.sources.tensorboard.eventheads import Head, SeenBefore, head_of, starts_alike
 from rlhealth.sources.tensorboard.eventruns import Extent, Launches, _Found, continues, join
 from tests.conftest import FIXTURES, SICK
+from tests.examples import examples
 
 STEPS = st.integers(1, 40)
 EXTENTS = st.builds(
@@ -141,7 +142,7 @@ def said_of(head: Head | None) -> object:
 
 
 @given(st.sampled_from(LAUNCHES), st.integers(0, 6000), st.integers(0, 255))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_a_launch_that_differs_in_a_byte_begins_as_it_does_when_looked_at_alone(
     launch: Path, place: int, byte: int
 ) -> None:

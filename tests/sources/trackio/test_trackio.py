@@ -26,10 +26,11 @@ from rlhealth.sources.base.reader import Unreadable
 from rlhealth.sources.trackio import sqlite_copy
 from rlhealth.sources.trackio.reader import TrackioReader, find
 from rlhealth.sources.wandb.file import find as find_wandb
+from tests.examples import examples
 
 SHORT = Path(__file__).parents[3] / "fixtures" / "everywhere" / "grpo-short"
 DATABASE = SHORT / "trackio" / "tiny-rl.db"
-MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MODEST = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SCHEMA = """
 CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL, run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL);
 CREATE TABLE configs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, run_name TEXT NOT NULL, config TEXT NOT NULL, created_at TEXT NOT NULL, UNIQUE(run_id));
@@ -220,7 +221,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.dictionaries(st.sampled_from(["kl", "loss", "eval/kl", "x"]), VALUES), max_size=20),
     st.lists(st.integers(-1, 2), min_size=20, max_size=20),

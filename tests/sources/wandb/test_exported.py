@@ -21,6 +21,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.base.candidates import is_wandb_export
 from rlhealth.sources.wandb.exported import ExportReader
+from tests.examples import examples
 from tests.sources.wandb_online import EXPORTED, GRPO, offline
 
 
@@ -105,7 +106,7 @@ def test_a_damaged_part_hides_no_other(folder: Path) -> None:
     assert run.problems and all(one.startswith("a.parquet: damaged") for one in run.problems)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 60_000), flipped=st.integers(0, 60_000), value=st.integers(0, 255))
 def test_a_torn_or_damaged_file_never_ends_in_a_traceback(tmp_path: Path, cut: int, flipped: int, value: int) -> None:
     content = bytearray(EXPORTED[0].read_bytes())

@@ -22,6 +22,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.history import Rows
 from rlhealth.sources.wandb import log as wandb_log
 from rlhealth.sources.wandb.file import WandbFileReader, find
+from tests.examples import examples
 from tests.sources.wandb_writing import (
     BLOCK,
     HEADER,
@@ -39,7 +40,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 WANDB = FIXTURES / "wandb"
 SHORT = next((FIXTURES / "everywhere" / "grpo-short" / "wandb").glob("*/run-*.wandb"))
 ALL = [SHORT, *sorted(WANDB.glob("*.wandb"))]
-MODEST = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MODEST = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read(*paths: Path) -> Run:
@@ -297,7 +298,9 @@ ROWS = st.lists(st.dictionaries(KEYS, VALUES, max_size=6), max_size=30)
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     rows=ROWS,
