@@ -17,7 +17,8 @@ from rlhealth.engine.estimate import NOTHING, Estimate, ValueMeasure
 from rlhealth.engine.noise import APART, ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.shares import MeanFraction
-from rlhealth.engine.trends import Arrival, Climb, Count, Standstill
+from rlhealth.engine.streaks import Streak
+from rlhealth.engine.trends import Arrival, Climb, Count, Plunge, Standstill
 from rlhealth.engine.windows import ROLLING, KnownSoFar, Reduce, Rolling, mean, median, numbered, plain_median
 from rlhealth.run import Floats, Ints
 
@@ -516,13 +517,17 @@ def _share(one: Window, smoothed: int, parts: Parts) -> Measure:
     return WithoutError(ShareOfPoints(one.last, one.at_least or one.last, level.above, level.below))
 
 
-def _count(one: Window, smoothed: int, parts: Parts) -> Measure:
+def _counted(of: type[Count] | type[Streak]) -> Make:
     """Each point is compared with its past before it is counted."""
-    level = one.where
-    assert level is not None
-    point: ValueMeasure = Rolling(mean, 1, 1)
-    inner = point if one.versus is None else against(point, 1, one.versus)
-    return WithoutError(Count(inner, one.last, level.above, level.below))
+
+    def made(one: Window, smoothed: int, parts: Parts) -> Measure:
+        level = one.where
+        assert level is not None
+        point: ValueMeasure = Rolling(mean, 1, 1)
+        inner = point if one.versus is None else against(point, 1, one.versus)
+        return WithoutError(of(inner, one.last, level.above, level.below))
+
+    return made
 
 
 #: How each measure of `rules/measures.py` is made for a window.
@@ -536,8 +541,10 @@ MAKE: dict[str, Make] = {
         ShareOfGainLost(one.last, one.at_least or one.last, smoothed, parts)
     ),
     "gain_since_start": lambda one, smoothed, parts: GainSinceStart(one.last, smoothed, parts),
-    "count": _count,
+    "count": _counted(Count),
+    "streak": _counted(Streak),
     "climb": lambda one, smoothed, parts: Climb(one.last, smoothed, parts),
+    "plunge": lambda one, smoothed, parts: Plunge(one.last, smoothed, parts),
     "arrival": lambda one, smoothed, parts: WithoutError(Arrival(one.last)),
     "gain_by_thirds": lambda one, smoothed, parts: GainByThirds(smoothed, parts),
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),

@@ -9,7 +9,7 @@ from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import first_points, sorted_median
 from rlhealth.metrics import Metric
-from rlhealth.rules.measures import KINDS
+from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.rules.model import Condition
 from rlhealth.run import Floats, Ints
 
@@ -30,7 +30,11 @@ def dated_back(
     """
     ends = np.searchsorted(metric.steps, steps, side="right")
     places = ends - 1
-    if condition.last > 1:
+    if condition.measure == "streak" and len(ends):
+        every = np.arange(int(ends.max()))
+        there = _counted(condition, metric, per, scale, every[None, :])[0]
+        places = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
+    elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
             rows = ends[part, None] - condition.last + np.arange(condition.last)
@@ -72,7 +76,7 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, per: Metric | Non
 
     A row below 0 does not exist: what is said of it means nothing.
     """
-    if condition.measure == "count" and condition.where is not None:
+    if condition.measure in COUNTS and condition.where is not None:
         return _counted(condition, metric, per, scale, rows)
     values = points_of(condition, metric, per, scale, np.maximum(rows, 0))
     known = np.isfinite(values) & (rows >= 0)

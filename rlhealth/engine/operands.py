@@ -19,7 +19,7 @@ from rlhealth.engine.trends import Correlation
 from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import DerivedSeries
-from rlhealth.rules.measures import KINDS
+from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.rules.model import Condition, CriticalLevel, Limit
 from rlhealth.run import Floats, Ints
 
@@ -240,7 +240,7 @@ def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -
         return Correlation(condition.last, condition.at_least or condition.last)
     inner = measures.MAKE[condition.measure](condition, smoothed, parts)
     versus = condition.versus
-    if versus is None or condition.measure == "count":
+    if versus is None or condition.measure in COUNTS:
         return inner
     if not isinstance(inner, measures.WithoutError):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})

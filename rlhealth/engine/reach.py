@@ -15,7 +15,7 @@ from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric
-from rlhealth.rules.measures import KINDS
+from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.rules.model import Condition, Versus
 from rlhealth.run import Floats
 
@@ -99,7 +99,7 @@ class Reach:
             return ANY
         made = _of_measure(condition, one)
         versus = condition.versus
-        if versus is None or made in (ANY, NONE) or condition.measure == "count":
+        if versus is None or made in (ANY, NONE) or condition.measure in COUNTS:
             return made
         if KINDS[condition.measure].has_error:  # set against the first estimate, which is one of its own
             return made[0] - made[1], made[1] - made[0]
@@ -143,7 +143,7 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
         return (_least_span(condition, one) if name == "range" else 0.0), high - low + one.slack
     if name == "mean_fraction":
         return (max(low, 0.0) - SLACK, min(high, 1.0) + SLACK) if low <= 1 and high >= 0 else NONE
-    return _of_count(condition, one) if name == "count" else ANY
+    return _of_count(condition, one) if name in COUNTS else ANY
 
 
 def _least_span(condition: Condition, one: Extremes) -> float:
@@ -162,7 +162,7 @@ def _of_count(condition: Condition, one: Extremes) -> Range:
         return ANY
     low, high = one.span if condition.versus is None else _compared(one.span, one, condition.versus)
     beyond = (where.above is not None and high <= where.above) or (where.below is not None and low >= where.below)
-    return (0.0, 0.0) if beyond else (0.0, float(condition.last))
+    return (0.0, 0.0) if beyond else (0.0, float(condition.last) if condition.measure == "count" else inf)
 
 
 def _compared(made: Range, one: Extremes, versus: Versus) -> Range:

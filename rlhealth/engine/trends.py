@@ -42,6 +42,29 @@ class Climb:
         return per_noise(level - joined[: len(level)], ROOT_2 * error, spread)
 
 
+class Plunge:
+    """How far each point lies below the median of the `window` points before it, in units of noise.
+
+    The noise is that of single points and rests on medians, so that a few plunges do not widen it.
+    """
+
+    def __init__(self, window: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
+        self.level = Rolling(median, window, max(1, window // 2), parts)
+        self.noise = SharedNoise((window,), smoothed, parts)
+        self.before = np.full(1, np.nan)
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        if not len(values):
+            return NOTHING
+        finite = np.where(np.isfinite(values), values, np.nan)
+        joined = np.concatenate([self.before, self.level.extend(finite)])
+        self.before = joined[-1:].copy()
+        spread, _, _, error = self.noise.extend(finite)
+        return per_noise(joined[:-1] - finite, error, spread)
+
+
 class Arrival:
     """In how many points a falling series is down to a twentieth of its start, at the rate of the last `window` points.
 

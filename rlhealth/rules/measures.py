@@ -43,6 +43,10 @@ KINDS: dict[str, MeasureKind] = {
     ),
     "share_of_points": MeasureKind("the share of {window} of {metric} {where}", unit="share"),
     "count": MeasureKind("the number of {window} of {metric} {where}", unit="count", at_once=True),
+    "streak": MeasureKind(
+        "how many points of {metric} in a row there are {where} ({window} or more), over how many chance makes of it",
+        unit="ratio",
+    ),
     "mean_fraction": MeasureKind(
         "the mean of {metric} over {window}, or as many as it takes to have seen {items} groups or completions",
         level=True,
@@ -65,6 +69,9 @@ KINDS: dict[str, MeasureKind] = {
         unit="noise",
         has_error=True,
         foretold=True,
+    ),
+    "plunge": MeasureKind(
+        "how far a point of {metric} lies below the median of the {last} before it", unit="noise", has_error=True
     ),
     "arrival": MeasureKind(
         "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
@@ -89,4 +96,5 @@ KINDS: dict[str, MeasureKind] = {
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
 }
 MEASURES = tuple(KINDS)
+COUNTS = ("count", "streak")  # each point is compared with its past before it is counted
 ESTIMATED = tuple(name for name, kind in KINDS.items() if kind.has_error)

@@ -21,16 +21,18 @@ from rlhealth.parsing.strict_data import (
     Title,
     Word,
 )
-from rlhealth.rules.measures import ESTIMATED, KINDS, MEASURES
+from rlhealth.rules.measures import COUNTS, ESTIMATED, KINDS, MEASURES
 
-COUNTED = ("share_of_points", "count")  # measures that count the points at a level
-TRENDS = ("climb", "arrival", "correlation")  # measures that look at how a series changes
+COUNTED = ("share_of_points", *COUNTS)  # measures that count the points at a level
+TRENDS = ("climb", "plunge", "arrival", "correlation")  # measures that look at how a series changes
 WHOLE = (
     "share_nonfinite",
     "max_so_far",
     "gain_since_start",
     "count",
+    "streak",
     "climb",
+    "plunge",
     "arrival",
 )  # measures that `at_least` means nothing to
 FAMILIES = (
@@ -186,7 +188,7 @@ class Condition(StrictData):
         if self.measure == "value" and self.last > 1:
             raise ValueError("`measure: value` is that of one point: say `mean`, `median`, … of the `last` points")
         if (self.measure in COUNTED) != (self.where is not None):
-            raise ValueError("`where` goes with `measure: share_of_points` or `count`, and only with them")
+            raise ValueError("`where` goes with `measure: share_of_points`, `count` or `streak`, and only with them")
         if (self.measure == "correlation") != bool(self.with_):
             raise ValueError("`with` names the other metric of `measure: correlation`, and goes only with it")
         if self.measure in TRENDS and self.versus is not None:

@@ -24,7 +24,8 @@ from rlhealth.engine.measures import (
 )
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.shares import MeanFraction
-from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Standstill
+from rlhealth.engine.streaks import Streak
+from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Plunge, Standstill
 from rlhealth.engine.windows import ROLLING as REDUCTIONS
 from rlhealth.engine.windows import Rolling
 from rlhealth.rules.measures import MEASURES
@@ -68,8 +69,12 @@ MADE = {
     "ratio to the smallest of the past": lambda: VersusPast(rolling("median", 3), 3, 5, False, REDUCTIONS["min"], 4),
     "count/above": lambda: Count(rolling("mean", 1), 4, 0.5, None),
     "count/leaps": lambda: Count(VersusPast(rolling("mean", 1), 1, 4, False, REDUCTIONS["max"]), 6, 2.0, None),
+    "streak/below": lambda: Streak(rolling("mean", 1), 3, None, 0.1),
+    "streak/same": lambda: Streak(VersusPast(rolling("mean", 1), 1, 3, True), 2, -1e-9, 1e-9),
     "climb": lambda: Climb(4),
     "climb, smoothed": lambda: Climb(3, 5),
+    "plunge": lambda: Plunge(4),
+    "plunge, smoothed": lambda: Plunge(3, 5),
     "arrival": lambda: Arrival(6),
     "correlation": lambda: WithItself(5, 4),
 }

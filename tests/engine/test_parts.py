@@ -11,7 +11,7 @@ from rlhealth.engine.estimate import Estimate
 from rlhealth.engine.measures import DropFromBest, GainByThirds, GainSinceStart, Measure, ShareOfGainLost, WithoutError
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.shares import MeanFraction
-from rlhealth.engine.trends import Climb
+from rlhealth.engine.trends import Climb, Plunge
 from rlhealth.engine.windows import Rolling, median
 from tests.examples import examples
 
@@ -23,6 +23,7 @@ def measures(parts: Parts | None) -> list[Measure]:
         DropFromBest(5, 5, parts=parts),
         GainSinceStart(10, parts=parts),
         Climb(20, parts=parts),
+        Plunge(20, parts=parts),
         GainByThirds(parts=parts),
         WithoutError(ShareOfGainLost(10, 5, parts=parts)),
         WithoutError(Rolling(median, 10, 10, parts)),

@@ -47,12 +47,12 @@ def conditions(draw: st.DrawFn) -> Condition:
         said["at_least"] = draw(st.integers(1, said["last"]))
     if measure == "mean_fraction":
         said["items"] = draw(st.integers(1, 30))
-    if measure in ("share_of_points", "count"):
+    if measure in ("share_of_points", "count", "streak"):
         said["where"] = {draw(st.sampled_from(("above", "below"))): draw(st.sampled_from(LIMITS))}
     past = draw(st.sampled_from(("start", "before", "largest", "smallest", "", "")))
     if measure in ESTIMATED:
         past = draw(st.sampled_from(("start", "")))
-    if past and measure not in ("climb", "arrival"):
+    if past and measure not in ("climb", "plunge", "arrival"):
         how = "difference" if measure in ESTIMATED else draw(st.sampled_from(("ratio", "difference")))
         said["versus"] = {past: draw(st.integers(1, 6)), "as": how}
     said["absolute"] = draw(st.booleans())

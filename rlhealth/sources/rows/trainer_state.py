@@ -18,6 +18,7 @@ from rlhealth.sources.rows.json_columns import RowBlock
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
+from rlhealth.sources.rows.saved_arguments import saved_trainer
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
 
 KIND = "trainer_state"
@@ -129,6 +130,7 @@ class TrainerState:
         if rows.cut:
             run.problems.append(f"{self.path.name}: the file ends inside log_history, after {entries} entries")
         run.clean = False if rows.cut else None
+        run.trainer = run.trainer or saved_trainer(self.path.parent, output_folder(self.path))
         state = about(rows.head, rows.tail)
         run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
         run.planned_steps = planned_steps(state, run) or run.planned_steps
