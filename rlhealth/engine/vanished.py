@@ -145,6 +145,8 @@ class VanishedMetrics:
         for place, trail in self.trails.items():
             ticks = self.ticks.get(self.axes[place])
             episodes = trail.episodes(ticks.steps) if ticks is not None else ()
+            if episodes and len(episodes) > len(trail.gone) and self._was_written_later(place):
+                episodes = episodes[:-1]  # of two axes in one file, the longer ends at the higher step, not later
             if episodes:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
@@ -162,6 +164,19 @@ class VanishedMetrics:
                     )
                 )
         return found
+
+    def _was_written_later(self, place: int) -> bool:
+        """Whether most points behind the newest one of a metric were written before it, by the clock."""
+        metric = self.metrics[place]
+        end = self.seen[place]
+        last, written = metric.steps[end - 1], float(np.max(metric.times[:end]))
+        behind = [
+            one.times[np.searchsorted(one.steps[:seen], last, side="right") : seen]
+            for one, seen, axis in zip(self.metrics, self.seen, self.axes, strict=True)
+            if axis == self.axes[place]
+        ]
+        times = np.concatenate(behind)
+        return bool(np.isfinite(written) and len(times) and 2 * np.count_nonzero(times < written) > len(times))
 
 
 def axes_of(steps: list[Ints]) -> list[int]:

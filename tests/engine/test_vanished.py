@@ -61,3 +61,15 @@ def test_that_two_metrics_count_alike_may_show_only_later() -> None:
         judging.advance()
     found = {one.rule for one in judging.verdict(2e9).findings if "vanished" in one.rule}
     assert found == vanished(whole) == {"reward-vanished"}
+
+
+def test_a_reward_of_episodes_is_still_logged_when_a_tag_counts_on_two_axes() -> None:
+    """The other metric has points of single episodes too, and of timesteps behind the last episode."""
+    run = Run("exp", Place("tensorboard", "exp"))
+    noise = np.random.default_rng(0).normal(size=200)
+    run.add("rollout/ep_rew_mean", np.arange(99), noise[:99] - 45, 10.0 * np.arange(99))
+    counted = np.append(np.arange(21, 99), np.arange(1, 41) * 10_000)
+    run.add(
+        "train/actor_loss", counted, noise[: len(counted)], np.append(10.0 * np.arange(21, 99), 20.0 * np.arange(40))
+    )
+    assert not vanished(run)

@@ -217,3 +217,13 @@ def test_stable_baselines_2_writes_the_entropy_as_a_loss() -> None:
 
 def test_a_learning_rate_of_the_optimiser_alone_is_no_prime_rl() -> None:
     assert translate(run_of(["optim/lr", "reward/mean", "policy/entropy"])).framework == "generic"
+
+
+def test_the_tables_of_rlkit_and_pfrl_have_their_own_names() -> None:
+    found = translate(run_of(["exploration/Returns Mean", "evaluation/Returns Mean", "trainer/QF1 Loss"]))
+    assert found.title == "rlkit"
+    assert found.metrics["reward"].tag == "exploration/Returns Mean"
+    assert found.metrics["eval/reward"].tag == "evaluation/Returns Mean"
+    found = translate(run_of(["steps", "episodes", "elapsed", "mean", "median", "stdev", "max", "min", "average_loss"]))
+    assert found.title == "PFRL"
+    assert found.metrics["reward"].tag == "mean"

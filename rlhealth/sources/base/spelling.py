@@ -27,6 +27,8 @@ AXES = (
     "timesteps_total",
     "num_env_steps_sampled_lifetime",
     "TotalEnvInteracts",
+    "TotalEnvSteps",
+    "exploration/num steps total",
     "TimestepsSoFar",
     "misc/total_timesteps",
     "training_step",

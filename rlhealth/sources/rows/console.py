@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.rows.printed import Printed, PrintedRow
@@ -17,6 +17,7 @@ from rlhealth.sources.rows.row_names import is_log_name
 from rlhealth.sources.rows.sampled import Sampled
 from rlhealth.sources.rows.sampled import remarks as of_rollouts
 from rlhealth.sources.rows.textlog import TextLog
+from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
 MOST_HELD = 20_000  # rows that are held until the form of the log is known
 #: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
@@ -60,6 +61,7 @@ class ConsoleLog(TextLog):
         self._before: PrintedRow | None = None
         self._reach = 0
         self._cut = 0
+        self._wrapping: Unwrapping | Literal[False] | None = None  # None before the first line
 
     def start_again(self) -> None:
         """The file was rewritten, or a better form of rows came up."""
@@ -85,7 +87,11 @@ class ConsoleLog(TextLog):
 
     def _read(self) -> None:
         for block in self.text.blocks():
-            self._read_block(block)
+            if self._wrapping is None:
+                self._wrapping = Unwrapping() if is_wrapped(block[:LOOKED_AT].decode("utf-8", "replace")) else False
+            self._read_block(self._wrapping.text(block) if self._wrapping else block)
+        if self._wrapping:
+            return
         if self.text.rest.rstrip().endswith(b"}") or (self.text.rest and self._is_whole(self.text.rest)):
             self._read_block(self.text.take_rest())
 
@@ -102,7 +108,13 @@ class ConsoleLog(TextLog):
     def is_torn(self) -> bool:
         """Whether the last line may be a row whose end is missing; a progress bar never ends its line."""
         rest = self.text.rest.strip().lower()
-        return bool(rest) and bool(signed_lines(rest, [rest])) and b"it/s" not in rest and b"s/it" not in rest
+        return (
+            not self._wrapping
+            and bool(rest)
+            and bool(signed_lines(rest, [rest]))
+            and b"it/s" not in rest
+            and b"s/it" not in rest
+        )
 
     def _read_block(self, block: bytes) -> None:
         lines = block.splitlines()
@@ -252,4 +264,5 @@ def _may_belong(line: bytes) -> bool:
     if b"|" in line or b"\xe2" in line:
         return True
     at = max(line.rfind(b":"), line.rfind(b"="))
-    return at > len(line) - 40 and line[at + 1 :].lstrip()[:1] in _BEGIN_NUMBERS
+    after = line[at + 1 :].lstrip()
+    return at > len(line) - 40 and (after[:1] in _BEGIN_NUMBERS or (not after and at > 0))  # a number, or a title

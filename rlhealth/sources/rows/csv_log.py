@@ -74,9 +74,9 @@ class CsvLog(TextLog):
         """The runs in the file: one after another, or side by side in a page's export."""
         return [run for rows in self._several.values() for run in rows.runs] or self.rows.runs
 
-    def add_export(self, path: Path) -> None:
+    def add_export(self, path: Path, names: Sequence[str] = ()) -> None:
         """Takes in another tag of the same run, which TensorBoard's page exported to a file of its own."""
-        other = CsvLog(path)
+        other = CsvLog(path, names=names)
         other.rows = self.rows
         self._exports.append(other)
 

@@ -23,6 +23,7 @@ from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
+from rlhealth.sources.rows.headerless import is_long, names_of
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
@@ -31,6 +32,7 @@ from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.trainer_state import TrainerState
+from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
 FORMATS: dict[str, Callable[..., TextLog]] = {
     "jsonl": JsonLines,
@@ -98,12 +100,13 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     for path in without_rotated(list(files)):
         try:
             kind = log_kind(path)
-            if kind == "csv" and (board := _board(path)):
+            names = _names(path) if kind == "csv" else []
+            if kind == "csv" and (board := _METRIC_A_FILE if is_long(names) else _board(path)):
                 key = (path.parent, board)
                 if key in boards:
-                    boards[key].add_export(path)
+                    boards[key].add_export(path, names)
                     continue
-                boards[key] = CsvLog(path)
+                boards[key] = CsvLog(path, names=names)
                 found.append(TextLogRun(boards[key], boards[key].runs[0]))
             elif kind:
                 found += _readers(path, kind, None, path)
@@ -116,6 +119,15 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
                 RlhealthError(f"{path}: {error.strerror or error}", hint="check the permissions", location=str(path))
             )
     return found
+
+
+#: The name, which no run has, under which the metrics of a folder are read together.
+_METRIC_A_FILE = "\0metric"
+
+
+def _names(path: Path) -> list[str]:
+    with open_regular(path) as file:
+        return names_of(path.name, text_of(as_text(file, path).read(HEAD)))
 
 
 def sniff(head: bytes, name: str) -> str:
@@ -134,6 +146,10 @@ def sniff(head: bytes, name: str) -> str:
     text = text_of(head).lstrip("\0 \t\r\n\ufeff")
     if suffix == "csv" or (suffix == "jsonl" and not _IN_LINES.match(text)):
         return suffix
+    if is_wrapped(text):
+        return "console"
+    if suffix != "jsonl" and names_of(name, text):
+        return "csv"
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
         return _json_kind(text)
     if text.startswith("["):
@@ -161,7 +177,7 @@ def log_kind(path: Path) -> str | None:
             return None
         if kind == "console":
             head += file.read(LOG_HEAD - HEAD)
-        if _holds_rows(kind, head, doubtful):
+        if _holds_rows(kind, head, doubtful) or (kind == "csv" and names_of(path.name, text_of(head))):
             return kind
         if kind == "json":
             whole = head + file.read(WHOLE)
@@ -223,6 +239,8 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
     if kind == "json":
         rows = JsonRows(io.BytesIO(text.encode("utf-8", "replace")), OPENING)
         return _are_log_rows([row for row, _ in zip(rows, range(20), strict=False)], doubtful)
+    if kind == "console" and is_wrapped(text):
+        text = Unwrapping().text(text.encode("utf-8", "replace")).decode("utf-8", "replace")
     lines = text.splitlines()
     if kind == "jsonl":
         return _are_log_rows([row for line in lines[:2000] if (row := _row(line)) is not None], doubtful)
@@ -300,7 +318,7 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None, place: Path) -> list
         if file is None:
             return [TrainerState(path)]
         kind = "json"
-    log = FORMATS[kind](path, file)
+    log = CsvLog(path, file, _names(path) if file is None else ()) if kind == "csv" else FORMATS[kind](path, file)
     log.poll()
     return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms]
 

@@ -7,6 +7,7 @@ import pprint
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
@@ -284,3 +285,16 @@ def test_a_file_without_rows_says_what_was_looked_for_and_what_came_nearest(tmp_
         runs(tmp_path, "starting\nseed: 42\nbatch size: 8\n" + "prose of no interest\n" * 20)
     assert "line 2: seed: 42" in str(told.value)
     assert "dict" in str(told.value.hint)
+
+
+def test_titles_of_a_tree_in_yaml_are_part_of_the_names_below_them(tmp_path: Path) -> None:
+    """EasyR1's console: `Step 1`, then its metrics as PyYAML writes nested dicts."""
+    trees = [
+        {"actor": {"entropy_loss": n / 8, "kl_loss": n / 16}, "critic": {"score": {"max": 1.0, "mean": n / 32}}}
+        for n in range(1, 9)
+    ]
+    lines = "".join(f"Step {n}\n{yaml.dump(tree, indent=2)}" for n, tree in enumerate(trees, 1))
+    found = log(tmp_path, "".join(f"(Runner pid=77) {line}\n" for line in lines.splitlines()))
+    assert set(found.series) == {"actor/entropy_loss", "actor/kl_loss", "critic/score/max", "critic/score/mean"}
+    assert values(found, "actor/kl_loss") == [(n, n / 16) for n in range(1, 9)]
+    assert values(found, "critic/score/mean") == [(n, n / 32) for n in range(1, 9)]
