@@ -15,6 +15,7 @@ import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate, ValueMeasure
 from rlhealth.engine.noise import APART, ROOT_2, SharedNoise, per_noise
+from rlhealth.engine.order import RankTrend
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.streaks import Streak
@@ -547,6 +548,7 @@ MAKE: dict[str, Make] = {
     "plunge": lambda one, smoothed, parts: Plunge(one.last, smoothed, parts),
     "arrival": lambda one, smoothed, parts: WithoutError(Arrival(one.last)),
     "gain_by_thirds": lambda one, smoothed, parts: GainByThirds(smoothed, parts),
+    "rank_trend": lambda one, smoothed, parts: WithoutError(RankTrend(one.last)),
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
 }

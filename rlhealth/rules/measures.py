@@ -90,6 +90,11 @@ KINDS: dict[str, MeasureKind] = {
         has_error=True,
         at_once=True,
     ),
+    "rank_trend": MeasureKind(
+        "the rank correlation of {metric} with time (means of twelve parts of all its points, {last} or more)",
+        unit="correlation",
+        falls=True,
+    ),
     "standstill": MeasureKind(
         "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"
     ),

@@ -23,6 +23,7 @@ from rlhealth.engine.measures import (
     VersusStart,
 )
 from rlhealth.engine.noise import Noise
+from rlhealth.engine.order import RankTrend
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.streaks import Streak
 from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Plunge, Standstill
@@ -53,6 +54,7 @@ MADE = {
     "share_of_gain_lost": lambda: ShareOfGainLost(4, 2),
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
+    "rank_trend": lambda: RankTrend(3),
     "standstill": lambda: Standstill(3),
     "mean_fraction": lambda: MeanFraction(3, 2, 10),
     "mean_fraction, less the start": lambda: EstimateVersusStart(MeanFraction(2, 1, 6), MeanFraction(4, 4, 6)),
@@ -284,3 +286,12 @@ def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():
     )
     pieces, whole = Standstill(4), Standstill(4).extend(drifting)
     assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole)
+
+
+def test_the_rank_trend_says_which_way_all_parts_go_and_nothing_of_noise():
+    noise = 0.05 * np.random.default_rng(7).normal(size=240)
+    assert RankTrend(100).extend(np.linspace(0, 1, 240))[-1] == 1
+    assert RankTrend(100).extend(np.linspace(1, 0, 240) + noise)[-1] < -0.7
+    assert abs(RankTrend(100).extend(noise)[-1]) < 0.2
+    assert RankTrend(100).extend(np.full(240, 0.1))[-1] == 0  # sums of a tenth round, which is no trend
+    assert np.isnan(RankTrend(100).extend(noise)[:99]).all()

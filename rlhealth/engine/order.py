@@ -1,0 +1,81 @@
+"""A measure of whether a series goes one way from its beginning to its end, whatever the size of its steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rlhealth.engine.windows import Held
+from rlhealth.run import Floats, Ints
+
+PARTS = 12  # of all points so far, whose means are put in order
+SURE = 2.0  # errors by which two means differ, or they are a tie
+SAME = 1e-9  # of the largest value: sums round, and a smaller difference is none
+LOOKS = 64  # while a series doubles it is looked at so many times, or at each point
+_LATER, _EARLIER = np.tril_indices(PARTS, -1)
+
+
+class RankTrend:
+    """Kendall's rank correlation of the means of twelve equal parts of all points so far with time: 1 where each part
+    lies surely above those before it, -1 where each lies surely below them, 0 where they are alike or go up and down.
+
+    Two means differ surely by two errors of what neighbouring points differ by (second differences, which no trend
+    changes). What drifts from part to part is no noise here: order tells it from a trend. NaN before `least` points.
+
+    Source: Mann, Nonparametric tests against trend (Econometrica 13, 1945); Kendall, Rank correlation methods (1948).
+    """
+
+    def __init__(self, least: int) -> None:
+        self.least = max(least, 2 * PARTS)
+        self.sums: Floats = np.zeros(1)  # of all points so far; with room for more
+        self.count = 0
+        self.tail: Floats = np.empty(0)
+        self.unrest = 0.0  # the sum of the squares of all second differences
+        self.largest = 0.0
+        self.newest = np.nan
+        self.held = Held()
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        known = np.isfinite(values)
+        points = values[known]
+        return self.held.over(known, self._measured(points) if len(points) else points)
+
+    def _measured(self, points: Floats) -> Floats:
+        sums = self._add(points)
+        number = np.arange(self.count - len(points) + 1, self.count + 1)
+        second = np.diff(np.concatenate([self.tail, points]), 2)
+        self.tail = np.concatenate([self.tail, points])[-2:]
+        squares = np.concatenate([np.zeros(len(points) - len(second)), second * second])
+        unrest = np.cumsum(np.append(self.unrest, squares))[1:]
+        largest = np.maximum.accumulate(np.append(self.largest, np.abs(points)))[1:]
+        self.unrest, self.largest = float(unrest[-1]), float(largest[-1])
+        looked = np.flatnonzero((number >= self.least) & (number % _apart(number) == 0))
+        found = np.append(self.newest, self._correlation(sums, number[looked], unrest[looked], largest[looked]))
+        self.newest = float(found[-1])
+        return found[np.searchsorted(looked, np.arange(len(points)), side="right")]
+
+    def _add(self, points: Floats) -> Floats:
+        """The sums of all points so far, up to each of them, beginning with none."""
+        end = self.count + len(points)
+        if end >= len(self.sums):
+            self.sums = np.concatenate([self.sums, np.empty(max(end, len(self.sums)))])
+        self.sums[self.count : end + 1] = np.cumsum(np.append(self.sums[self.count], points))
+        self.count = end
+        return self.sums
+
+    @staticmethod
+    def _correlation(sums: Floats, number: Ints, unrest: Floats, largest: Floats) -> Floats:
+        """At the points of those numbers, shape (n,)."""
+        ends = number[:, None] * np.arange(PARTS + 1) // PARTS
+        length = np.diff(ends)
+        mean = np.diff(sums[ends]) / length
+        rise = mean[:, _LATER] - mean[:, _EARLIER]
+        spread = np.sqrt(unrest / (number - 2) / 6.0)  # a second difference of independent points has six variances
+        error = spread[:, None] * np.sqrt(1 / length[:, _LATER] + 1 / length[:, _EARLIER])
+        tie = np.fmax(SURE * error, SAME * largest[:, None])
+        return np.asarray(np.mean((rise > tie).astype(np.float64) - (rise < -tie), axis=1))
+
+
+def _apart(number: Ints) -> Ints:
+    """How many points lie between two looks at a series of so many: the work is in proportion to its doublings."""
+    return np.asarray(1 << np.maximum(np.log2(number / LOOKS).astype(np.int64), 0))
