@@ -33,16 +33,26 @@ def settled() -> Iterator[None]:
     """
     _set_here.update(name for name, (_, said) in _SETTINGS.items() if not any(one in os.environ for one in said))
     os.environ.update({name: _SETTINGS[name][0] for name in _set_here})
+    with seldom_collecting():
+        try:
+            yield
+        finally:
+            gc.freeze()  # the process ends here: nobody has to look for garbage in what it leaves
+            for name in _set_here:
+                os.environ.pop(name, None)
+            _set_here.clear()
+
+
+@contextmanager
+def seldom_collecting() -> Iterator[None]:
+    """Has the collector look for garbage seldom while many objects are made that are there to stay."""
     before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
+    if 0 < before[0] < _OBJECTS:  # 0: it is switched off
+        gc.set_threshold(_OBJECTS, *before[1:])
     try:
         yield
     finally:
-        gc.freeze()  # the process ends here: nobody has to look for garbage in what it leaves
         gc.set_threshold(*before)
-        for name in _set_here:
-            os.environ.pop(name, None)
-        _set_here.clear()
 
 
 def users_environment() -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rlhealth.system.process import settled, users_environment
+from rlhealth.system.process import seldom_collecting, settled, users_environment
 from rlhealth.watch.actions import run_command
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +38,18 @@ def test_all_is_as_before_when_the_process_is_left() -> None:
     with settled():
         assert os.environ["OPENBLAS_NUM_THREADS"] == "1" and gc.get_threshold() != threshold
     assert (dict(os.environ), gc.get_threshold()) == (environment, threshold)
+
+
+@pytest.mark.parametrize("before", [0, 700, 2_000_000])
+def test_garbage_is_looked_for_seldom_and_never_more_often_than_before(before: int) -> None:
+    usual = gc.get_threshold()
+    try:
+        gc.set_threshold(before, *usual[1:])
+        with seldom_collecting():
+            assert gc.get_threshold()[0] == {700: 100_000}.get(before, before)
+        assert gc.get_threshold()[0] == before
+    finally:
+        gc.set_threshold(*usual)
 
 
 @pytest.mark.parametrize("name", SAID)

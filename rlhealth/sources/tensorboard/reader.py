@@ -45,9 +45,11 @@ def readers(files: Iterable[Path], root: Path, *, reader: str | None = None) -> 
     together: dict[Path, list[Path]] = {}
     for path in files:
         together.setdefault(eventruns.place(path.parent), []).append(path)
-    known = {place: frozenset(paths) for place, paths in together.items()}
+    known: dict[Path, frozenset[Path]] = {}
+    for beside in together.values():
+        known |= dict.fromkeys(beside, frozenset(beside))
     return [
-        TensorboardReader(run, root, known=known[eventruns.place(run.files[-1].parent)], reader=reader)
+        TensorboardReader(run, root, known=known[run.files[-1]], reader=reader)
         for run in eventruns.launches(files, root)
     ]
 
