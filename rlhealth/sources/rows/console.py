@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import IO, Literal
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
+from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
 from rlhealth.sources.rows.row_choice import FormRank, RowChoice, accepts
-from rlhealth.sources.rows.row_names import is_log_name
+from rlhealth.sources.rows.row_names import is_learning, is_log_name, is_log_row
 from rlhealth.sources.rows.sampled import Sampled
 from rlhealth.sources.rows.sampled import remarks as of_rollouts
 from rlhealth.sources.rows.textlog import TextLog
@@ -119,9 +121,19 @@ class ConsoleLog(TextLog):
     def _read_block(self, block: bytes) -> None:
         lines = block.splitlines()
         signs = signed_lines(block, lines)
-        first, is_open = self.text.line, self._printed.is_open
+        first, is_open, done = self.text.line, self._printed.is_open, 0
+        look = 0 if self._best is FormRank.LEARNING_DICT else len(lines)  # from where on dense rows are looked for
         for index, line in enumerate(lines):
+            if index < done:
+                continue
             signed = index in signs
+            if index >= look and signed and not is_open and line.startswith(b"{'"):
+                self._catch_up(first + index)
+                done = index + self._take_dense(lines, index)
+                if done > index:
+                    self._reach = first + done - 1 + AROUND
+                    continue
+                look = index + FEWEST
             if signed or is_open or (len(line) < LONGEST_HEADING and _may_belong(line)):
                 self.text.line = first + index + 1
                 if not signed and not is_open and self._reach < index + first:
@@ -133,6 +145,23 @@ class ConsoleLog(TextLog):
                 self._line(line)
                 is_open = self._printed.is_open
         self.text.line = first + len(lines)
+
+    def _take_dense(self, lines: list[bytes], start: int) -> int:
+        """Takes the dicts of many lines at once, where nothing but their numbers can tell; returns how many."""
+        if not self._printed.is_plain or not self._sampled.is_empty or not self.rows.chosen or self._held:
+            return 0
+        rows = dense_rows(lines, start)
+        if not rows or not is_log_row(rows[0]) or not is_learning(rows[0]) or not self._choice.judge_alike(rows):
+            return 0
+        self._take(self._printed.end())
+        self._before = PrintedRow(rows[-1])
+        self._sampled.into(PrintedRow(rows[-1]))
+        for piece in stretches(rows):
+            if isinstance(piece, RowBlock):
+                self.rows.take_columns(piece.table)
+            else:
+                self.rows.take(piece)
+        return len(rows)
 
     def _catch_up(self, here: int) -> None:
         """Reads the lines before a sign that may belong to it."""

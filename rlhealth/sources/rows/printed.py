@@ -88,6 +88,11 @@ class Printed:
         """Whether something is begun that the next lines may continue with."""
         return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a row that comes now is what it says: nothing is begun, and no heading, bar or process counts."""
+        return not self.is_open and self._step is None and self._bar is None and not self._rank
+
     def rows(self, line: str) -> Iterator[PrintedRow]:
         """The rows that end with this line."""
         if len(line) > LONGEST_LINE:

@@ -4,8 +4,9 @@ rollouts, no row twice."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
@@ -78,6 +79,20 @@ class RowChoice:
         found = worth(row)
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
         return found
+
+    def judge_alike(self, rows: Sequence[dict[str, Any]]) -> bool:
+        """Judges many dicts of the same names that tell of learning; False, and nothing is judged, where one of them
+        may have been printed twice."""
+        if self._rank is not None:
+            return False
+        recent = {tuple(row.items()) for row in self._recent}
+        told = {tuple(row.items()) for row in rows}
+        if len(told) < len(rows) or not told.isdisjoint(recent):
+            return False
+        self._recent.extend(rows[-REMEMBERED:])
+        known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
+        self._counts[FormRank.LEARNING_DICT] += known * len(rows)
+        return True
 
     def best(self) -> FormRank | None:
         """The best form so far; None if there was no row."""

@@ -150,7 +150,7 @@ class Rows:
         if self._means.is_needed:
             return None
         if self.axis is None:
-            return self._row_numbers(table.get("epoch"), count)
+            return self._row_numbers(table, count)
         cells = table.get(self.axis)
         if cells is None or not count or not _rises(cells):
             return None
@@ -164,14 +164,19 @@ class Rows:
         self._plan(last)
         return steps
 
-    def _row_numbers(self, epochs: Cells | None, count: int) -> Ints | None:
-        if self._waiting or self._said:
+    def _row_numbers(self, table: Mapping[str, Cells], count: int) -> Ints | None:
+        """The numbers of rows that all have the same names, shape (rows,); None if every row must be looked at."""
+        tags = {tag for tag in table if tag not in AMBIENT and self._is_metric(tag)}
+        if self._waiting or not count or not tags or (self._said and not self._said & tags):
             return None
-        if epochs is not None and count:
-            if not _rises(epochs) or float(epochs[0]) < self._counted.get("epoch", -math.inf):
-                return None
-            self._counted["epoch"] = float(epochs[-1])
+        counted = {name: table[name] for name in COUNTERS if name in table}
+        if not all(
+            _goes_on(cells) and float(cells[0]) >= self._counted.get(name, -math.inf) for name, cells in counted.items()
+        ):
+            return None
+        self._counted |= {name: float(cells[-1]) for name, cells in counted.items()}
         self._row += count
+        self._said = tags
         return np.arange(self._row - count + 1, self._row + 1)
 
     def flush(self) -> bool:
@@ -401,6 +406,12 @@ def _clocks(cells: Cells) -> Floats:
     found = np.ma.filled(cells, np.nan)
     found = np.where(found > LATEST, found / 1000, found)
     return np.where((found > EARLIEST) & (found < LATEST), found, np.nan)
+
+
+def _goes_on(cells: Cells) -> bool:
+    """Whether a count is in every row and never falls; it need not be whole."""
+    there = np.ma.getdata(cells)
+    return not np.ma.getmaskarray(cells).any() and bool(np.all(there[1:] >= there[:-1]))
 
 
 def _rises(cells: Cells) -> bool:

@@ -32,6 +32,11 @@ class Sampled:
         self._step: dict[str, Any] | None = None  # of the row of a step before; None before the first
         self._come_after = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no rows of single rollouts wait for their step."""
+        return not self._rows
+
     def add(self, row: PrintedRow) -> PrintedRow | None:
         """Gathers a row, if it tells a reward and belongs to no step itself.
 
