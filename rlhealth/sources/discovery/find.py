@@ -126,7 +126,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
     if tables := _tables(found, kinds, root, errors, left):
-        readers = _without_monitors([*readers, *tables], left)
+        readers = _without_monitors([*readers, *_without_documents(tables, readers, left)], left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if evaluations := found.files.get("evaluations") if "evaluations" in kinds else None:
@@ -139,6 +139,22 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
     return [*joined, *(Unreadable(error) for error in errors)]
+
+
+def _without_documents(tables: list[Reader], tracked: list[Reader], left: list[UnreadFile]) -> list[Reader]:
+    """The tables without the JSON documents that lie where a tracker logged: what somebody gathered of a run is no run
+    beside it."""
+    folders = [Path(one.run.place.location) for one in tracked if not isinstance(one, Unreadable)]
+    folders = [one if one.is_dir() else one.parent for one in folders]
+    kept = []
+    for one in tables:
+        path = Path(one.run.place.location.partition("#")[0])
+        if not getattr(getattr(one, "log", None), "is_gathered", False) or not any(map(path.is_relative_to, folders)):
+            kept.append(one)
+        elif all(path != Path(other.location) for other in left):
+            said = "lists in a JSON document, beside a log of training: name the file itself to read it"
+            left.append(UnreadFile(str(path), said))
+    return kept
 
 
 def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:

@@ -100,7 +100,7 @@ class ConsoleLog(TextLog):
     def _is_whole(self, rest: bytes) -> bool:
         """Whether a line that nothing ends is whole nevertheless: it has the names of the row before, the last number
         its decimals."""
-        found = [row for row in Printed().rows(rest.decode("utf-8", "replace")) if row.form in ("line", "bar")]
+        found = [row for row in Printed().rows(rest.decode("utf-8", "replace")) if row.form in ("line", "bar", "steps")]
         before = self._before
         if len(found) != 1 or not before or found[0].keys() != before.keys():
             return False

@@ -75,6 +75,9 @@ class JsonLines(TextLog):
 class JsonDocument(TextLog):
     """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole
     whenever it changes.
+
+    Attributes:
+        is_gathered: whether it is an object of lists, which somebody's own code gathers.
     """
 
     kind = "json"
@@ -87,6 +90,7 @@ class JsonDocument(TextLog):
         self._lost = 0
         self._cut = False
         self._left: list[str] = []
+        self.is_gathered = False
 
     def poll(self) -> bool:
         """Reads the file if it was written since."""
@@ -142,6 +146,7 @@ class JsonDocument(TextLog):
         runs = document_runs(self._document.read(LARGEST_DOCUMENT + 1))
         self.text.offset = self._document.tell()
         self._document.seek(0)
+        self.is_gathered = bool(runs)
         for place, found in enumerate(runs):
             if place:
                 self.rows.begin_run(found.name)

@@ -42,7 +42,7 @@ class PrintedRow(dict[str, Any]):
     """A row, and how it was printed.
 
     Attributes:
-        form: "dict", "box", "line" (several pairs), "block" (a pair a line) or "bar" (beside a progress bar).
+        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line) or "bar" (beside a progress bar).
         rank: of the process that printed it; "" where the line does not say.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
@@ -131,7 +131,7 @@ class Printed:
         verl = _VERL.search(text)
         if verl:
             yield from self.end()
-            yield from self._made([_verl(text[verl.start() :])], "line", is_cut=len(text) >= WANDB_CUT, is_log=True)
+            yield from self._made([_verl(text[verl.start() :])], "steps", is_cut=len(text) >= WANDB_CUT, is_log=True)
             return
         warned = _NEGATIVE_KL.search(text) if text.startswith("UserWarning") or "KL divergence is" in text else None
         if warned:

@@ -43,7 +43,7 @@ def worth(row: PrintedRow) -> FormRank:
     learns = is_learning(row)
     if row.form == "bar":
         return FormRank.LEARNING_BAR if learns else FormRank.BAR
-    if row.form in ("dict", "box"):
+    if row.form in ("dict", "box", "steps"):
         return FormRank.LEARNING_DICT if learns else FormRank.DICT
     return FormRank.LEARNING_LINE if learns else FormRank.LINE
 

@@ -298,3 +298,14 @@ def test_titles_of_a_tree_in_yaml_are_part_of_the_names_below_them(tmp_path: Pat
     assert set(found.series) == {"actor/entropy_loss", "actor/kl_loss", "critic/score/max", "critic/score/mean"}
     assert values(found, "actor/kl_loss") == [(n, n / 16) for n in range(1, 9)]
     assert values(found, "critic/score/mean") == [(n, n / 32) for n in range(1, 9)]
+
+
+def test_settings_that_are_printed_as_dicts_do_not_hide_verls_steps(tmp_path: Path) -> None:
+    settings = (
+        "{'actor': {'entropy_coeff': 0.0, 'kl_loss_coef': 0.001, 'clip_ratio': 0.2, 'calculate_entropy': False}}\n"
+    )
+    steps = "".join(
+        f"(TaskRunner pid=7) step:{n} - actor/entropy:0.5 - critic/score/mean:{n / 16}\n" for n in range(1, 9)
+    )
+    found = log(tmp_path, settings * 4 + pprint.pformat({"kl_ctrl": {"kl_coef": 0.1}, "loss": 1}) + "\n" + steps)
+    assert values(found, "critic/score/mean") == [(n, n / 16) for n in range(1, 9)]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rlhealth.metrics import translate
+from rlhealth.run import UnreadFile
 from rlhealth.sources import open_runs
+from rlhealth.sources.discovery.find import find_readers
 from rlhealth.sources.rows.json_tables import runs_of, unpivoted
 
+FIXTURES = Path(__file__).parents[3] / "fixtures"
 EPISODES = [float(n % 7 - n) for n in range(1, 41)]
 
 
@@ -118,3 +122,16 @@ def test_no_document_fails_and_no_number_is_made_up(document: dict[str, object])
                 if isinstance(value, str):
                     assert json.dumps(value) in held
                 assert isinstance(name, str)
+
+
+def test_what_was_gathered_beside_a_trackers_log_is_named_and_left_out(tmp_path: Path) -> None:
+    (logged,) = (FIXTURES / "everywhere" / "grpo-short" / "runs").iterdir()
+    shutil.copytree(logged, tmp_path / "run")
+    (tmp_path / "run" / "results").mkdir()
+    rows = [{"step": n, "reward": one} for n, one in enumerate(EPISODES)]
+    write(tmp_path / "run" / "results" / "history.json", {"n": 40, "steps": rows})
+    left: list[UnreadFile] = []
+    (reader,) = find_readers(tmp_path, left=left)
+    assert reader.run.place.kind == "tensorboard"
+    assert [Path(one.location).name for one in left] == ["history.json"]
+    assert len(open_runs(tmp_path / "run" / "results")) == 1
