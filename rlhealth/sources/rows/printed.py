@@ -42,7 +42,8 @@ class PrintedRow(dict[str, Any]):
     """A row, and how it was printed.
 
     Attributes:
-        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line) or "bar" (beside a progress bar).
+        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line) or "bar" (beside a
+            progress bar).
         rank: of the process that printed it; "" where the line does not say.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
