@@ -100,7 +100,7 @@ def _hypothesis(
     if not first:
         return None
     begin = first[0]
-    then = [one for one in graded if one is not begin and named(one, cause.followed_by) and _follows(one, begin)]
+    then = [one for one in graded if one is not begin and _is_consequence(one, begin, cause)]
     if cause.within is not None:
         near = [one for one in then if points_between(translation, begin, one.first_step) <= cause.within]
         then = then if near else []
@@ -129,6 +129,14 @@ def _hypothesis(
         rule=rule, begin=begin, members=tuple(members), raised=raised, facts=known, needed=len(needed), missing=missing
     )
     return found if _evidence_count(members, found) >= ENOUGH else None
+
+
+def _is_consequence(one: Finding, begin: Finding, cause: Cause) -> bool:
+    """Whether a cause that begins with `begin` can explain a finding; what comes from outside, only where it could have
+    begun with it."""
+    if one.from_outside and not named(one, cause.begins_with):
+        return False
+    return named(one, cause.followed_by) and _follows(one, begin)
 
 
 def _follows(one: Finding, begin: Finding) -> bool:

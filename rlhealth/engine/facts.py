@@ -58,8 +58,9 @@ class Facts:
         if fact.at == "now":
             value = self._follow(fact, now)
         else:
-            until = {"before": begin.first_step - 1, "onset": begin.first_step}.get(fact.at, raised)
-            value = self._measure(fact, until, begin.first_step if fact.at == "between" else until)
+            ends = {"before": begin.first_step - 1, "onset": begin.first_step, "beginning": begin.raised_step}
+            until = ends.get(fact.at, raised)
+            value = self._measure(fact, until, begin.first_step if fact.at in ("between", "beginning") else until)
         return None if value is None else fill(fact.says, {"value": value, **settings(self.translation)})
 
     def _found(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int) -> str | None:

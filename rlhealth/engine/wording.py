@@ -49,6 +49,7 @@ def describe(
         rule.cites,
         metric.unit,
         episodes=episodes,
+        from_outside=rule.from_outside,
     )
 
 

@@ -291,7 +291,8 @@ class Fact(StrictData):
         from_start: whether that finding was so from the start.
         when: conditions on metrics, all of which must hold there; `{value}` is what the first of them measured.
         at: where on the run the condition is looked at: at the last point `before` the cause began, at its `onset`,
-            where it could be known (`raised`), at any point `between` these two, or `now`. Only what speaks against a
+            where it could be known (`raised`), at any point `between` these two, at any in its `beginning` (from its
+            onset to where the finding that it begins with was raised), or `now`. Only what speaks against a
             cause may wait for `now`: it withdraws it.
         settings: tests of which each one must hold; what is not known does not.
     """
@@ -301,7 +302,7 @@ class Fact(StrictData):
     order: Literal["before", "by", "after"] | None = None
     from_start: Flag | None = None
     when: tuple[Condition, ...] = ()
-    at: Literal["before", "onset", "between", "raised", "now"] = "raised"
+    at: Literal["before", "onset", "between", "beginning", "raised", "now"] = "raised"
     settings: dict[str, Setting | Bounds] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -417,6 +418,8 @@ class Rule(StrictData):
         severity_when_over: how severe a finding is at most once it is over and was harmless.
         harmless_once: what shows that: reward is back where it was before, or rose above its level while the finding
             held, as where rewards did not differ and there was nothing else to regain.
+        from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):
+            only a cause that can begin with it explains it.
     """
 
     id: str
@@ -428,6 +431,7 @@ class Rule(StrictData):
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
     harmless_once: Literal["reward-is-back", "reward-rose"] = "reward-is-back"
+    from_outside: Flag = False
     cause: Cause | None = None
     message: Text
     because: Text

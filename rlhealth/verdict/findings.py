@@ -109,6 +109,7 @@ class Finding:
         changes: settings that are worth changing, in the trainer's own names.
         replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged
             again; None if it was found in the run as it is.
+        from_outside: whether no policy could have caused it.
     """
 
     rule: str
@@ -140,6 +141,7 @@ class Finding:
     against: tuple[str, ...] = ()
     rivals: tuple[tuple[str, str], ...] = ()
     changes: tuple[Change, ...] = ()
+    from_outside: bool = False
 
     @property
     def key(self) -> tuple[str, str]:

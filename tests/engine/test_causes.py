@@ -143,3 +143,21 @@ def test_what_follows_begins_within_so_many_points_and_no_later(step: int, named
         bool(explain(before, [cause("c", "loss", "kl-high", ", within: 20")], NOTHING, Facts(NOTHING), NEVER)[1])
         is named
     )
+
+
+@pytest.mark.parametrize(("from_outside", "explained"), [(False, "reward-hacking-length"), (True, None)])
+def test_what_comes_from_outside_is_explained_only_by_a_cause_that_can_begin_with_it(
+    from_outside: bool, explained: str | None
+) -> None:
+    jumped = replace(finding("warning", "reward-out-of-scale", "reward-signal", 20), from_outside=from_outside)
+    longer = cause("reward-hacking-length", "length", "reward-signal")
+    named, causes, _ = explain(
+        [finding("critical", "length-at-limit", "length", 10), jumped], [longer], NOTHING, Facts(NOTHING), NEVER
+    )
+    assert [one.explained_by for one in named if one.rule == "reward-out-of-scale"] == [explained]
+    assert bool(causes) is not from_outside
+    own = cause("reward-outlier", "reward-signal", "length")
+    named, _, _ = explain(
+        [jumped, finding("critical", "length-at-limit", "length", 30)], [own], NOTHING, Facts(NOTHING), NEVER
+    )
+    assert [one.explained_by for one in named] == ["reward-outlier", "reward-outlier"]
