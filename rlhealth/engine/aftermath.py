@@ -44,8 +44,14 @@ class Aftermath:
         self.until = until
         self.reward = translation.metrics.get("reward")
 
-    def state_of(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> State:
-        """The state of a finding with these episodes: standing, lasting or over."""
+    def state_of(
+        self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...], elsewhere: bool = False
+    ) -> State:
+        """The state of a finding with these episodes: standing, lasting or over.
+
+        `elsewhere`: the metric ended it by going where the rule does not speak of it, as an entropy that turns negative
+        is none of tokens: its old band says nothing.
+        """
         if episodes[-1].active or oscillates(metric, episodes, self.until):
             return State.STANDING
         moved = self._moved(episodes, is_fall(metric, condition))
@@ -53,7 +59,8 @@ class Aftermath:
             return State.LASTING
         if moved > 0 and (metric.name in SCALED or metric.name.startswith("loss/")):
             return State.OVER  # reward has passed its level from before, and its scale with it
-        return State.LASTING if self._outside(metric, condition, limit, episodes) else State.OVER
+        is_outside = not elsewhere and self._outside(metric, condition, limit, episodes)
+        return State.LASTING if is_outside else State.OVER
 
     def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool | None:
         """Whether reward has shown that it is back where it was before the first episode, within one standard error.

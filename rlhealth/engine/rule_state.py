@@ -219,7 +219,7 @@ class RuleState:
             return None
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))
-        state = aftermath.state_of(self.metric, self.anchor.condition, self._limit(base), episodes)
+        state = aftermath.state_of(self.metric, self.anchor.condition, self._limit(base), episodes, self._is_elsewhere)
         worst_step, worst_value = self.levels[severity].worst
         first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
         limit = self._limit(severity)
@@ -256,6 +256,12 @@ class RuleState:
             level=level_of(condition, limit, self.metric),
             changes=changes_of(self.rule, self.translation),
         )
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether its first condition still holds, and another one on the same metric does not any more."""
+        others = zip(self.held[1:], self.sides[1:], strict=True)
+        return bool(self.held[0]) and any(held is False and one.metric is self.metric for held, one in others)
 
     def _limit(self, severity: Severity) -> float:
         """The limit of one of its levels."""

@@ -142,7 +142,8 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
             continue
         for names_of in (*own, _unfolded(entry, tags)):
             seen = _seen(entry, list(names_of.values()), {})
-            if len(names_of) >= FEWEST_OWN and _fits(entry, seen, run, ""):
+            known = names(entry["names"]).exact
+            if sum(name in known for name in seen) >= FEWEST_OWN and _fits(entry, seen, run, ""):
                 return replace(_recognised(entry, seen, run, sure=False), own=names_of)
     return None
 

@@ -27,6 +27,13 @@ def test_a_kl_that_came_back_in_a_run_that_goes_on_learning_is_over() -> None:
     assert (one.first_step, one.last_step < 50) == (31, True)
 
 
+def test_an_entropy_that_turned_negative_is_of_continuous_actions_and_has_not_collapsed() -> None:
+    one = found("entropy-collapse", framework="skrl", entropy="20..-5x300 -5..-20x300", reward="0..1~0.02x600")
+    assert (one.state, one.severity) == (State.OVER, Severity.INFO)
+    gone = found("entropy-collapse", framework="skrl", entropy="2..0.01x300 0.01x300", reward="0..1~0.02x600")
+    assert gone.state is State.STANDING
+
+
 def test_a_wrecked_run_whose_kl_went_quiet_is_wrecked() -> None:
     one = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60", reward="0.8~0.02x30 0.1~0.02x70")
     assert (one.state, one.severity) == (State.LASTING, Severity.CRITICAL)

@@ -185,6 +185,12 @@ def test_names_below_a_word_of_ones_own_are_those_of_the_trainer() -> None:
     assert found.metrics["reward"].tag == "reward"
 
 
+def test_two_plain_names_below_a_word_make_no_trainer() -> None:
+    plain = ["test/reward", "test/reward_std", "test/length", "test/length_std", "train/reward"]
+    assert translate(run_of(plain)).framework == "generic"
+    assert translate(run_of([*plain, "test/env_step"])).framework == "tianshou"
+
+
 def test_names_with_underscores_for_slashes_are_those_of_the_trainer() -> None:
     found = translate(run_of(["critic_score_mean", "actor_kl_loss", "response_length_clip_ratio", "lambda"]))
     assert found.framework == "verl"
