@@ -163,12 +163,21 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
         runs: list[Run] = []
         for one in told:
             runs += _runs(one, code, notebook, len(runs))
-        for run in runs:
+        for index, run in enumerate(runs):
+            if run.exit_code and any(_goes_further(later, run) for later in runs[index + 1 :]):
+                run.exit_code = None
+                run.notes.append("a later run of this notebook was begun anew and goes further")
             run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
         points = sum(one.points for one in told)
         if points > best[0]:
             best = (points, runs, document.is_whole)
     return best[1], best[2]
+
+
+def _goes_further(later: Run, run: Run) -> bool:
+    """Whether a run logs all that an earlier one did, and more rows: whoever ran the notebook mended what broke it."""
+    longest = [max(map(len, one.series.values())) for one in (later, run)]
+    return run.series.keys() <= later.series.keys() and longest[0] > longest[1]
 
 
 def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:

@@ -60,6 +60,17 @@ def test_a_run_that_broke_has_an_exit_code_and_the_name_of_the_exception(tmp_pat
     assert runs(tmp_path, broken)[0].exit_code is None
 
 
+def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path: Path) -> None:
+    broken = book("resumed")
+    broken["cells"] = broken["cells"][:7]
+    anew = book("sft-then-grpo")["cells"]
+    first, *_ = runs(tmp_path, broken | {"cells": [*broken["cells"], *anew]})
+    assert first.exit_code is None
+    assert any("goes further" in note for note in first.notes)
+    *_, last = runs(tmp_path, broken | {"cells": [*anew, *broken["cells"]]})
+    assert last.exit_code == 1
+
+
 def test_a_table_of_the_loss_and_the_log_history_of_the_same_run_are_one_run_with_all_of_its_metrics() -> None:
     (run,) = open_runs(str(FIXTURES / "loss-only.ipynb"))
     assert run.series["reward"].steps.tolist() == list(range(5, 41, 5))
