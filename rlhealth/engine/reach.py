@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -32,13 +32,17 @@ class Extremes:
     def __init__(self, metric: Metric, absolute: bool) -> None:
         values = metric.values
         self.values: Floats = np.abs(values) if absolute else values
-        known = np.isfinite(self.values)
-        self.finite = bool(known.all())
-        points = self.values if self.finite else self.values[known]
-        self.points = points
-        self.span: Range = (float(points.min()), float(points.max())) if len(points) else NONE
+        span = _span(self.values)
+        self.finite = not len(values) or (isfinite(span[0]) and isfinite(span[1]))  # both are NaN where any is
+        self.points = self.values if self.finite else self.values[np.isfinite(self.values)]
+        self.span: Range = span if self.finite else _span(self.points)
         self.slack = SLACK * max(-self.span[0], self.span[1], 0.0)
         self._starts: dict[int, float | None] = {}
+
+    @cached_property
+    def least_change(self) -> float:
+        """The least difference of two neighbours; 0 of a single point."""
+        return float(np.abs(self.points[1:] - self.points[:-1]).min()) if len(self.points) > 1 else 0.0
 
     @cached_property
     def shares(self) -> int:
@@ -51,6 +55,10 @@ class Extremes:
             enough = len(self.points) >= count
             self._starts[count] = plain_median(self.points[:count]) if enough else None
         return self._starts[count]
+
+
+def _span(points: Floats) -> Range:
+    return (float(points.min()), float(points.max())) if len(points) else NONE
 
 
 class Reach:
@@ -137,7 +145,7 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
         return low - one.slack, high + one.slack
     if name == "max_so_far":
         return float(one.points[0]), high
-    if name == "standstill" and condition.last > 1 and _least_change(one) > STILL:
+    if name == "standstill" and condition.last > 1 and one.least_change > STILL:
         return 0.0, 0.0
     if name in ("std", "range"):
         return (_least_span(condition, one) if name == "range" else 0.0), high - low + one.slack
@@ -148,12 +156,7 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
 
 def _least_span(condition: Condition, one: Extremes) -> float:
     """The least span that a window can have: with two points of it there, that of some two neighbours."""
-    return 0.0 if (condition.at_least or condition.last) < 2 else _least_change(one)
-
-
-def _least_change(one: Extremes) -> float:
-    """The least difference of two neighbours; 0 of a single point."""
-    return float(np.abs(one.points[1:] - one.points[:-1]).min()) if len(one.points) > 1 else 0.0
+    return 0.0 if (condition.at_least or condition.last) < 2 else one.least_change
 
 
 def _of_count(condition: Condition, one: Extremes) -> Range:

@@ -13,6 +13,7 @@ from rlhealth.run import Floats, Ints
 
 START = 5  # points that say where a series began
 GONE = 0.05  # of the start: so much is left where a series counts as gone
+OFTEN = 8  # points after which windows are left out that say nothing any more
 FASTER = 1.3  # times the rate before: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
@@ -106,36 +107,50 @@ class Arrival:
         start = plain_median(self.first)
         if start <= 0:
             return np.full(len(number), np.nan)
-        level, slope, square = np.empty((3, len(number)))
-        for begin in range(0, len(number), BLOCK):
-            part = slice(begin, begin + BLOCK)
-            last = START + min(begin + BLOCK, len(number)) + self.window - 1
-            level[part], slope[part], square[part] = self._lines(points[START + begin : last])
+        level, slope = self._lines(points[START:])
         before = Rolling(median, START, START).extend(points[: START - 1 + len(number)])[START - 1 :]
         earlier = np.fmax((start - before) / (number - self.window), 0.0)
-        error = np.sqrt(square / (self.window - 2) / self.width)
-        quickens = -slope > FASTER * earlier + SURE * error
-        left = level + slope * self.place[-1] - GONE * start
-        return np.where(quickens, np.fmax(left, 0.0) / -slope, np.nan)
+        found = np.full(len(number), np.nan)
+        places = self._quickening(points[START:], level, slope, FASTER * earlier)
+        left = level[places] + slope[places] * self.place[-1] - GONE * start
+        found[places] = np.fmax(left, 0.0) / -slope[places]
+        return found
 
-    def _lines(self, points: Floats) -> tuple[Floats, Floats, Floats]:
-        """The straight line through each window of points of shape (n + w - 1,): its height in the middle, its slope,
-        and the sum of the squares of what it leaves; shape (n,) each.
+    def _lines(self, points: Floats) -> tuple[Floats, Floats]:
+        """The straight line through each window of points of shape (n + w - 1,): its height in the middle and its
+        slope; shape (n,) each.
 
         Added point after point, so that no sum depends on how many windows there are.
         """
-        rows = np.lib.stride_tricks.sliding_window_view(points, len(points) - self.window + 1)
-        shares = np.lib.stride_tricks.sliding_window_view(points / self.window, rows.shape[1])
-        level, slope, square = np.zeros((3, rows.shape[1]))
-        for row, share, one in zip(rows, shares, self.place, strict=True):
-            level += share
-            slope += row * (one / self.width)
-        for row, one in zip(rows, self.place, strict=True):
-            rest = row - level
+        level, slope = np.zeros((2, len(points) - self.window + 1))
+        shares = points / self.window
+        for begin in range(0, len(slope), BLOCK):
+            part = slice(begin, min(begin + BLOCK, len(slope)))
+            for number, one in enumerate(self.place):
+                here = slice(begin + number, part.stop + number)
+                level[part] += shares[here]
+                slope[part] += points[here] * (one / self.width)
+        return level, slope
+
+    def _quickening(self, points: Floats, level: Floats, slope: Floats, usual: Floats) -> Ints:
+        """The windows whose lines fall faster than usual (shape (n,)), by so many errors of the line.
+
+        What the line leaves of some points tells of most windows already that it will be too much.
+        """
+        places = np.flatnonzero(-slope > usual)
+        level, slope, usual = level[places], slope[places], usual[places]
+        square = np.zeros(len(places))
+        for number, one in enumerate(self.place):
+            rest = points[places + number] - level
             rest -= slope * one
             rest *= rest
             square += rest
-        return level, slope, square
+            if number % OFTEN == OFTEN - 1 or number == self.window - 1:
+                error = np.sqrt(square / (self.window - 2) / self.width)
+                kept = -slope > usual + SURE * error
+                places, square = places[kept], square[kept]
+                level, slope, usual = level[kept], slope[kept], usual[kept]
+        return places
 
 
 class Correlation:

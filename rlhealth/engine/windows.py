@@ -53,14 +53,29 @@ def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> I
 def summed(points: Floats, window: int) -> Floats:
     """The sum of each window of points of shape (n + w - 1,), none of them NaN; shape (n,).
 
-    One point after the other, so that a sum does not depend on how many windows there are.
+    By sums of 1, 2, 4, 8 … points, which neighbouring windows share: of each window the same points are added in the
+    same order, so that a sum does not depend on how many windows there are.
     """
-    total = np.zeros(len(points) - window + 1)
+    total = np.empty(len(points) - window + 1)
     for start in range(0, len(total), BLOCK):
         part = total[start : start + BLOCK]
-        for place in range(start, start + window):
-            part += points[place : place + len(part)]
+        _sum_into(part, points[start : start + len(part) + window - 1], window)
     return total
+
+
+def _sum_into(total: Floats, runs: Floats, window: int) -> None:
+    size, place = 1, 0
+    while size <= window:
+        if window & size:
+            part = runs[place : place + len(total)]
+            if place:
+                total += part
+            else:
+                total[:] = part
+            place += size
+        if 2 * size <= window:
+            runs = runs[:-size] + runs[size:]
+        size *= 2
 
 
 def count_until(steps: Ints, until: int) -> int:
@@ -174,7 +189,7 @@ def sorted_median(windows: Floats, counts: Ints) -> Floats:
 
 
 def _sum(windows: Floats) -> Floats:
-    """One point after the other, so that a sum does not depend on how many windows there are."""
+    """The sum of what is there, of any windows; one point after the other."""
     total = np.zeros(windows.shape[1])
     for row in windows:
         total += np.where(np.isnan(row), 0.0, row)
@@ -182,10 +197,11 @@ def _sum(windows: Floats) -> Floats:
 
 
 def mean(windows: Floats, counts: Ints) -> Floats:
-    """The mean of the points that are there."""
+    """The mean of the points that are there, of trailing windows."""
     if len(windows) == 1:
         return np.asarray(windows[0], np.float64)
-    return np.asarray(_sum(windows) / counts, np.float64)
+    points = np.concatenate([windows[:, 0], windows[-1, 1:]])
+    return np.asarray(summed(np.where(np.isnan(points), 0.0, points), len(windows)) / counts, np.float64)
 
 
 def _std(windows: Floats, counts: Ints) -> Floats:
