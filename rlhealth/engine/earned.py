@@ -123,10 +123,11 @@ def _rose(metric: Metric, rise: dict[str, str]) -> bool:
     if len(values) < int(rise["points"]):
         return False
     batches, errors = int(rise["batches"]), float(rise["errors"])
-    if _gain(values, batches) > errors:
+    trends = rise.get("trends") == "yes"
+    if _gain(values, batches, trends) > errors:
         return True
     every = max(len(values) // RANKED, 1)
-    return _gain(_ranks(values[::every]), batches) > errors
+    return _gain(_ranks(values[::every]), batches, trends) > errors
 
 
 def _rose_somewhat(metric: Metric) -> bool:
@@ -135,10 +136,10 @@ def _rose_somewhat(metric: Metric) -> bool:
     return _rose(metric, many if _count(metric) >= int(many["points"]) else _said()["some_rise"])
 
 
-def _gain(values: Floats, batches: int) -> float:
+def _gain(values: Floats, batches: int, trends: bool) -> float:
     """How many standard errors the mean of the last third lies above that of the first tenth."""
     start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
-    gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches)
+    gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches, trends)
     return gained / error if error else float(np.sign(gained)) * np.inf if gained else 0.0
 
 
@@ -149,16 +150,17 @@ def _ranks(values: Floats) -> Floats:
     return ranks
 
 
-def _error(start: Floats, end: Floats, batches: int) -> float:
+def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
     """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
 
-    The noise of a batch mean comes from the end, where a run that has learned is level; the start may be noisier, but a
-    steep rise within it is no noise: half of the mean square of successive differences leaves a trend out (von Neumann
-    1941).
+    The noise of a batch mean comes from the end, where a run that has learned is level. A rise within a part is no
+    noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941), at the start, which
+    may be noisier, and where `trends` count, at an end of which each batch lies above the one before.
     """
     level = np.array([part.mean() for part in np.array_split(end, batches)])
     early = np.array([part.mean() for part in np.array_split(start, batches)])
-    noise = float(level.std(ddof=1))
+    rises = trends and bool(np.all(np.diff(level) > 0))
+    noise = float(np.sqrt(np.mean(np.diff(level) ** 2) / 2) if rises else level.std(ddof=1))
     of_start = max(
         noise * np.sqrt(len(end) / len(start) / batches), np.sqrt(np.mean(np.diff(early) ** 2) / 2 / batches)
     )

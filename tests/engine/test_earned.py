@@ -27,7 +27,7 @@ def wiggling(level: float, points: int = 60) -> np.ndarray:
     return level + 0.1 * level * rng.normal(size=points)
 
 
-GRPO = {"reward": wiggling(0.5) + 0.08 * np.arange(60) / 60, "completions__mean_length": wiggling(100.0)}
+GRPO = {"reward": wiggling(0.5) + 0.06 * np.arange(60) / 60, "completions__mean_length": wiggling(100.0)}
 
 
 @pytest.mark.parametrize("witness", ["kl", "entropy", "grad_norm", "frac_reward_zero_std", "clip_ratio__region_mean"])

@@ -3,7 +3,7 @@ several are of one step: an evaluation overwrites no training, and samples are r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -97,17 +97,24 @@ class StepMeans:
 
 
 def _sampled(rows: Iterable[Row], axis: str) -> frozenset[str]:
-    """The names of which most steps that have them have several."""
-    often: defaultdict[str, Counter[float]] = defaultdict(Counter)
+    """The names of which most steps that have them have several, one after the other: runs that follow each other have
+    the same steps too.
+    """
+    often: defaultdict[str, list[int]] = defaultdict(list)
+    newest: dict[str, float] = {}
     for row in rows:
         step = number(row.get(axis))
         if step is not None:
             for name in _names(row, axis):
-                often[name][step] += 1
+                if newest.get(name) == step:
+                    often[name][-1] += 1
+                else:
+                    often[name].append(1)
+                newest[name] = step
     return frozenset(
         name
-        for name, steps in often.items()
-        if len(steps) >= FEWEST_STEPS and 2 * sum(count >= FEWEST_ROWS for count in steps.values()) > len(steps)
+        for name, counts in often.items()
+        if len(counts) >= FEWEST_STEPS and 2 * sum(count >= FEWEST_ROWS for count in counts) > len(counts)
     )
 
 

@@ -69,4 +69,6 @@ def test_steps_that_count_within_an_episode_do_not_count_training(tmp_path: Path
 def test_runs_one_after_the_other_are_told_by_their_steps(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps({"step": step, "reward": 0.5}) + "\n" for _ in range(5) for step in range(9)))
-    assert len(open_runs(path)) == 5
+    runs = open_runs(path)
+    assert [len(run.series["reward"]) for run in runs] == [9] * 5
+    assert not any("mean of their step" in note for run in runs for note in run.notes)
