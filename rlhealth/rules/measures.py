@@ -44,7 +44,7 @@ KINDS: dict[str, MeasureKind] = {
     "share_of_points": MeasureKind("the share of {window} of {metric} {where}", unit="share"),
     "count": MeasureKind("the number of {window} of {metric} {where}", unit="count", at_once=True),
     "streak": MeasureKind(
-        "how many points of {metric} in a row there are {where} ({window} or more), over how many chance makes of it",
+        "how surely it is no chance that so many points of {metric} in a row are those {where} ({window} or more)",
         unit="ratio",
     ),
     "mean_fraction": MeasureKind(
