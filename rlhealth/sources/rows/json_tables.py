@@ -137,7 +137,9 @@ def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[Json
     rows = [row for row in found if isinstance(row, dict)]
     if len(rows) > 1 and 2 * len(rows) > len(found):
         rows = [dict(unpivoted(row, key)) for row in rows]
-        yield JsonTable((*path, key), next((one for one in (*AXES, "epoch") if _rises(rows, one)), ""), rows)
+        first = frozenset[str]().union(*rows[:20])
+        axes = [one for one in (*AXES, "epoch") if one in first]
+        yield JsonTable((*path, key), next((one for one in axes if _rises(rows, one)), ""), rows)
     elif len(found) > 1 and all(_is_pair(one) for one in found) and _rises([{"": one[0]} for one in found], ""):
         yield JsonTable((*path, key), "step", [{"step": one[0], key: one[1]} for one in found])
 
