@@ -29,9 +29,11 @@ class LoggedTicks:
             with the odd gap, are left alone.
         points: how many points it had.
         gone: the absences that were long enough to be reported, and that ended.
+        history: how many points it must have had before.
     """
 
     metric: Metric
+    history: int = HISTORY
     place: int = -1
     usual: int = 1
     points: int = 0
@@ -52,7 +54,7 @@ class LoggedTicks:
     def _note_absences(self, places: Ints, gaps: Ints, before: Ints, ticks: Ints) -> None:
         """Keeps the gaps that were far longer than the longest before each."""
         usual = np.maximum.accumulate(np.append(self.usual, gaps))[:-1]
-        for index in np.flatnonzero((gaps > MISSED * usual) & (before >= HISTORY)).tolist():
+        for index in np.flatnonzero((gaps > MISSED * usual) & (before >= self.history)).tolist():
             start = int(places[index] - gaps[index])
             self.gone.append(
                 Episode(
@@ -66,7 +68,7 @@ class LoggedTicks:
     def episodes(self, ticks: Ints) -> tuple[Episode, ...]:
         """Its absences so far, each told once it was long enough."""
         needed = self.place + MISSED * self.usual
-        if self.points < HISTORY or needed >= len(ticks):
+        if self.points < self.history or needed >= len(ticks):
             return tuple(self.gone)
         return (*self.gone, Episode(int(ticks[self.place + 1]), int(ticks[needed]), int(ticks[-1])))
 
@@ -91,7 +93,8 @@ class VanishedMetrics:
         self.settled = False
         self.axes = list(range(len(self.metrics)))
         self.ticks: dict[int, Series] = {}
-        self.trails = {place: LoggedTicks(self.metrics[place]) for place in self.followed}
+        history = max(HISTORY, self.rule.scope.min_points)
+        self.trails = {place: LoggedTicks(self.metrics[place], history) for place in self.followed}
 
     def advance(self, until: int) -> None:
         """Follows every point up to and including step `until`."""
@@ -139,6 +142,11 @@ class VanishedMetrics:
                     base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place])), ticks.steps
                 )
 
+    @property
+    def _over(self) -> str:
+        """How severe an absence is that ended."""
+        return min(self.rule.severity, self.rule.severity_when_over, key=Severity.of)
+
     def findings(self) -> list[Finding]:
         """One finding for each metric that went missing."""
         found = []
@@ -154,7 +162,7 @@ class VanishedMetrics:
                 found.append(
                     describe(
                         rule=self.rule,
-                        severity=Severity.of(self.rule.severity),
+                        severity=Severity.of(self.rule.severity if episodes[-1].active else self._over),
                         metric=metric,
                         first=first,
                         episodes=episodes,
