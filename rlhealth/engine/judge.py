@@ -101,16 +101,16 @@ class Judge:
             one = self.states[index]
             if isinstance(one, UnmetRule):
                 continue
-            if self.judged_to >= 0 and one.late:
-                for side in one.sides:
+            if self.judged_to >= 0 and one.clause.late:
+                for side in one.clause.sides:
                     side.release()
-                self.states[index] = one = RuleState(one.plan, one.metric, self.translation)
+                self.states[index] = one = RuleState(one.clause.plan, one.metric, self.translation)
             one.advance(until)
             if last:
                 if len(one.metric) > SHORT:
-                    one.release()
-            elif one.left_out > LEFT_OUT:
-                one.catch_up()
+                    one.clause.release()
+            elif one.clause.left_out > LEFT_OUT:
+                one.clause.catch_up()
         for gone in self.vanishing:
             gone.advance(until)
         self.judged_to = until

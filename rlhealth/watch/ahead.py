@@ -39,7 +39,7 @@ def limits_of(judge: Judge) -> dict[str, list[tuple[float, str, str]]]:
     for one in judge.watched:
         level = _level(one)
         if level is not None:
-            found.setdefault(one.metric.name, []).append((level, one.rule.id, one.bounds[0].sign))
+            found.setdefault(one.metric.name, []).append((level, one.rule.id, one.clause.bounds[0].sign))
     return found
 
 
@@ -85,6 +85,6 @@ def seconds_left(judge: Judge) -> float | None:
 
 def _level(one: RuleState) -> float | None:
     """The limit of a rule with one condition as a level of its metric; of several, no one of them is the limit."""
-    if one.base != 1 or one.rule.when is None:
+    if one.clause.base != 1 or one.rule.when is None:
         return None
-    return level_of(one.anchor.condition, one.bounds[0].limit, one.metric)
+    return level_of(one.clause.anchor.condition, one.clause.bounds[0].limit, one.metric)

@@ -58,11 +58,10 @@ def share_of(watched: RuleState) -> float | None:
     """How far a rule has come: where all its conditions must hold, as far as the one that is furthest behind; None
     where that is unknown.
     """
-    watched.catch_up()
-    values = [watched.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in watched.others)][
-        : watched.base
-    ]
-    shares = [way(bound, value) for bound, value in zip(watched.bounds, values, strict=False)]
+    clause = watched.clause
+    clause.catch_up()
+    values = [clause.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in clause.others)]
+    shares = [way(bound, value) for bound, value in zip(clause.bounds[: clause.base], values, strict=False)]
     told = [one for one in shares if one is not None]
     if watched.rule.when is not None and watched.rule.when.any:
         return max(told, default=None)

@@ -55,7 +55,7 @@ OTHERS = (
 )
 
 
-class RuleState:
+class WatchedRun:
     """A watch of the hosted run by a hand clock, and what it told, as events and as the lines that a person reads."""
 
     def __init__(self, server: WandbServer) -> None:
@@ -112,7 +112,7 @@ class RuleState:
         assert self.watch.verdict().exit_code == 1
 
 
-def assert_blind_once(one: RuleState, why: str) -> None:
+def assert_blind_once(one: WatchedRun, why: str) -> None:
     """It was told once that the watch is blind, and once that it sees again."""
     assert one.lines("blind") == [f"brisk-river-7: blind: {why}; what was read so far stands, trying again"]
     [back] = one.lines("back")
@@ -122,7 +122,7 @@ def assert_blind_once(one: RuleState, why: str) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_way_to_fail_is_told_once_and_then_all_that_was_missed(server: WandbServer, name: str) -> None:
     answer, why = FAULTS[name]
-    one = RuleState(server)
+    one = WatchedRun(server)
     server.fail(answer)
     one.grow(3)
     one.look()
@@ -143,7 +143,7 @@ def test_a_server_that_goes_and_comes_back_is_told_once(server: WandbServer) -> 
 def through(server: WandbServer, begin: Callable[[], object], end: Callable[[], object], why: str) -> None:
     """A watch of the server, which cannot be reached between `begin` and `end`."""
     os.environ["WANDB_BASE_URL"] = server.url
-    one = RuleState(server)
+    one = WatchedRun(server)
     begin()
     one.away = True
     one.grow(6)
@@ -218,7 +218,7 @@ def test_a_network_that_is_lost_blinds_a_watch_until_it_is_back(monkeypatch: pyt
 
 
 def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pass(server: WandbServer) -> None:
-    one = RuleState(server)
+    one = WatchedRun(server)
     server.projects["ada", "grpo"].clear()
     one.look(20)
     assert one.lines("blind") == [
@@ -231,7 +231,7 @@ def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pas
 
 
 def test_ten_minutes_of_500_are_two_lines_and_then_all_that_was_missed(server: WandbServer) -> None:
-    one = RuleState(server)
+    one = WatchedRun(server)
     asked = len(server.asked)
     server.fail(status(500))
     for _ in range(10):
@@ -308,7 +308,7 @@ def test_what_is_told_is_in_the_documentation() -> None:
 
 def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_is_back(server: WandbServer) -> None:
     server.fail(status(500))
-    one = RuleState(server)
+    one = WatchedRun(server)
     one.look()
     server.recover()
     one.look(3)
@@ -325,5 +325,5 @@ def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_i
 def test_what_is_refused_at_the_first_look_ends_a_watch(server: WandbServer, name: str) -> None:
     server.fail(FAULTS[name][0])
     with pytest.raises(RlhealthError) as told:
-        RuleState(server)
+        WatchedRun(server)
     assert told.value.hint
