@@ -60,7 +60,9 @@ class WarmProcess:
             return subprocess.CompletedProcess(list(words), code, _text(out.read()), _text(err.read()))
 
     def _code(self, answer: socket.socket, words: Sequence[str], timeout: float) -> int:
-        child = int(answer.recv(64))
+        started = answer.recv(64)
+        assert started, "the process that commands are forked from has ended: see its last words above"
+        child = int(started)
         answer.settimeout(timeout)
         try:
             return int(answer.recv(64))
