@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rlhealth.sources.rows.table import IN_MEMORY
-from tests.conftest import FIXTURES, ROOT
+from tests.conftest import FIXTURES, ROOT, Cli
 
 DATABASE = FIXTURES / "everywhere" / "grpo-short" / "trackio" / "tiny-rl.db"
 NO_KEY = "0" * 40
@@ -111,13 +111,11 @@ def without_times(report: str) -> str:
 @pytest.mark.parametrize(
     "place", ["runs", "tensorboard", "wandb", "trainer_state", "tables", "everywhere", "everywhere/grpo-short/trackio"]
 )
-def test_what_lies_on_a_read_only_mount_is_judged_as_anywhere(place: str, home: Path) -> None:
+def test_what_lies_on_a_read_only_mount_is_judged_as_anywhere(place: str, home: Path, cli: Cli) -> None:
     """The last of them is a Trackio database in WAL mode, which SQLite alone would refuse to open there."""
     words = ["check", FIXTURES / place, "-f", "json", "--all"]
     there = closed(home, *words)
-    here = subprocess.run(
-        [sys.executable, "-m", "rlhealth", *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    here = cli(*words, cwd=ROOT)
     assert json.loads(there.stdout)["runs"]
     assert (there.returncode, there.stderr, without_times(there.stdout)) == (
         here.returncode,
