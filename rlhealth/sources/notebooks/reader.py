@@ -186,7 +186,7 @@ def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> lis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
     for part in told.parts:
         rows.take(part.rows)
-    rows.flush()
+    rows.flush(is_over=True)
     runs = [run for run in rows.runs if run.series]
     for index, run in enumerate(runs):
         run.step_axis = {"Step": "global_step", "step": "global_step", "Epoch": "epoch"}.get(axis, run.step_axis)

@@ -110,7 +110,7 @@ class CsvLog(TextLog):
         if self._is_whole(self.text.rest):
             self._take(self.text.take_rest() + b"\n")
         for rows in self._several.values():
-            rows.flush()
+            rows.flush(is_over=self.is_over())
         more = [export.read() for export in self._exports]
         return self.text.offset > before or any(more)
 

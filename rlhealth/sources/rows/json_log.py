@@ -109,6 +109,10 @@ class JsonDocument(TextLog):
             self._stamp, self.text.modified = stamp, here.st_mtime
             return self._poll(as_text(file, self.path))
 
+    def is_over(self) -> bool:
+        """The document is read anew when it changes: what is in it now is whole."""
+        return True
+
     def _poll(self, file: IO[bytes]) -> bool:
         self._document = file
         return super().poll()

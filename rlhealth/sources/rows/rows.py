@@ -110,7 +110,7 @@ class Rows:
 
     def begin_run(self, name: str = "") -> None:
         """The rows that come now are of another run, of that name, and may count otherwise."""
-        self.flush()
+        self.flush(is_over=True)
         self._next_run()
         self.axis, self.chosen = None, False
         if name and len(self.runs) > 1:
@@ -179,10 +179,14 @@ class Rows:
         self._said = tags
         return np.arange(self._row - count + 1, self._row + 1)
 
-    def flush(self) -> bool:
-        """Moves what was taken into the runs; True if there was anything."""
+    def flush(self, is_over: bool = False) -> bool:
+        """Moves what was taken into the runs; True if there was anything. `is_over`: no more rows of the newest step
+        will come.
+        """
         if not self.chosen and self._waiting:
             self._choose()
+        for row in self._means.close() if is_over else ():
+            self._take_one(row)
         return self._move()
 
     def _choose(self, take: bool = True) -> None:

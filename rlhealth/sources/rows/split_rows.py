@@ -66,6 +66,7 @@ class StepMeans:
         self.taken = 0
         self._sampled = _sampled(rows, axis) if axis else frozenset()
         self._step: float | None = None
+        self._is_closed = False  # the step was told, as nothing had come for long: what comes of it now is too late
         self._sums: dict[str, tuple[float, int]] = {}
 
     @property
@@ -78,15 +79,14 @@ class StepMeans:
         assert self._axis is not None
         step = number(row.get(self._axis))
         if step is not None and step != self._step:
-            if self._sums:
-                yield {self._axis: self._step, **{name: total / count for name, (total, count) in self._sums.items()}}
-            self._sums, self._step = {}, step
+            yield from self.close()
+            self._step, self._is_closed = step, False
         sampled = self._sampled & row.keys()
         if step is None or not sampled:
             yield row
             return
         self.taken += 1
-        for name in sampled | (_BESIDE & row.keys()):
+        for name in frozenset() if self._is_closed else sampled | (_BESIDE & row.keys()):
             value = number(row[name])
             if value is not None:
                 total, count = self._sums.get(name, (0.0, 0))
@@ -94,6 +94,12 @@ class StepMeans:
         rest = {name: value for name, value in row.items() if name not in sampled}
         if _names(rest, self._axis):
             yield rest
+
+    def close(self) -> Iterator[Row]:
+        """The row of the newest step, of which no more samples will come."""
+        if self._sums:
+            yield {self._axis or "": self._step, **{name: total / count for name, (total, count) in self._sums.items()}}
+            self._sums, self._is_closed = {}, True
 
 
 def _sampled(rows: Iterable[Row], axis: str) -> frozenset[str]:

@@ -5,6 +5,7 @@ run.
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import IO
 
@@ -14,6 +15,7 @@ from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
 from rlhealth.sources.base.walk import ROTATED, rotations
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 
+PATIENCE = 600.0  # seconds without a write after which the newest step has all its samples
 #: File names that say nothing about the run: its folder does.
 PLAIN_NAMES = frozenset(
     {
@@ -94,6 +96,10 @@ class TextLog:
             run.notes.append(f"run {number + 1} in {self.path.name}: the steps start again there")
         return run
 
+    def is_over(self) -> bool:
+        """Whether nobody has written to the file for so long that no more of its newest step will come."""
+        return time.time() - self.text.modified > PATIENCE
+
     def poll(self) -> bool:
         """Reads what is new; True if it was anything.
 
@@ -104,7 +110,7 @@ class TextLog:
             self.start_again()
         changed = self._read_older()
         changed = self.read() or changed
-        changed = self.rows.flush() or changed
+        changed = self.rows.flush(is_over=self.is_over()) or changed
         for run in self.runs:
             run.modified = self.text.modified
         self._tell()

@@ -107,7 +107,7 @@ class TrainerState:
                 hint="it is not a state that transformers' Trainer has saved",
                 location=str(self.path),
             )
-        into.flush()
+        into.flush(is_over=True)
         if into.late:
             run.notes.append(
                 f"{into.late:,} entries came out of order: they are kept at their own steps, and nothing was replaced"
