@@ -15,6 +15,8 @@ from rlhealth.parsing.own_texts import read_texts
 FOLDER = Path(__file__).parent
 #: What is measured from the completions themselves begins so, in every framework.
 TEXT = "text/"
+#: Of an alias whose name says over how many points it is averaged, in the place of `{n}`: `smoothed: n`.
+OVER_N = 0
 Version = tuple[int, ...]
 
 
@@ -51,7 +53,7 @@ class Alias:
         rank: its place in the file; where two feed one metric, the lower one wins.
         since, until: versions of the framework, both inclusive; None is open.
         unsure: the sentence for the user, where the version had to be guessed to choose this one.
-        smoothed: over how many logged points the framework averages each value, at most.
+        smoothed: over how many logged points the framework averages each value, at most; `OVER_N` where the name says.
     """
 
     raw: str
@@ -108,7 +110,7 @@ class Names:
         for pattern, aliases in self.patterns:
             match = pattern.fullmatch(name)
             if match and not any(aliases[0].is_exception(part) for part in match.groupdict().values()):
-                return aliases, match.groupdict()
+                return [_over(one, match.groupdict()) for one in aliases], match.groupdict()
         return [], {}
 
     def ignores(self, name: str) -> bool:
@@ -173,8 +175,8 @@ def version_of(text: str | None) -> Version | None:
 
 @lru_cache(maxsize=1024)
 def pattern_of(template: str) -> re.Pattern[str]:
-    """What matches a name with `{f}` (one part of it) and `*` (anything); `_` may stand for what tensorboardX
-    rewrites."""
+    """What matches a name with `{f}` (one part of it), `{n}` (a whole number) and `*` (anything); `_` may stand for
+    what tensorboardX rewrites."""
     return re.compile(expression_of(template))
 
 
@@ -185,7 +187,7 @@ def expression_of(template: str) -> str:
         if piece == "*":
             pieces.append(".*")
         elif piece.startswith("{"):
-            pieces.append(f"(?P<{piece[1:-1]}>[^/]+)")
+            pieces.append(r"(?P<n>\d+)" if piece == "{n}" else f"(?P<{piece[1:-1]}>[^/]+)")
         else:
             pieces.append(
                 re.sub(r"[^-/\w]", lambda found: r"\." if found[0] == "." else f"[{re.escape(found[0])}_]", piece)
@@ -272,8 +274,15 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
         keep_unscaled=entry.get("if_unknown") == "keep",
         excepted=frozenset(entry.get("except", ())),
         steps_of=entry.get("steps_of", ""),
-        smoothed=int(entry.get("smoothed", 1)),
+        smoothed=OVER_N if entry.get("smoothed") == "n" else int(entry.get("smoothed", 1)),
     )
+
+
+def _over(alias: Alias, parts: Mapping[str, str]) -> Alias:
+    """The alias with what a name says of it: over how many points it is averaged."""
+    if alias.smoothed != OVER_N:
+        return alias
+    return replace(alias, smoothed=max(1, int(parts["n"])), note=alias.note.replace("{n}", parts["n"]))
 
 
 def _to_the_end(version: Version | None) -> Version | None:

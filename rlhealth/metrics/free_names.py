@@ -11,6 +11,7 @@ from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.()-]+")
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
+_NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -24,9 +25,11 @@ def plain(tag: str) -> str:
 @lru_cache(maxsize=4096)
 def forms(tag: str) -> tuple[str, ...]:
     """The plain names under which a tag may be known, the surest first: `Average Reward/(t)` is `average_reward`,
-    `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`.
+    `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
+    episodes is called `mean_reward_of_100`, whatever the order of its words.
     """
-    found: list[str] = []
+    found: list[str] = _of_the_last(tag)
+    averaged = len(found)
     for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _ASIDE.sub("", tag))):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
         while len(parts) > 1 and parts[-1] in _words()["tails"]:
@@ -39,11 +42,26 @@ def forms(tag: str) -> tuple[str, ...]:
             found.append("_".join(parts))
             if parts[-1] in _words()["plain_last"] and not any(one.isdigit() for one in parts[0]):
                 found.append(parts[-1])
-    name, _, last = found[0].rpartition("_")
+    name, _, last = found[averaged].rpartition("_")
     if name and last in _words()["kept"]:
         found.append(name)
     found += [rest for name in tuple(found) for rest in _without_first(name)]
     return tuple(dict.fromkeys([*found, plain(tag)]))
+
+
+def _of_the_last(tag: str) -> list[str]:
+    """What a mean reward of the last episodes is called, where a tag's words are those of one: `Reward/Mean_100`,
+    `mean_100ep_reward`, `avg_score_last_50_episodes`."""
+    said = [_same().get(word, word) for word in plain(_HUMP.sub("_", tag)).replace("/", "_").split("_")]
+    while len(said) > 3 and said[0] in _words()["heads"] and said[0] != "mean":
+        said = said[1:]
+    counts = [found[1] for word in said if (found := _NUMBER.fullmatch(word))]
+    rest = [word for word in said if not _NUMBER.fullmatch(word)]
+    is_mean = rest.count("mean") == 1 and sum(word in _words()["paid"] for word in rest) == 1
+    others = [word for word in rest if word != "mean" and word not in _words()["paid"]]
+    if len(counts) != 1 or not is_mean or not _words()["beside_the_last"].issuperset(others):
+        return []
+    return [f"mean_reward_of_{int(counts[0])}"]
 
 
 def _without_first(name: str) -> list[str]:

@@ -233,3 +233,8 @@ def test_the_tables_of_rlkit_and_pfrl_have_their_own_names() -> None:
     found = translate(run_of(["steps", "episodes", "elapsed", "mean", "median", "stdev", "max", "min", "average_loss"]))
     assert found.title == "PFRL"
     assert found.metrics["reward"].tag == "mean"
+
+
+def test_a_wrapper_of_rl_games_logs_the_mean_of_the_last_episodes() -> None:
+    known = translate(run_of(["losses/a_loss", "losses/c_loss", "rewards/mean_100"]))
+    assert (known.framework, known.metrics["reward"].tag) == ("rl-games", "rewards/mean_100")

@@ -50,6 +50,7 @@ NAMES: dict[str, re.Pattern[str]] = {
     "csv": re.compile(r"\.(csv|tsv)$", re.IGNORECASE),
     "notebook": re.compile(r"\.ipynb$", re.IGNORECASE),
     "evaluations": re.compile(r"^evaluations.*\.npz$", re.IGNORECASE),
+    "numpy": re.compile(r"(?:^|[^a-z])(?:rewards?|returns?|scores?)(?:[^a-z].*)?\.np[yz]$", re.IGNORECASE),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
 #: Kinds whose readers take packed and rotated files too; a packed file of another kind is said to be left out.

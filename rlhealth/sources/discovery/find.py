@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOOKED_FOR = (
     "looked for events.out.tfevents*, *.wandb, wandb's exported *.parquet, Trackio's and MLflow's *.db, mlruns/, "
     "*.swanlab, DVCLive's tables, "
-    "trainer_state*.json, *.jsonl, *.csv, *.ipynb, evaluations.npz and console logs, in it and below"
+    "trainer_state*.json, *.jsonl, *.csv, *.ipynb, rewards.npy, evaluations.npz and console logs, in it and below"
 )
 
 
@@ -82,7 +82,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
         kind = _kind_by_bytes(path) or kind
     if len(kinds) > 1:
         kind = next(iter(_told_apart({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
-    if kind in (*TRACKERS, "notebook", "evaluations"):
+    if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
 
@@ -129,6 +129,12 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         readers = _without_monitors([*readers, *_without_documents(tables, readers, left)], left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
+    if arrays := found.files.get("numpy") if "numpy" in kinds else None:
+        if readers:
+            said = "an array of rewards beside a log of training: name the file itself to read it"
+            left += [UnreadFile(str(one), said) for one in arrays]
+        else:
+            readers += source_module("numpy").readers(arrays, errors, left)
     if evaluations := found.files.get("evaluations") if "evaluations" in kinds else None:
         if readers:
             said = "evaluations beside a log of training: name the file itself to read it"

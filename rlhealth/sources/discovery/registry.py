@@ -23,6 +23,7 @@ SOURCES: dict[str, str] = {
     "csv": "rlhealth.sources.rows.table",
     "console": "rlhealth.sources.rows.table",
     "notebook": "rlhealth.sources.notebooks.reader",
+    "numpy": "rlhealth.sources.arrays.reader",
     "evaluations": "rlhealth.sources.evaluations.reader",
     "wandb-online": "rlhealth.sources.wandb.api",
 }

@@ -1,24 +1,56 @@
-"""Numbers without a line of names, in a file that is called after them: `rewards.txt`, as numpy saves a list, and the
-three columns of d3rlpy's `environment.csv`: epoch, step, value."""
+"""Numbers without a line of names, in a file that is called after them: `rewards.txt`, as numpy saves a list,
+`rewards.json`, and the three columns of d3rlpy's `environment.csv`: epoch, step, value."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 
-from rlhealth.sources.base.spelling import number, whole
-from rlhealth.sources.rows.row_names import is_log_name
+import numpy as np
+import orjson
+
+from rlhealth.run import Place, Run
+from rlhealth.sources.base.spelling import BOOKKEEPING, number, whole
+from rlhealth.sources.rows.row_names import is_log_name, words
+from rlhealth.sources.rows.row_shapes import Cells
 
 FEWEST = 3  # lines
 LOOKED_AT = 50  # lines
 #: What d3rlpy calls a file whose name is no metric's elsewhere.
 _FILES = frozenset({"environment", "td_error"})
+FEWEST_OF_A_RUN = 10  # numbers in a list that is taken for a run where nobody named the file
 _NUMBERED = re.compile(r"[_-]?\d+$")
+_LIST = re.compile(r"\ufeff?\s*\[\s*(?:[-+]?[\d.]|NaN|-?Infinity|null)")
+_PAID = re.compile(r"(?:^|_)(?P<what>reward|return|score)s?(?=_|$)")
+#: Words by which a file's numbers are no plain rewards of episodes: statistics over them, parts of them.
+_OTHER = re.compile(
+    r"(?:^|_)(?:max|min|std|var|best|worst|median|cum|cumulative|sum|kl|penalty|intrinsic|extrinsic|shaped|shaping|bonus"
+    r"|norm|normali[sz]ed|advantages?|loss(?:es)?|step|steps|to_go|discounted|weights?|predicted|expected|baseline"
+    r"|labels?|model|targets?|data|dataset)(?=_|$)"
+)
+_EVALUATED = re.compile(r"(?:^|_)(?:eval|evaluation|val|validation|test)(?=_|$)")
+
+
+@dataclass
+class NumberList:
+    """A list of numbers under the name that its file gives it.
+
+    Attributes:
+        values: the numbers, shape (count,); `null` is masked.
+        cut: whether the file ends inside the list.
+    """
+
+    name: str
+    values: Cells
+    cut: bool = False
 
 
 def names_of(name: str, text: str) -> list[str]:
     """What the columns of a file are, by its name and its first lines; empty for any other file."""
-    stem = _NUMBERED.sub("", name.rpartition("/")[2].partition(".")[0])
+    stem = stem_of(name)
     if not is_log_name(stem) and stem.lower() not in _FILES:
         return []
     lines = text.splitlines()[: LOOKED_AT + 1]
@@ -26,7 +58,7 @@ def names_of(name: str, text: str) -> list[str]:
     if len(rows) < FEWEST or any(number(cell) is None for row in rows[:-1] for cell in row):
         return []
     if all(len(row) == 1 for row in rows):
-        return [stem]
+        return [tag_of(stem)]
     counts = [(whole(row[0]), whole(row[1])) for row in rows[:-1] if len(row) == 3]
     rises = all(
         None not in (*early, *late) and early[0] <= late[0] and early[1] < late[1]  # type: ignore[operator]
@@ -38,3 +70,81 @@ def names_of(name: str, text: str) -> list[str]:
 def is_long(names: list[str]) -> bool:
     """Whether these are the columns of one metric of several, each in a file of its own."""
     return len(names) == 3
+
+
+def stem_of(name: str) -> str:
+    """The name of a file without its folder, its suffix and the number at its end."""
+    return _NUMBERED.sub("", name.rpartition("/")[2].partition(".")[0])
+
+
+def is_of_rewards(name: str) -> bool:
+    """Whether a name says rewards, returns or scores, and no statistic or part of them."""
+    plain = words(name).replace("-", "_")
+    return is_log_name(name) and _PAID.search(plain) is not None and _OTHER.search(plain) is None
+
+
+def tag_of(stem: str) -> str:
+    """The metric's name that a file of that stem gives to its numbers: `dqn_rewards` holds `episode_rewards`, a name
+    that is known by itself stays as it is."""
+    from rlhealth.metrics import translate  # late: the names are read from YAML
+
+    plain = words(stem).replace("-", "_")
+    said = _PAID.search(plain)
+    alone = Run(stem, Place("csv", stem))
+    alone.add(stem, np.array([1]), np.array([0.0]), np.array([np.nan]))
+    if said is None or _OTHER.search(plain) or translate(alone).metrics:
+        return stem
+    return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
+
+
+def is_column(name: str, text: str) -> bool:
+    """Whether a table is one column of numbers under a reward's name, beside the row numbers that pandas writes;
+    returns and scores are a run's only in a file that is called after them."""
+    lines = [line for line in text.splitlines()[: LOOKED_AT + 1] if line.strip() and not line.startswith("#")]
+    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines]
+    heads = cells[0] if cells else []
+    own = heads[1:] if len(heads) == 2 and heads[0] in BOOKKEEPING else heads
+    said = _PAID.search(words(own[0])) if len(own) == 1 and is_log_name(own[0]) else None
+    if said is None or (said["what"] != "reward" and not is_of_rewards(stem_of(name))):
+        return False
+    rows = cells[1:]
+    return (
+        len(rows) >= FEWEST_OF_A_RUN
+        and all(len(row) == len(heads) for row in rows[:-1])
+        and all(number(row[-1]) is not None for row in rows[:-1])
+    )
+
+
+def is_list(name: str, text: str) -> bool:
+    """Whether a JSON text begins as a list of numbers, in a file that is called after them."""
+    return _LIST.match(text) is not None and is_log_name(stem_of(name))
+
+
+def list_in(name: str, text: bytes) -> NumberList | None:
+    """The numbers of a JSON file that is one list of them; None for any other. What stands before the last comma of a
+    file that ends early is kept."""
+    if not is_list(name, text[:200].decode("utf-8-sig", "replace")):
+        return None
+    found, cut = _parsed(text)
+    if not isinstance(found, list) or any(isinstance(one, bool | str) for one in found):
+        return None
+    missing = [one is None for one in found]
+    values = [math.nan if one is None else number(one) for one in found]
+    if all(missing) or None in values:
+        return None
+    return NumberList(tag_of(stem_of(name)), np.ma.masked_array(np.array(values, np.float64), missing), cut)
+
+
+def _parsed(text: bytes) -> tuple[object, bool]:
+    """The JSON document in a text, and whether its end is missing; None where it is damaged otherwise."""
+    whole_text = text.decode("utf-8-sig", "replace")
+    cut = not whole_text.rstrip("\0 \t\r\n").endswith("]")
+    if cut:
+        whole_text = whole_text.rpartition(",")[0] + "]"
+    try:
+        return orjson.loads(whole_text), cut
+    except ValueError:
+        try:
+            return json.loads(whole_text), cut  # reads NaN and Infinity too
+        except (ValueError, RecursionError):
+            return None, cut

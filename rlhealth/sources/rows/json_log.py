@@ -1,4 +1,4 @@
-"""JSONL logs, one row per line, and JSON files that hold rows or columns under whatever name."""
+"""JSONL logs, one row per line, and JSON files that hold rows, columns under whatever name, or a list of numbers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.saved import stamp_of
 from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, whole
+from rlhealth.sources.rows.headerless import is_list, list_in
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.json_tables import JsonRun, runs_of, unpivoted
@@ -73,11 +74,11 @@ class JsonLines(TextLog):
 
 
 class JsonDocument(TextLog):
-    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`) or of columns (`{"loss": [0.5, …]}`); read whole
-    whenever it changes.
+    """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`), of columns (`{"loss": [0.5, …]}`) or of numbers
+    (`[0.5, …]` in rewards.json); read whole whenever it changes.
 
     Attributes:
-        is_gathered: whether it is an object of lists, which somebody's own code gathers.
+        is_gathered: whether it is an object of lists or a list of numbers, which somebody's own code gathers.
     """
 
     kind = "json"
@@ -120,7 +121,7 @@ class JsonDocument(TextLog):
     def read(self) -> bool:
         """Takes every row."""
         self._lost, self._cut, self._left = 0, False, []
-        if self._tables():
+        if self._numbers() or self._tables():
             return True
         rows = JsonRows(SparseFile(self._document), OPENING)
         for piece in rows.pieces():
@@ -144,6 +145,22 @@ class JsonDocument(TextLog):
         """What a reader has to know of how the rows were taken, as sentences."""
         left = f"{', '.join(self._left[:3])}{', …' if len(self._left) > 3 else ''}"
         return [*super().remarks(), *([f"lists that count something else were left out: {left}"] if left else [])]
+
+    def _numbers(self) -> bool:
+        """Takes a list of numbers; False where the file is none, and stands at its beginning."""
+        head = self._document.read(200)
+        self._document.seek(0)
+        if not is_list(self.path.name, head.decode("utf-8-sig", "replace")):
+            return False
+        text = self._document.read(LARGEST_DOCUMENT + 1)
+        found = list_in(self.path.name, text) if len(text) <= LARGEST_DOCUMENT else None
+        if found is None:
+            self._document.seek(0)
+            return False
+        self.text.offset = self._document.tell()
+        self.is_gathered, self._cut = True, found.cut
+        self.rows.take_columns({found.name: found.values})
+        return True
 
     def _tables(self) -> bool:
         """Takes the tables of one JSON object; False where the file is none, and stands at its beginning."""

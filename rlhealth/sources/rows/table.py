@@ -23,7 +23,16 @@ from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import kind_of, without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
-from rlhealth.sources.rows.headerless import is_long, names_of
+from rlhealth.sources.rows.headerless import (
+    FEWEST_OF_A_RUN,
+    is_column,
+    is_list,
+    is_long,
+    is_of_rewards,
+    list_in,
+    names_of,
+    stem_of,
+)
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines, document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
@@ -153,7 +162,8 @@ def sniff(head: bytes, name: str) -> str:
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
         return _json_kind(text)
     if text.startswith("["):
-        return "json" if text[1:].lstrip()[:1] in ("{", "]") or _POINTS.match(text) else "console"
+        is_json = text[1:].lstrip()[:1] in ("{", "]") or _POINTS.match(text) or is_list(name, text)
+        return "json" if is_json else "console"
     return "csv" if _is_table(text) else "console"
 
 
@@ -177,11 +187,12 @@ def log_kind(path: Path) -> str | None:
             return None
         if kind == "console":
             head += file.read(LOG_HEAD - HEAD)
-        if _holds_rows(kind, head, doubtful) or (kind == "csv" and names_of(path.name, text_of(head))):
+        if _holds_rows(kind, head, doubtful) or (kind == "csv" and _is_plain(path.name, text_of(head), doubtful)):
             return kind
         if kind == "json":
             whole = head + file.read(WHOLE)
-            return "json" if len(whole) < WHOLE and is_log_document(whole, doubtful) else None
+            is_log = is_log_document(whole, doubtful) or (not doubtful and _is_curve(path.name, whole))
+            return "json" if len(whole) < WHOLE and is_log else None
         while kind in ("jsonl", "console") and file.tell() < FURTHEST and (block := file.read(LOG_HEAD)):
             if _ROWISH.search(block) and _holds_rows(kind, block.partition(b"\n")[2], doubtful):
                 return kind
@@ -189,6 +200,17 @@ def log_kind(path: Path) -> str | None:
 
 
 _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
+
+
+def _is_plain(name: str, text: str, doubtful: bool) -> bool:
+    """Whether a table has no line of names, in a file that is called after its numbers, or one column of rewards."""
+    return bool(names_of(name, text)) or (not doubtful and is_column(name, text))
+
+
+def _is_curve(name: str, text: bytes) -> bool:
+    """Whether a JSON file is a list of as many rewards as a run has, by its name."""
+    found = list_in(name, text) if is_of_rewards(stem_of(name)) else None
+    return found is not None and len(found.values) >= FEWEST_OF_A_RUN
 
 
 def is_log_document(text: bytes, doubtful: bool = False) -> bool:

@@ -14,8 +14,8 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.run import UnreadFile
 from rlhealth.sources import open_runs
+from rlhealth.sources.base import arrays
 from rlhealth.sources.discovery.find import find_readers
-from rlhealth.sources.evaluations import reader
 from rlhealth.sources.evaluations.reader import Evaluations
 from tests.conftest import ROOT
 
@@ -101,7 +101,7 @@ def test_a_damaged_header_is_refused_in_one_line(tmp_path: Path, header: bytes) 
 def test_an_array_that_unpacks_to_more_than_its_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "LARGEST", 1000)
+    monkeypatch.setattr(arrays, "LARGEST", 1000)
     with pytest.raises(RlhealthError, match="is larger than"):
         open_runs(saved(tmp_path / "evaluations.npz", 200))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.sources import open_runs
-from rlhealth.sources.rows.headerless import names_of
+from rlhealth.sources.discovery.find import find_readers
+from rlhealth.sources.rows.headerless import names_of, tag_of
 
 RETURNS = np.arange(40) / 8
 
@@ -20,8 +23,102 @@ def test_a_list_that_numpy_saved_is_under_the_name_of_its_file(name: str, tmp_pa
     np.savetxt(tmp_path / name, RETURNS)
     (run,) = open_runs(tmp_path / name)
     (tag,) = run.series
-    assert tag == name.partition(".")[0].removesuffix("_2")
+    assert translate(run).metrics["reward"].tag == tag
     assert run.series[tag].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("stem", "tag"),
+    [
+        ("rewards_history", "rewards_history"),  # known as it is
+        ("dqn_rewards", "episode_rewards"),
+        ("q_learning_scores", "episode_scores"),
+        ("returns", "episode_returns"),
+        ("test_rewards_dqn", "eval_reward"),
+        ("cumulative_rewards", "cumulative_rewards"),
+        ("rewards_std_dqn", "rewards_std_dqn"),
+        ("reward_model_scores", "reward_model_scores"),
+        ("losses", "losses"),
+    ],
+)
+def test_a_file_gives_its_numbers_the_name_of_a_metric(stem: str, tag: str) -> None:
+    assert tag_of(stem) == tag
+
+
+@pytest.mark.parametrize("name", ["rewards_history.json", "scores.json", "episode_rewards_1.json", "ppo_returns.json"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_list_of_numbers_is_the_reward_of_a_run(name: str, indent: int | None, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(RETURNS.tolist(), indent=indent))
+    for where in (tmp_path, tmp_path / name):
+        (run,) = open_runs(where)
+        assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+        assert translate(run).metrics["reward"].steps.tolist() == list(range(1, 41))
+
+
+def test_a_json_list_keeps_what_is_not_finite_and_the_places_of_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "rewards.json").write_text("[1.0, NaN, null, -Infinity, 2, 3, 4, 5, 6, 7]")
+    (run,) = open_runs(tmp_path)
+    assert run.series["rewards"].steps.tolist() == [1, 2, 4, 5, 6, 7, 8, 9, 10]
+    assert np.isnan(run.series["rewards"].values[1])
+    assert run.series["rewards"].values[2] == -np.inf
+
+
+@pytest.mark.parametrize("cut", range(20, 60, 3))
+def test_a_json_list_that_ends_early_gives_its_whole_numbers_and_says_so(cut: int, tmp_path: Path) -> None:
+    whole = json.dumps([float(n) for n in range(1000, 1040)])
+    (tmp_path / "rewards.json").write_text(whole[:cut])
+    (run,) = open_runs(tmp_path / "rewards.json")
+    assert run.series["rewards"].values.tolist() == [1000.0 + n for n in range(whole[:cut].count(","))]
+    assert any("ends inside" in problem for problem in run.problems)
+
+
+def test_a_json_list_that_is_written_anew_grows(tmp_path: Path) -> None:
+    path = tmp_path / "rewards.json"
+    path.write_text(json.dumps(RETURNS[:20].tolist()))
+    (one,) = find_readers(path)
+    path.write_text(json.dumps(RETURNS.tolist()))
+    assert one.poll()
+    assert one.run.series["rewards"].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ids.json", json.dumps(RETURNS.tolist())),
+        ("rewards.json", json.dumps(RETURNS[:9].tolist())),
+        ("losses.json", json.dumps(RETURNS.tolist())),
+        ("max_rewards.json", json.dumps(RETURNS.tolist())),
+        ("dataset_rewards.json", json.dumps(RETURNS.tolist())),
+        ("rewards.json", json.dumps(["a", 1.0] * 10)),
+        ("rewards.json", json.dumps([1.0, [2.0]] * 10)),
+        ("rewards.json", "[" * 2000),
+        ("marks.csv", "score\n" + "85\n90\n" * 10),
+        ("stocks.csv", "returns\n" + "0.5\n0.25\n" * 10),
+        ("a.csv", "reward\n" + "1\n" * 9),
+        ("a.csv", "reward\n" + "high\nlow\n" * 9),
+    ],
+)
+def test_other_lists_in_a_folder_are_no_run(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("rewards3.csv", "Total Reward"),
+        ("out.csv", "episode_reward"),
+        ("scores.csv", "score"),
+        ("returns.csv", "return"),
+    ],
+)
+@pytest.mark.parametrize("rows", [False, True])
+def test_one_column_of_rewards_is_a_run_of_a_folder(name: str, header: str, rows: bool, tmp_path: Path) -> None:
+    table = pd.DataFrame({header: RETURNS})
+    table.to_csv(tmp_path / name, index=rows)
+    (run,) = open_runs(tmp_path)
+    assert run.series[header].values.tolist() == RETURNS.tolist()
 
 
 def test_the_files_of_one_folder_of_d3rlpy_are_one_run(tmp_path: Path) -> None:

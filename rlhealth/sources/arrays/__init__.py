@@ -1,0 +1,1 @@
+"""Curves that a loop of somebody's own saves with numpy."""

@@ -1,0 +1,132 @@
+"""Curves as numpy saves them: `rewards.npy`, one number an episode, and `rewards.npz`, such arrays by their names."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from rlhealth.errors import RlhealthError
+from rlhealth.run import Floats, Run, UnreadFile
+from rlhealth.sources.base.arrays import array_in, array_of
+from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_of_rewards, stem_of, tag_of
+from rlhealth.sources.rows.json_tables import runs_of
+from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.saved_arrays import SavedArrays
+
+KIND = "numpy"
+MOST_ARRAYS = 100  # of one archive
+MOST_ROWS = 1 << 20  # numbers of an array beside others
+_ZIP = b"PK"
+#: Arrays that only a data set of transitions has: its rewards are those of single steps, of no run.
+_OF_A_DATA_SET = frozenset(
+    f"{before}{one}"
+    for one in ("action", "actions", "obs", "observation", "observations", "state", "states", "terminal", "terminals")
+    for before in ("", "next_")
+) | {"dones", "done", "timeouts", "truncations", "images", "labels", "features"}
+
+
+class NoCurveError(ValueError):
+    """Sound arrays that are no curve of a run."""
+
+
+class Curve(SavedArrays):
+    """Reads one such file."""
+
+    kind = KIND
+    what = "curve"
+    hint = "an array of one dimension, one number an episode or an update: numpy.save('rewards.npy', rewards)"
+
+    def fill(self, run: Run, file: IO[bytes]) -> None:
+        """Adds the numbers. Raises NoCurveError where they are no curve, another of `DAMAGE` where it is damaged."""
+        rows = Rows(lambda _: run)
+        start = file.read(2)
+        file.seek(0)
+        if start == _ZIP:
+            _take_archive(rows, file, self.path)
+        else:
+            values = _flat(array_of(file, self.path.name))
+            if values is None:
+                raise NoCurveError("it is no array of one dimension")
+            rows.take_columns({tag_of(stem_of(self.path.name)): np.ma.masked_array(values)})
+        rows.flush()
+        if not run.series:
+            raise NoCurveError("it holds no number")
+
+
+def find(path: Path) -> list[Reader]:
+    """The reader of a file that somebody named.
+
+    Raises:
+        RlhealthError: if it cannot be read, or holds no curve.
+    """
+    found = Curve(path)
+    found.poll()
+    return [found]
+
+
+def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile]) -> list[Reader]:
+    """Readers for the files, come across in a folder; what cannot be read goes to `errors`, what is no curve of a run
+    to `left`."""
+    found: list[Reader] = []
+    for path in files:
+        if beside := _data_set_beside(path):
+            left.append(UnreadFile(str(path), f"rewards of a data set, {beside} lies beside them"))
+            continue
+        try:
+            (one,) = find(path)
+        except RlhealthError as error:
+            if isinstance(error.__cause__, NoCurveError):
+                left.append(UnreadFile(str(path), f"no curve of a run: {error.__cause__}"))
+            else:
+                errors.append(error)
+            continue
+        if max(len(series) for series in one.run.series.values()) >= FEWEST_OF_A_RUN:
+            found.append(one)
+        else:
+            left.append(UnreadFile(str(path), f"fewer than {FEWEST_OF_A_RUN} numbers: name the file itself to read it"))
+    return found
+
+
+def _take_archive(rows: Rows, file: IO[bytes], path: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        held = {one.filename.removesuffix(".npy"): one for one in archive.infolist()[:MOST_ARRAYS]}
+        if not _OF_A_DATA_SET.isdisjoint(held):
+            raise NoCurveError("transitions of a data set")
+        named = [name for name in held if is_of_rewards(name)]
+        if not named and len(held) == 1:
+            named = list(held)
+        if not named:
+            raise NoCurveError("none of its arrays is called a reward")
+        columns: dict[str, list[float]] = {}
+        for name, member in held.items():
+            try:
+                values = _flat(array_in(archive, member))
+            except ValueError:
+                if name in named:
+                    raise
+                continue  # texts and objects beside the curve
+            if values is not None and len(values) <= MOST_ROWS:
+                own = stem_of(path.name) if len(held) == 1 and not is_of_rewards(name) else name
+                columns[tag_of(own) if name in named else name] = values.tolist()
+    for one in runs_of(columns)[:1]:
+        rows.take(one.rows)
+
+
+def _flat(values: Floats) -> Floats | None:
+    """An array of one dimension longer than one, shape (count,); None for any other."""
+    flat: Floats = values.squeeze()
+    return flat if flat.ndim == 1 and len(flat) else None
+
+
+def _data_set_beside(path: Path) -> str:
+    """The name of an array in the same folder that only a data set has; "" if there is none."""
+    try:
+        beside = [one.name for one in path.parent.iterdir() if one.suffix == ".npy"]
+    except OSError:
+        return ""
+    return next((name for name in sorted(beside) if name.rpartition(".")[0].lower() in _OF_A_DATA_SET), "")

@@ -1,0 +1,131 @@
+"""Curves that numpy saved: read in a file that is called after them, never a data set's, never unpickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
+from rlhealth.run import UnreadFile
+from rlhealth.sources import open_runs
+from rlhealth.sources.arrays.reader import Curve
+from rlhealth.sources.base import arrays
+from rlhealth.sources.discovery.find import find_readers
+
+RETURNS = np.arange(40) / 8
+
+
+@pytest.mark.parametrize("name", ["rewards", "episode_rewards", "dqn_rewards", "scores_2", "returns"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_an_array_of_one_dimension_is_the_reward_of_a_run(name: str, kind: type, tmp_path: Path) -> None:
+    np.save(tmp_path / f"{name}.npy", RETURNS.astype(kind))
+    for where in (tmp_path, tmp_path / f"{name}.npy"):
+        (run,) = open_runs(where)
+        assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+        assert run.place.kind == "numpy"
+
+
+def test_a_column_of_one_cell_a_row_is_a_list_too(tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", RETURNS.reshape(40, 1))
+    (run,) = open_runs(tmp_path)
+    assert run.series["rewards"].values.tolist() == RETURNS.tolist()
+
+
+def test_the_arrays_of_an_archive_have_their_names_and_their_steps(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", scores=RETURNS, lengths=RETURNS + 1, steps=np.arange(40) * 100, seeds=["a", "b"])
+    (run,) = open_runs(tmp_path)
+    known = translate(run).metrics
+    assert known["reward"].steps.tolist() == [100 * n for n in range(40)]
+    assert known["episodes/mean_length"].values.tolist() == (RETURNS + 1).tolist()
+
+
+def test_the_only_array_of_an_archive_is_called_after_the_file(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "returns.npz", RETURNS)
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
+def test_a_value_that_is_nan_stays_one(tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", np.where(RETURNS == 1, np.nan, RETURNS))
+    (run,) = open_runs(tmp_path)
+    assert np.isnan(run.series["rewards"].values).sum() == 1
+    assert len(run.series["rewards"]) == 40
+
+
+def left_in(folder: Path) -> dict[str, str]:
+    """What is said of each file of a folder that is not read, beside a table that is."""
+    (folder / "progress.csv").write_text("step,reward,loss\n" + "".join(f"{n},{n / 8},{1 / n}\n" for n in range(1, 40)))
+    left: list[UnreadFile] = []
+    (one,) = find_readers(folder, left=left)
+    assert one.run.place.kind == "csv"
+    return {Path(file.location).name: file.reason for file in left}
+
+
+def test_it_is_left_beside_a_log_of_training_and_said_to_be(tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", RETURNS)
+    assert "beside a log of training" in left_in(tmp_path)["rewards.npy"]
+
+
+@pytest.mark.parametrize("beside", ["actions", "observations", "next_states", "dones"])
+def test_the_rewards_of_a_data_set_are_no_run(beside: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", RETURNS)
+    np.save(tmp_path / f"{beside}.npy", RETURNS)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
+    with pytest.raises(RlhealthError, match="data set"):
+        np.savez(tmp_path / "rewards.npz", **{"rewards": RETURNS, beside: RETURNS})
+        open_runs(tmp_path / "rewards.npz")
+
+
+def test_few_numbers_several_dimensions_and_other_names_are_no_run_of_a_folder(tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", RETURNS[:9])
+    np.save(tmp_path / "scores.npy", RETURNS.reshape(4, 10))
+    np.save(tmp_path / "weights.npy", RETURNS)
+    np.savez(tmp_path / "returns.npz", a=RETURNS, b=RETURNS)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
+    (run,) = open_runs(tmp_path / "rewards.npy")
+    assert len(run.series["rewards"]) == 9
+    with pytest.raises(RlhealthError, match="no array of one dimension"):
+        open_runs(tmp_path / "scores.npy")
+
+
+def test_it_grows_when_it_is_saved_anew_and_a_file_that_is_being_saved_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "rewards.npy"
+    np.save(path, RETURNS[:20])
+    one = Curve(path)
+    assert one.poll() and not one.poll()
+    np.save(path, RETURNS)
+    assert one.poll()
+    assert one.run.series["rewards"].values.tolist() == RETURNS.tolist()
+    path.write_bytes(path.read_bytes()[:-40])
+    assert not one.poll()
+    assert len(one.run.series["rewards"]) == 40
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+@pytest.mark.parametrize("cut", [0, 1, 8, 60, 130, 200, -1])
+def test_a_file_that_is_cut_anywhere_is_refused_in_one_line(suffix: str, cut: int, tmp_path: Path) -> None:
+    path = tmp_path / f"rewards.{suffix}"
+    np.save(path, RETURNS) if suffix == "npy" else np.savez(path, rewards=RETURNS)
+    path.write_bytes(path.read_bytes()[:cut])
+    for where in (path, tmp_path):
+        with pytest.raises(RlhealthError, match="no curve that can be read"):
+            open_runs(where)
+
+
+@pytest.mark.parametrize("held", [np.array([1.0, None, {}], dtype=object), np.array(["a", "b"]), np.array(1j)])
+def test_what_is_no_number_is_refused_and_never_unpickled(held: object, tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", held, allow_pickle=True)  # type: ignore[arg-type]
+    with pytest.raises(RlhealthError, match="no plain numbers"):
+        open_runs(tmp_path / "rewards.npy")
+
+
+def test_an_array_larger_than_its_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "LARGEST", 100)
+    np.save(tmp_path / "rewards.npy", RETURNS)
+    with pytest.raises(RlhealthError, match="is larger than"):
+        open_runs(tmp_path / "rewards.npy")
