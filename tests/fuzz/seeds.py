@@ -204,6 +204,23 @@ def arrays() -> list[bytes]:
     return found
 
 
+def curves() -> list[bytes]:
+    """Arrays of one dimension, alone and in an archive, as numpy writes them."""
+    import io
+
+    import numpy as np
+
+    found = []
+    for save in (
+        lambda file: np.save(file, np.arange(9) / 2),
+        lambda file: np.savez(file, rewards=np.ones(9), steps=np.arange(9)),
+    ):
+        text = io.BytesIO()
+        save(text)
+        found.append(text.getvalue())
+    return found
+
+
 def notebooks() -> list[bytes]:
     """Real notebooks with the first rows of their tables."""
     found = []

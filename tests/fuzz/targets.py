@@ -368,6 +368,12 @@ def _evaluations(path: Path) -> Sequence[object]:
     return find(path)
 
 
+def _curve(path: Path) -> Sequence[object]:
+    from rlhealth.sources.arrays.reader import find
+
+    return find(path)
+
+
 def _packed_arrays(raw: bytes, path: Path) -> bool:
     """A sound archive, whose arrays hold anything."""
     import io
@@ -624,6 +630,7 @@ TARGETS = {
         Target("mlflow-file", reading(_mlflow), seeds.mlflow_databases, BINARY_WORDS, 40),
         Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
         Target("evaluations", reading(_evaluations), seeds.evaluations, ARRAY_WORDS, 40),
+        Target("curve", reading(_curve), seeds.curves, ARRAY_WORDS, 40),
         Target("evaluations-arrays", _packed_arrays, seeds.arrays, ARRAY_WORDS, 40),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
         Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),
