@@ -69,11 +69,19 @@ def find(path: Path) -> list[Reader]:
     return [found]
 
 
-def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile]) -> list[Reader]:
+def readers(
+    files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile], *, are_alone: bool
+) -> list[Reader]:
     """Readers for the files, come across in a folder; what cannot be read goes to `errors`, what is no curve of a run
-    to `left`."""
+    to `left`, and so do all of them beside other logs."""
     found: list[Reader] = []
     for path in files:
+        if not is_of_rewards(stem_of(path.name)):
+            continue  # the weights of a reward model
+        if not are_alone:
+            said = "an array of rewards beside a log of training: name the file itself to read it"
+            left.append(UnreadFile(str(path), said))
+            continue
         if beside := _data_set_beside(path):
             left.append(UnreadFile(str(path), f"rewards of a data set, {beside} lies beside them"))
             continue

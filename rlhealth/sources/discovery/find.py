@@ -130,11 +130,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if arrays := found.files.get("numpy") if "numpy" in kinds else None:
-        if readers:
-            said = "an array of rewards beside a log of training: name the file itself to read it"
-            left += [UnreadFile(str(one), said) for one in arrays]
-        else:
-            readers += source_module("numpy").readers(arrays, errors, left)
+        readers += source_module("numpy").readers(arrays, errors, left, are_alone=not readers)
     if evaluations := found.files.get("evaluations") if "evaluations" in kinds else None:
         if readers:
             said = "evaluations beside a log of training: name the file itself to read it"

@@ -148,7 +148,7 @@ class JsonDocument(TextLog):
 
     def _numbers(self) -> bool:
         """Takes a list of numbers; False where the file is none, and stands at its beginning."""
-        head = self._document.read(200)
+        head = self._document.read(1024)
         self._document.seek(0)
         if not is_list(self.path.name, head.decode("utf-8-sig", "replace")):
             return False

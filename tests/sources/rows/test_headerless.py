@@ -45,7 +45,9 @@ def test_a_file_gives_its_numbers_the_name_of_a_metric(stem: str, tag: str) -> N
     assert tag_of(stem) == tag
 
 
-@pytest.mark.parametrize("name", ["rewards_history.json", "scores.json", "episode_rewards_1.json", "ppo_returns.json"])
+@pytest.mark.parametrize(
+    "name", ["rewards_history.json", "scores.json", "rewards.txt", "episode_rewards_1.json", "ppo_returns.json"]
+)
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_json_list_of_numbers_is_the_reward_of_a_run(name: str, indent: int | None, tmp_path: Path) -> None:
     (tmp_path / name).write_text(json.dumps(RETURNS.tolist(), indent=indent))
@@ -79,6 +81,15 @@ def test_a_json_list_that_is_written_anew_grows(tmp_path: Path) -> None:
     path.write_text(json.dumps(RETURNS.tolist()))
     assert one.poll()
     assert one.run.series["rewards"].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize("stamp", ["[12:30:01]", "[1]", "[2026-01-31 12:30:01,250]", "[0.5]", "[1, 2]"])
+def test_a_console_that_begins_with_a_bracket_stays_one(stamp: str, tmp_path: Path) -> None:
+    lines = [f"{stamp} step {n} reward {n / 8} loss {1 / n}" for n in range(1, 30)]
+    (tmp_path / "reward.log").write_text("\n".join(lines) + "\n")
+    (run,) = open_runs(tmp_path)
+    assert run.place.kind == "console"
+    assert len(run.series["reward"]) == 29
 
 
 @pytest.mark.parametrize(
