@@ -12,6 +12,7 @@ from rlhealth.parsing.own_texts import read_texts
 _BETWEEN = re.compile(r"[\s.()-]+")
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
+_FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -61,7 +62,8 @@ def _of_the_last(tag: str) -> list[str]:
     others = [word for word in rest if word != "mean" and word not in _words()["paid"]]
     if len(counts) != 1 or not is_mean or not _words()["beside_the_last"].issuperset(others):
         return []
-    return [f"mean_reward_of_{int(counts[0])}"]
+    over = int(counts[0])
+    return [f"mean_reward_of_{over}"] if over >= _FEWEST_AVERAGED or (others and over > 1) else []
 
 
 def _without_first(name: str) -> list[str]:

@@ -57,6 +57,7 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
         ("mean_100ep_reward", 100),
         ("avg_score_last_50_episodes", 50),
         ("train/average_return_20", 20),
+        ("avg_reward_last_5", 5),
     ],
 )
 def test_a_mean_over_the_last_episodes_is_the_reward_and_knows_over_how_many(tag: str, over: int) -> None:
@@ -68,7 +69,9 @@ def test_the_reward_of_an_episode_goes_before_the_mean_of_the_last() -> None:
     assert translate(run_of(["reward/episode", "reward/mean_100"])).metrics["reward"].tag == "reward/episode"
 
 
-@pytest.mark.parametrize("tag", ["max_reward_100", "reward_100", "mean_loss_100", "mean_reward_100_steps"])
+@pytest.mark.parametrize(
+    "tag", ["max_reward_100", "avg_reward_0", "avg_reward_1", "reward_100", "mean_loss_100", "mean_reward_100_steps"]
+)
 def test_another_number_behind_a_reward_is_no_mean_of_the_last_episodes(tag: str) -> None:
     found = translate(run_of([tag, "epsilon"])).metrics.get("reward")
     assert found is None or found.smoothed == 1
