@@ -84,3 +84,22 @@ class ValueMeasure(Protocol):
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         ...
+
+
+class Measure(Protocol):
+    """A causal measure: fed values of shape (n,), it answers with n estimates; NaN if it cannot say yet."""
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        ...
+
+
+class WithoutError:
+    """A plain measure as an estimate: what it says is no sample of anything, and has no error."""
+
+    def __init__(self, inner: ValueMeasure) -> None:
+        self.inner = inner
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        return Estimate(self.inner.extend(values))

@@ -12,10 +12,11 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from rlhealth.engine import measures
-from rlhealth.engine.estimate import NOTHING, Bound, Estimate
+from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Measure, WithoutError
+from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.trends import Correlation
+from rlhealth.engine.versus import EstimateVersusStart, against
 from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.metric import DerivedSeries
@@ -50,7 +51,7 @@ class Operand:
         self.other = ForwardFill(other) if other is not None else None
         self.scale = scale
         self.parts = parts or Parts()
-        self.measure: measures.Measure | Correlation | None = build(condition, metric.smoothed, self.parts)
+        self.measure: Measure | Correlation | None = build(condition, metric.smoothed, self.parts)
         self.seen = 0
         self.peak = float("nan")
 
@@ -229,7 +230,7 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
     return len(metric) > seen and int(metric.steps[seen]) <= step
 
 
-def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -> measures.Measure | Correlation:
+def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -> Measure | Correlation:
     """The measure that a condition names, over its window, set against the start or the past where it says so.
 
     `smoothed`: over how many points each point of the metric is known to be averaged. `parts`: of other measures of the
@@ -238,15 +239,15 @@ def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -
     parts = parts or Parts()
     if condition.measure == "correlation":
         return Correlation(condition.last, condition.at_least or condition.last)
-    inner = measures.MAKE[condition.measure](condition, smoothed, parts)
+    inner = MAKE[condition.measure](condition, smoothed, parts)
     versus = condition.versus
     if versus is None or condition.measure in COUNTS:
         return inner
-    if not isinstance(inner, measures.WithoutError):
+    if not isinstance(inner, WithoutError):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})
         own = Parts()  # the start is not measured on, and would keep what others have taken
-        return measures.EstimateVersusStart(inner, measures.MAKE[condition.measure](start, smoothed, own))
-    return measures.WithoutError(measures.against(inner.inner, condition.last, versus))
+        return EstimateVersusStart(inner, MAKE[condition.measure](start, smoothed, own))
+    return WithoutError(against(inner.inner, condition.last, versus))
 
 
 def unit_of(condition: Condition) -> str:

@@ -1,4 +1,5 @@
-"""Shares over few items: the mean of a logged share, with the error that counting so many items has."""
+"""Shares: of the points that are no numbers or lie beyond a level, and the mean of a logged share, with the error that
+counting so few items has."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import numpy as np
 
 from rlhealth.engine.estimate import Estimate, Flags
 from rlhealth.engine.parts import Parts
+from rlhealth.engine.windows import Rolling, mean
 from rlhealth.run import Floats, Ints
 
 FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over more items than ever matter
@@ -134,3 +136,32 @@ class MeanFraction:
         """How many items it still waits for; empty if there are enough."""
         seen = self.seen * self.grain
         return "" if seen >= self.items else f"{seen} of the {self.items} items (groups, completions) that it takes"
+
+
+class ShareNonFinite:
+    """The share of the last `window` logged points that are NaN or infinite."""
+
+    def __init__(self, window: int) -> None:
+        self.rolling = Rolling(mean, window, 1)
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        return self.rolling.extend((~np.isfinite(values)).astype(np.float64))
+
+
+class ShareOfPoints:
+    """The share of the last `window` finite points that lie above a level, below one, or between two."""
+
+    def __init__(self, window: int, least: int, above: float | None, below: float | None) -> None:
+        self.rolling = Rolling(mean, window, least)
+        self.above, self.below = above, below
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        hit = np.ones(len(values), bool)
+        with np.errstate(invalid="ignore"):
+            if self.above is not None:
+                hit &= values > self.above
+            if self.below is not None:
+                hit &= values < self.below
+        return self.rolling.extend(np.where(np.isfinite(values), hit.astype(np.float64), np.nan))

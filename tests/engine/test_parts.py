@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine.estimate import Estimate
-from rlhealth.engine.measures import DropFromBest, GainByThirds, GainSinceStart, Measure, ShareOfGainLost, WithoutError
+from rlhealth.engine.best import DropFromBest, ShareOfGainLost
+from rlhealth.engine.estimate import Estimate, Measure, WithoutError
+from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.trends import Climb, Plunge

@@ -1,4 +1,4 @@
-"""Shares over few items: what their grain is, and how sure one may be of them."""
+"""Shares: which points they count, what their grain is, and how sure one may be of them."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.shares import FINEST, Grain, MeanFraction
+from rlhealth.engine.shares import FINEST, Grain, MeanFraction, ShareNonFinite, ShareOfPoints
+from tests.engine.feeding import extend
 from tests.examples import examples
+
+NAN, INF = np.nan, np.inf
 
 
 def grain(values):
@@ -71,3 +74,15 @@ def test_a_coin_that_falls_four_in_ten_times_is_never_surely_above_seven():
     bound = Bound("above", 0.7, sure=2)
     assert not any(bound.holds(proportion(random.binomial(1, 0.4, 100))).any() for _ in range(300))
     assert bound.holds(proportion(random.binomial(1, 0.97, 100))).any()
+
+
+def test_nonfinite_counts_what_is_not_a_number():
+    np.testing.assert_allclose(extend(ShareNonFinite(1), [1, NAN, INF, 2]), [0, 1, 1, 0])
+    np.testing.assert_allclose(extend(ShareNonFinite(4), [NAN, 1, 1, 1, 1]), [1, 0.5, 1 / 3, 0.25, 0])
+
+
+def test_a_share_counts_the_finite_points_beyond_a_level():
+    np.testing.assert_allclose(
+        extend(ShareOfPoints(4, 2, 1.0, None), [2, 0, 3, NAN, 1]), [NAN, 0.5, 2 / 3, 2 / 3, 1 / 3]
+    )
+    np.testing.assert_allclose(extend(ShareOfPoints(2, 1, -0.5, 0.5), [0, 1, 1]), [1, 0.5, 0])

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.windows import BLOCK, ROLLING, WIDEST, Rolling
+from tests.engine.feeding import extend, rolling
 from tests.examples import examples
 
-NAN = np.nan
+NAN, INF = np.nan, np.inf
 PLAIN = {
     "value": np.mean,
     "mean": np.mean,
@@ -63,3 +64,27 @@ def test_windows_measure_as_their_definition_says(name, seed, length, window, mi
 def test_a_window_that_reaches_across_blocks_is_like_any_other(length):
     values = noisy(3, length, 0.01)
     np.testing.assert_allclose(Rolling(ROLLING["median"], 5, 3).extend(values), plain(np.median, values, 5, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "found"),
+    [
+        ("mean", [1, 2, 3, 4], [NAN, NAN, 2, 3]),
+        ("median", [1, 9, 2, 4], [NAN, NAN, 2, 4]),
+        ("median", [1, NAN, 2, 4], [NAN, NAN, NAN, NAN]),
+        ("std", [1, 1, 1, 4], [NAN, NAN, 0, np.sqrt(2)]),
+        ("min", [3, 1, 2, 5], [NAN, NAN, 1, 1]),
+        ("max", [3, 1, 2, 5], [NAN, NAN, 3, 5]),
+        ("range", [3, 1, 2, 5], [NAN, NAN, 2, 4]),
+    ],
+)
+def test_rolling_measures_look_at_the_last_points(name, values, found):
+    np.testing.assert_allclose(extend(rolling(name, 3), values), found)
+
+
+def test_a_window_may_begin_with_fewer_points():
+    np.testing.assert_allclose(extend(rolling("median", 5, 2), [4, 2, NAN, 3, 1]), [NAN, 3, 3, 3, 2.5])
+
+
+def test_a_value_is_the_point_itself_and_what_is_not_finite_is_missing():
+    np.testing.assert_array_equal(extend(rolling("value", 1), [1, INF, NAN, -2]), [1, NAN, NAN, -2])

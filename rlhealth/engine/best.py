@@ -1,0 +1,201 @@
+"""Measures against the best so far: the largest value, how far a level fell from the best one, and how much of the gain
+that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from rlhealth.engine.estimate import NOTHING, Estimate
+from rlhealth.engine.noise import APART, SharedNoise, per_noise
+from rlhealth.engine.parts import PartCursor, Parts
+from rlhealth.engine.windows import KnownSoFar, Rolling, median, numbered
+from rlhealth.run import Floats, Ints
+
+START = 3  # points that say where a series began
+SHORT = 50  # what lasts a smaller part of the run is no fall
+LONGEST = 512  # points that a fall is ever asked to last
+SURE = 3.0  # errors that a lasting fall is asked for, about
+
+
+def highest(values: Floats, before: float) -> Floats:
+    """The largest of the values so far (none is NaN) and of what came before them."""
+    return np.maximum(np.maximum.accumulate(values), before)
+
+
+class SmoothedLevels:
+    """The medians of the last `window` points, and the best of them so far; the first `START` points are a level too.
+
+    A series that is averaged over many points is none at first: as long as the average fills, a level says little, and
+    the best begins after it. A part of measures.
+    """
+
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        self.level = Rolling(median, window, least, parts)
+        self.began = Rolling(median, START, START, parts)
+        self.smoothed, self.count = smoothed, 0
+        self.best = -np.inf
+        self.first = np.nan
+
+    def extend(self, values: Floats) -> Floats:
+        """At each of the next points: the level, the best so far, and the first there was; shape (3, n)."""
+        level, began = self.level.extend(values), self.began.extend(values)
+        if self.count < self.smoothed:
+            count = self.count + numbered(~np.isnan(values))
+            self.count = int(count[-1])
+            level[count < self.smoothed] = began[count < self.smoothed] = np.nan
+        first = np.full(len(values), self.first)
+        start = np.full(len(values), -np.inf)
+        if np.isnan(self.first):
+            known = np.flatnonzero(~np.isnan(began))
+            if len(known):
+                self.first = float(began[known[0]])
+                first[known[0] :] = self.first
+                start[known[0]] = self.first
+        best = highest(np.fmax(np.where(np.isnan(level), -np.inf, level), start), self.best)
+        self.best = float(best[-1])
+        return np.stack([level, best, first])
+
+
+def levels_of(window: int, least: int, smoothed: int, parts: Parts) -> PartCursor:
+    """The levels of a series, which its measures share."""
+    return parts.take(("levels", window, least), lambda: SmoothedLevels(window, least, smoothed, parts))
+
+
+class DropFromBest:
+    """How far the median of the last `window` points lies below the best such median so far, in units of noise.
+
+    Two things that chance does are allowed for. The best of many levels is a lucky one: where the best of m independent
+    levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the normal), so
+    the error grows with the run. And a level that dips comes back as fast as its points forget each other: the fall is
+    that of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the run, so
+    that a short dip of a mean over 100 episodes, logged every episode, is none.
+
+    The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
+    once the run has grown to twice that length, it is estimated from all of them.
+    """
+
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        parts = parts or Parts()
+        self.window = window
+        self.levels = levels_of(window, least, smoothed, parts)
+        self.noise = SharedNoise((window, START), smoothed, parts)
+        self.known = parts.take("known so far", KnownSoFar)
+        self.recent: Floats = np.full(LONGEST, np.nan)
+        self.best = -np.inf
+        self.then = np.full(5, np.nan)  # how many points, the spread and the errors there were at the best
+
+    def extend(self, values: Floats) -> Estimate:
+        """Measures the next points."""
+        if not len(values):
+            return NOTHING
+        finite = np.where(np.isfinite(values), values, np.nan)
+        level, best, first = self.levels.extend(finite)
+        (count,) = self.known.extend(finite)
+        spread, lasts, error, began = self._noise(finite, count, best)
+        with np.errstate(all="ignore"):
+            error = _unchanged(np.hypot, error, np.where(best == first, began, error))
+            levels = np.fmax(count / np.fmax(lasts, self.window), 1.0)
+            error *= np.sqrt(1 + 2 * np.log(levels) / SURE**2)
+            joined = np.concatenate([self.recent, level])
+            self.recent = joined[len(level) :].copy()
+            long = np.exp2(np.floor(np.log2(count / SHORT)))  # in powers of two, as it grows with every point
+            back = np.fmax(np.fmin(lasts, count / APART), long) - self.window
+            fall = best - lasting(joined, np.fmax(back, 0.0))
+            return per_noise(np.maximum(fall, 0.0), error, spread)
+
+    def _noise(self, finite: Floats, count: Floats, best: Floats) -> list[Floats]:
+        """By which noise a fall is measured: the spread, for how many points a fluctuation lasts, and the errors of a
+        level and of the first; shape (n,) each.
+        """
+        spread, _, lasts, error, began = self.noise.extend(finite)
+        now = [count, spread, lasts, error, began]
+        bests = np.flatnonzero(best > np.append(self.best, best[:-1]))
+        self.best = float(best[-1])
+        since = np.repeat(np.append(-1, bests), np.diff(bests, prepend=0, append=len(best)))  # -1 if it came before
+
+        def then(row: int, places: Ints | slice) -> Floats:
+            """What was known at the newest best, at each of those places."""
+            return np.asarray(np.where(since[places] < 0, self.then[row], now[row][since[places]]), np.float64)
+
+        early = np.flatnonzero(count <= 2 * then(0, slice(None)))
+        early = early[~np.isnan(then(1, early))]
+        found = [row.copy() for row in now[1:]] if len(early) else now[1:]
+        for row, one in enumerate(found if len(early) else (), 1):
+            one[early] = then(row, early)
+        if len(bests):
+            self.then = np.array([row[bests[-1]] for row in now])
+        return found
+
+
+def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
+    """A function of series of shape (n,), point by point: computed where one of them changes, and held in between, for
+    what is estimated once in a while seldom does.
+    """
+    changes = np.zeros(len(series[0]), np.bool_)
+    changes[0] = True
+    for one in series:
+        changes[1:] |= one[1:] != one[:-1]
+    starts = np.flatnonzero(changes)
+    return np.repeat(function(*(one[starts] for one in series)), np.diff(np.append(starts, len(changes))))
+
+
+def lasting(levels: Floats, back: Floats) -> Floats:
+    """The highest of each level and those of the points before it, as far back as `back` says there; shape (n,).
+
+    `levels` has `LONGEST` points more, at its beginning. A point without a level has none.
+    """
+    length = len(back)
+    reach = np.where(np.isnan(back), 0, np.minimum(back, LONGEST)).astype(np.int64)
+    found = levels[LONGEST:].copy()
+    for start, end in pairwise([0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), length]):
+        if reach[start]:
+            found[start:end] = _highest_of(
+                levels[LONGEST + start - reach[start] : LONGEST + end], int(reach[start]) + 1
+            )
+    found[np.isnan(levels[LONGEST:])] = np.nan
+    return found
+
+
+def _highest_of(levels: Floats, width: int) -> Floats:
+    """The highest of each `width` levels in a row, shape (n - width + 1,), in as many passes as `width` has bits."""
+    wide = 1
+    while 2 * wide <= width:
+        levels, wide = np.fmax(levels[:-wide], levels[wide:]), 2 * wide
+    return np.asarray(np.fmax(levels[: len(levels) - (width - wide)], levels[width - wide :]))
+
+
+class ShareOfGainLost:
+    """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the
+    first.
+
+    A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
+    """
+
+    def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
+        self.levels = levels_of(window, least, smoothed, parts or Parts())
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        level, best, first = self.levels.extend(np.where(np.isfinite(values), values, np.nan))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(level < best, (best - level) / (best - first), np.where(np.isnan(level), np.nan, 0.0))
+
+
+class MaxSoFar:
+    """The largest finite value so far."""
+
+    def __init__(self) -> None:
+        self.largest = -np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
+        self.largest = float(peak[-1])
+        return np.where(np.isfinite(peak), peak, np.nan)

@@ -1,0 +1,24 @@
+"""Trends: how long a series stands still."""
+
+import numpy as np
+
+from rlhealth.engine.trends import Standstill
+
+
+def test_a_standstill_is_measured_by_how_long_values_usually_stand():
+    held = np.repeat([3.0, -5.0, -9.0, -2.0], [7, 8, 8, 9])
+    assert Standstill(8).extend(held).max() < 1.5
+    assert Standstill(8).extend(np.append(held, np.full(40, -7.0)))[-1] > 4
+
+
+def test_a_value_that_comes_back_is_no_longer_written_but_chance():
+    coins = np.append(np.tile([0.0, 0.0, 0.0, 0.5, 0.5], 8), np.zeros(12))
+    assert Standstill(8).extend(coins)[-1] == 12
+
+
+def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():
+    drifting = np.concatenate(
+        [np.full(6, 2.0), 3.0 + 2e-10 * np.arange(9), np.full(5, 1.0), 3.0 + 2e-10 * np.arange(9)]
+    )
+    pieces, whole = Standstill(4), Standstill(4).extend(drifting)
+    assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole)
