@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from rlhealth.authoring.shorthand import read_shorthand
-from rlhealth.engine.measures import FromBest
+from rlhealth.engine.best import DropFromBest
 from rlhealth.engine.noise import Noise
-from rlhealth.engine.shares import Proportion
+from rlhealth.engine.shares import MeanFraction
 from rlhealth.engine.windows import Rolling, median
 from rlhealth.run import Floats
 
@@ -76,7 +76,7 @@ def noise() -> None:
         values = read_shorthand(text, "reward")[1]
         level = Rolling(median, 10, 5).extend(values)
         error = Noise((10,)).extend(values)[2]
-        fall = FromBest(10, 5).extend(values)
+        fall = DropFromBest(10, 5).extend(values)
         panel = Panel(len(panels) * HIGH, title, -0.1, 1.15, len(values))
         panel.band(level - 2 * error, level + 2 * error, "#0969da")
         panel.line(values, "#afb8c1", 1)
@@ -89,7 +89,7 @@ def noise() -> None:
 def shares() -> None:
     """One group a row, 40 % of them unanimous: a median of five is a coin, a mean over 20 groups is an estimate."""
     values = np.random.default_rng(4).binomial(1, 0.4, 120).astype(np.float64)
-    found = Proportion(5, 5, 20).extend(values)
+    found = MeanFraction(5, 5, 20).extend(values)
     panels = [
         Panel(0, "the median of 5 rows", -0.05, 1.1, 120),
         Panel(HIGH, "the mean over 20 groups, with 2.5 standard errors", -0.05, 1.1, 120),
