@@ -1,0 +1,105 @@
+"""Formats: says by name and first bytes whether a file is JSONL, JSON, CSV or a console log."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.packed import encoding_of, text_of
+from rlhealth.sources.base.spelling import number
+from rlhealth.sources.base.walk import kind_of
+from rlhealth.sources.rows.headerless import is_list, names_of
+from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
+from rlhealth.sources.rows.printed import dict_in
+from rlhealth.sources.rows.trainer_plan import OPENING
+from rlhealth.sources.rows.wrapped_lines import is_wrapped
+
+HEAD = 64 << 10  # bytes by which a format is known
+
+
+def sniff(head: bytes, name: str) -> str:
+    """The format of a file, by its name and its first bytes: one of `table.FORMATS`, or "trainer_state".
+
+    Raises:
+        RlhealthError: if it is no text.
+    """
+    if b"\0" in head.rstrip(b"\0")[:1024] and encoding_of(head) is None:
+        raise RlhealthError(
+            f"{name}: no text, and no format that is known by its name",
+            hint="name it as its tracker does, such as events.out.tfevents.…",
+            location=name,
+        )
+    suffix = kind_of(name)
+    text = text_of(head).lstrip("\0 \t\r\n\ufeff")
+    if suffix == "csv" or (suffix == "jsonl" and not _IN_LINES.match(text)):
+        return suffix
+    if is_wrapped(text):
+        return "console"
+    if suffix != "jsonl" and names_of(name, text):
+        return "csv"
+    if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
+        return _json_kind(text)
+    if text.startswith("["):
+        is_json = text[1:].lstrip()[:1] in ("{", "]") or _POINTS.match(text) or is_list(name, text)
+        return "json" if is_json else "console"
+    return "csv" if is_table(text) else "console"
+
+
+#: Points as TensorBoard's page exports them: [[wall time, step, value], …].
+_POINTS = re.compile(r"\[\s*\[\s*\d{9,}[\d.]*\s*,\s*-?\d+\s*,")
+#: JSON that was indented: an object or a list that does not end in its first line.
+_IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
+
+
+def row_in(line: str) -> dict[str, Any] | None:
+    """The object that a line holds, as JSON or as Python prints it; None if it holds none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = dict_in(line)
+    return row if isinstance(row, dict) else None
+
+
+def _json_kind(text: str) -> str:
+    line, _, rest = text.partition("\n")
+    row = row_in(line)
+    if row is not None:
+        lists = any(_holds_columns(value) for value in row.values()) or holds_numbered(row)
+        return "trainer_state" if '"log_history"' in line else "json" if lists and not rest.strip() else "jsonl"
+    if '"log_history"' in text:
+        return "trainer_state"
+    return (
+        "json"
+        if OPENING.search(text) or text.lstrip("{").lstrip(" ").startswith(("\n", "\r")) or len(line) >= HEAD // 2
+        else "jsonl"
+    )
+
+
+def _holds_columns(value: object, depth: int = 0) -> bool:
+    """Whether a value of a JSON object is a column, or an object of columns: the object is no row then."""
+    if isinstance(value, dict):
+        return holds_numbers_by_step(value) or (
+            depth < DEEPEST and any(_holds_columns(one, depth + 1) for one in value.values())
+        )
+    return isinstance(value, list) and len(value) > 1
+
+
+_HEAD_NAME = re.compile(r"[A-Za-z_][^\n{}=]{0,200}|")
+
+
+def is_table(text: str) -> bool:
+    """Whether the first lines have the same number of cells, and the first of them names."""
+    lines = [line for line in text.splitlines()[:6] if line and not line.startswith("#")]
+    for comma in ",\t;":
+        counts = [line.count(comma) for line in lines[:5]]
+        if len(counts) > 1 and counts[0] and len(set(counts[: max(2, len(counts) - 1)])) == 1 and "{" not in lines[0]:
+            heads = [cell.strip(' "') for cell in lines[0].split(comma)]
+            if not all(_HEAD_NAME.fullmatch(head) for head in heads) and not all(
+                number(head) is not None for head in heads
+            ):
+                continue  # the lines of a console have commas and tabs too
+            cells = [cell.strip(' "') for cell in lines[1].split(comma)]
+            return sum(number(cell) is not None or not cell for cell in cells) * 2 >= len(cells)
+    return False

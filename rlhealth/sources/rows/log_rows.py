@@ -1,0 +1,152 @@
+"""Log rows: whether a file that was come across is a log, by rows that count steps or name metrics, or no log (a data
+set, settings, prose)."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.packed import as_text, text_of
+from rlhealth.sources.base.spelling import AXES, EPISODE
+from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
+from rlhealth.sources.rows.headerless import (
+    FEWEST_OF_A_RUN,
+    is_column,
+    is_of_rewards,
+    list_in,
+    names_of,
+    stem_of,
+)
+from rlhealth.sources.rows.json_log import document_rows, document_runs
+from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
+from rlhealth.sources.rows.trainer_plan import OPENING
+from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
+
+LOG_HEAD = 256 << 10  # bytes of a console looked at in one go
+FURTHEST = 64 << 20  # bytes of a text in which the first row must come, where nobody named it
+WHOLE = 8 << 20  # bytes of a JSON file of columns that is looked into, where nobody named it
+#: JSON files of models and data sets, which are logs only where their rows count steps or name metrics.
+NO_LOGS = re.compile(
+    r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
+    r"|prompts?|completions?|game_log|datasets?)|\.index\.json$",
+    re.IGNORECASE,
+)
+
+
+def log_kind(path: Path) -> str | None:
+    """The format of a file that was come across, or None if it is no log (a data set, a model's settings, prose)."""
+    doubtful = NO_LOGS.search(path.name) is not None
+    with open_regular(path) as raw:
+        file = as_text(raw, path)
+        head = file.read(HEAD)
+        if not head.strip(b"\0 \r\n\t"):
+            return None
+        try:
+            kind = sniff(head, path.name)
+        except RlhealthError:
+            return None
+        if kind == "console":
+            head += file.read(LOG_HEAD - HEAD)
+        if _holds_rows(kind, head, doubtful) or (kind == "csv" and _is_plain(path.name, text_of(head), doubtful)):
+            return kind
+        if kind == "json":
+            whole = head + file.read(WHOLE)
+            is_log = is_log_document(whole, doubtful) or (not doubtful and _is_curve(path.name, whole))
+            return "json" if len(whole) < WHOLE and is_log else None
+        while kind in ("jsonl", "console") and file.tell() < FURTHEST and (block := file.read(LOG_HEAD)):
+            if _ROWISH.search(block) and _holds_rows(kind, block.partition(b"\n")[2], doubtful):
+                return kind
+    return None
+
+
+_ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
+
+
+def _is_plain(name: str, text: str, doubtful: bool) -> bool:
+    """Whether a table has no line of names, in a file that is called after its numbers, or one column of rewards."""
+    return bool(names_of(name, text)) or (not doubtful and is_column(name, text))
+
+
+def _is_curve(name: str, text: bytes) -> bool:
+    """Whether a JSON file is a list of as many rewards as a run has, by its name."""
+    found = list_in(name, text) if is_of_rewards(stem_of(name)) else None
+    return found is not None and len(found.values) >= FEWEST_OF_A_RUN
+
+
+def is_log_document(text: bytes, doubtful: bool = False) -> bool:
+    """Whether a JSON file that holds no list of rows is a log nevertheless: columns of numbers, or objects one after
+    the other."""
+    if runs := document_runs(text):
+        return any(_are_counted(one.rows, doubtful) for one in runs)
+    try:
+        rows = list(islice(document_rows(text_of(text).lstrip("\ufeff")), 40))
+    except (ValueError, RecursionError):  # not JSON: whether it looks like a log is judged by its words
+        return False
+    return len(rows) > 2 and _are_log_rows(rows, doubtful) and any(_names_a_metric(row) for row in rows)
+
+
+def _are_counted(rows: Sequence[Mapping[str, Any]], doubtful: bool) -> bool:
+    """Whether rows that stand under some name in a document are a log's: they count, or are numbers and no texts, and
+    name metrics."""
+    ends = [dict(row) for row in (*rows[:20], *rows[-20:])]
+    counted = [row for row in ends if _COUNTS & row.keys() or not any(isinstance(one, str) for one in row.values())]
+    telling = [row for row in counted if any(_METRIC.search(name) for name in row)]
+    return len(rows) > 2 and 2 * len(telling) > len(ends) and (not doubtful or _are_log_rows(ends, doubtful))
+
+
+_COUNTS = frozenset({*AXES, "epoch", "Epoch"})
+
+
+def _names_a_metric(row: dict[str, Any]) -> bool:
+    return any(name in AXES or _METRIC.search(name) for name in flatten(row))
+
+
+_METRIC = re.compile(r"loss|reward|kl|entropy|grad_?norm|return|clip_?frac|score", re.IGNORECASE)
+
+
+def _are_log_rows(rows: list[dict[str, Any]], doubtful: bool) -> bool:
+    """Whether these are a log's rows, or end in a log's rows (settings may stand before them)."""
+    if not any(looks_like_rows(part) for part in (rows[:20], rows[-20:]) if part):
+        return False
+    if not doubtful:
+        return True
+    telling = [row for row in rows if _names_a_metric(row) and sum(isinstance(one, str) for one in row.values()) < 2]
+    return 2 * len(telling) > len(rows)
+
+
+def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
+    text = text_of(head).lstrip("\ufeff")
+    if kind == "trainer_state":
+        return True
+    if kind == "json":
+        rows = JsonRows(io.BytesIO(text.encode("utf-8", "replace")), OPENING)
+        return _are_log_rows([row for row, _ in zip(rows, range(20), strict=False)], doubtful)
+    if kind == "console" and is_wrapped(text):
+        text = Unwrapping().text(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+    lines = text.splitlines()
+    if kind == "jsonl":
+        return _are_log_rows([row for line in lines[:2000] if (row := row_in(line)) is not None], doubtful)
+    if kind == "csv":
+        header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+        names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
+        if len(names) < 2 or header.lower().startswith("name"):
+            return False
+        return (
+            bool(names & _STEPS)
+            or names >= EPISODE
+            or (sum(bool(_METRIC.search(name)) for name in names) > 1 and is_table(text))
+        )
+    printed = Printed()
+    found = (row for line in lines for row in printed.rows(line))
+    return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
+
+
+_STEPS = {*AXES, "epoch", "Wall time", "value"}
