@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
-from rlhealth.sources.base.points import Column, Points
 from rlhealth.sources.base.spelling import (
-    BOOKKEEPING,
     CLOCKS,
     EARLIEST,
     FURTHEST,
@@ -25,19 +23,17 @@ from rlhealth.sources.base.spelling import (
     planned,
     whole,
 )
+from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, told_apart
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
-FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
 #: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
-_FLOATS = {float}
-_NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
 
 
 class Rows:
@@ -47,11 +43,9 @@ class Rows:
     The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before
     it, and is left out where it says again what that one said. Where there is no such column, the rows are numbered: a
     row that says again what the one before said is the next step, one that adds to it (an evaluation) is not. Steps
-    that fall back are waited with until the next row
-    reports what they are: where the run continues from there, it is a new run (they fell back to where it began) or a
-        resume, which
-    replaces what was logged from there on; a lone row, or rows that fall further and further, came late and change
-    nothing else.
+    that fall back are waited with until the next row reports what they are: where the run continues from there, it is a
+    new run (they fell back to where it began) or a resume, which replaces what was logged from there on; a lone row, or
+    rows that fall further and further, came late and change nothing else.
 
     Args:
         make: makes an empty run, given its number (0, 1, …).
@@ -91,11 +85,7 @@ class Rows:
         self._row = 0
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
-        self._points = Points(self.run)
-        self._filled: tuple[tuple[str, ...], list[Column]] = ((), [])  # the names of the latest row, and their columns
-        self._alike: list[tuple[Any, ...]] = []  # rows of these names that are in no column yet: step, time, values
-        self._passed: dict[str, set[int]] = {}  # by tag, the steps of what was not moved yet
-        self._unflushed = 0
+        self._points = RowPoints(self.run)
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Takes rows; call `flush` when those of a poll are in."""
@@ -138,11 +128,11 @@ class Rows:
         if len(self.runs) > MOST_RUNS:
             self.beyond += count
             return
-        self._move()
+        self._points.move()
         times = next((_clocks(table[name]) for name in CLOCKS if name in table), np.full(count, np.nan))
         for tag, cells in table.items():
             there = ~np.ma.getmaskarray(cells)
-            if self._is_metric(tag) and there.any() and self._points.is_room_for(tag):
+            if is_metric(tag, self.axis) and there.any() and self._points.points.is_room_for(tag):
                 self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
@@ -166,7 +156,7 @@ class Rows:
 
     def _row_numbers(self, table: Mapping[str, Cells], count: int) -> Ints | None:
         """The numbers of rows that all have the same names, shape (rows,); None if every row must be looked at."""
-        tags = {tag for tag in table if tag not in AMBIENT and self._is_metric(tag)}
+        tags = {tag for tag in table if tag not in AMBIENT and is_metric(tag, self.axis)}
         if self._waiting or not count or not tags or (self._said and not self._said & tags):
             return None
         counted = {name: table[name] for name in COUNTERS if name in table}
@@ -187,7 +177,7 @@ class Rows:
             self._choose()
         for row in self._means.close() if is_over else ():
             self._take_one(row)
-        return self._move()
+        return self._points.move()
 
     def _choose(self, take: bool = True) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
@@ -229,36 +219,7 @@ class Rows:
             return
         time = next((clock(row[name]) for name in CLOCKS if name in row), math.nan)
         self._plan(row)
-        if _all_floats(row) and tuple(row) == self._filled[0]:
-            self._alike.append((step, time, *row.values()))  # nearly always
-        else:
-            self._put_each(row, step, time)
-        for tag, said in self._passed.items():
-            if tag in row:
-                said.add(step)
-        self._unflushed += 1
-        if self._unflushed >= FLUSHED:
-            self._move()
-
-    def _put_each(self, row: Mapping[str, Any], step: int, time: float) -> None:
-        """Puts what is a metric, and remembers where the next row of the same names goes, if all of it is one."""
-        self._spill()
-        columns = self._points.columns
-        for tag, value in row.items():
-            if self._is_metric(tag):
-                self._points.put(tag, value, step, time)
-        places = [columns[tag] for tag in row if tag in columns and self._is_metric(tag)]
-        self._filled = (tuple(row), places) if len(places) == len(row) else ((), [])
-
-    def _spill(self) -> None:
-        """Puts the rows that wait in their columns: all of them at once, for one by one is where the time would go."""
-        if self._alike:
-            steps, times, *columns = zip(*self._alike, strict=True)
-            for held, values in zip(self._filled[1], columns, strict=True):
-                held[0].extend(steps)
-                held[1].extend(values)
-                held[2].extend(times)
-            self._alike.clear()
+        self._points.put(row, step, time, self.axis)
 
     def _plan(self, row: Mapping[str, Any]) -> None:
         total = planned(row)
@@ -334,50 +295,30 @@ class Rows:
 
     def _tags(self, row: Mapping[str, Any]) -> Set[str]:
         """The metrics of a row that would be repeated if the row were."""
-        if _all_floats(row):  # as nearly every row is, with the names of the row before
+        if all_floats(row):  # as nearly every row is, with the names of the row before
             shape = self.axis, *row
             if self._tagged[0] != shape:
-                self._tagged = shape, {tag for tag in row if tag not in AMBIENT and self._is_metric(tag)}
+                self._tagged = shape, {tag for tag in row if tag not in AMBIENT and is_metric(tag, self.axis)}
             return self._tagged[1]
         return {
             tag
             for tag, value in row.items()
-            if tag not in AMBIENT and self._is_metric(tag) and number(value) is not None
+            if tag not in AMBIENT and is_metric(tag, self.axis) and number(value) is not None
         }
-
-    def _is_metric(self, tag: str) -> bool:
-        return tag != self.axis and tag not in _NO_METRICS
 
     def _falls_back(self, step: int, tags: Set[str]) -> bool:
         """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands
         before all that was said.
         """
-        self._spill()
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return False
         if self._first is not None and step <= self._first:
             return True
-        return any(self._has_said(tag, step) for tag in tags)
-
-    def _has_said(self, tag: str, step: int) -> bool:
-        """Whether a tag was logged at that step: among what was moved, or among what waits, which is kept as a set from
-        the first time that it is asked for.
-        """
-        series = self.run.series.get(tag)
-        if series is not None and len(series):
-            at = int(np.searchsorted(series.steps, step))
-            if at < len(series) and series.steps[at] == step:
-                return True
-        waiting = self._passed.get(tag)
-        if waiting is None:
-            self._spill()
-            column = self._points.columns.get(tag)
-            waiting = self._passed[tag] = set(column[0] if column else ())
-        return step in waiting
+        return any(self._points.has_said(tag, step) for tag in tags)
 
     def _go_back(self, step: int, tags: Set[str]) -> None:
         """A new run begins, or this one continues from before `step`."""
-        self._move()
+        self._points.move()
         if self._first is not None and step <= self._first:
             self._next_run()
             self._step = self._first = None
@@ -387,22 +328,11 @@ class Rows:
         self._said = set()
 
     def _next_run(self) -> None:
-        self._move()
+        self._points.move()
         if len(self.runs) <= MOST_RUNS:
             self.runs.append(self._make(len(self.runs)))
         self._begin()
         self._name_axis()
-
-    def _move(self) -> bool:
-        self._unflushed = 0
-        self._passed.clear()
-        self._spill()
-        self._filled = (), []
-        return self._points.move()
-
-
-def _all_floats(row: Mapping[str, Any]) -> bool:
-    return set(map(type, row.values())) == _FLOATS
 
 
 def _clocks(cells: Cells) -> Floats:
