@@ -19,7 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from rlhealth.check import judge
-from rlhealth.engine.operands import CannotRun, Operand, bound_of, pick
+from rlhealth.engine.cannot_run import CannotRun
+from rlhealth.engine.limits import bound_of
+from rlhealth.engine.metric_choice import pick
+from rlhealth.engine.operands import Operand
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Condition, Rule

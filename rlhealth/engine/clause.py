@@ -7,16 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlhealth.engine.estimate import Bound, Estimate, Flags
+from rlhealth.engine.metric_choice import named_metric
 from rlhealth.engine.onset import dated_back
-from rlhealth.engine.operands import (
-    NO_STEPS,
-    ForwardFill,
-    Operand,
-    OperandCursor,
-    SharedOperand,
-    SharedParts,
-    named_metric,
-)
+from rlhealth.engine.operands import NO_STEPS, ForwardFill, Operand, OperandCursor, SharedOperand, SharedParts
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.metrics import Metric, Translation

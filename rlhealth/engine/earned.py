@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.engine.operands import pattern_of_any
+from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.operands import CannotRun, Operand, bound_of, pick
+from rlhealth.engine.limits import bound_of
+from rlhealth.engine.metric_choice import pick
+from rlhealth.engine.operands import Operand
 from rlhealth.engine.scope import passes
 from rlhealth.metrics import Translation
 from rlhealth.rules.filling import fill, settings

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlhealth.engine.operands import CannotRun, pick_all
+from rlhealth.engine.cannot_run import CannotRun
+from rlhealth.engine.metric_choice import pick_all
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
 from rlhealth.rules.model import Condition, Rule

@@ -14,7 +14,8 @@ from rlhealth.engine.earlier import EarlierFindings, with_earlier
 from rlhealth.engine.earned import why_not_healthy
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.facts import Facts
-from rlhealth.engine.operands import SharedOperand, SharedParts, named_metric
+from rlhealth.engine.metric_choice import named_metric
+from rlhealth.engine.operands import SharedOperand, SharedParts
 from rlhealth.engine.plan import rule_book
 from rlhealth.engine.reach import Reach
 from rlhealth.engine.rule_state import RuleState, UnmetRule

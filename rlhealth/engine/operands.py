@@ -1,36 +1,25 @@
-"""Operands: what a rule's condition looks at, measured as it says, and the limits that it is compared with."""
+"""Operands: what a rule's condition looks at, measured as it says, by each rule as far as it has come."""
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache
-from typing import Any
 from weakref import ReferenceType, ref
 
 import numpy as np
 
-from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Measure, WithoutError
+from rlhealth.engine.estimate import NOTHING, Estimate, Measure, WithoutError
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.trends import Correlation
 from rlhealth.engine.versus import EstimateVersusStart, against
-from rlhealth.engine.windows import count_until, first_points, plain_median
-from rlhealth.metrics import Metric, Translation
-from rlhealth.metrics.metric import DerivedSeries
-from rlhealth.rules.measures import COUNTS, KINDS
-from rlhealth.rules.model import Condition, CriticalLevel, Limit
+from rlhealth.engine.windows import count_until
+from rlhealth.metrics import Metric
+from rlhealth.rules.measures import COUNTS
+from rlhealth.rules.model import Condition
 from rlhealth.run import Floats, Ints
 
 #: What the measures of each series share, by its number in the plan: a metric, and how its values are looked at.
 SharedParts = dict[int, Parts]
 NO_STEPS: Ints = np.empty(0, np.int64)
-
-
-class CannotRun(Exception):
-    """A rule cannot run at this run; the message says why."""
 
 
 class Operand:
@@ -248,132 +237,3 @@ def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -
         own = Parts()  # the start is not measured on, and would keep what others have taken
         return EstimateVersusStart(inner, MAKE[condition.measure](start, smoothed, own))
     return WithoutError(against(inner.inner, condition.last, versus))
-
-
-def unit_of(condition: Condition) -> str:
-    """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
-    unit = KINDS[condition.measure].unit
-    is_ratio = condition.divided_by is not None or (condition.versus is not None and condition.versus.is_ratio)
-    return "ratio" if unit == "value" and is_ratio else unit
-
-
-def level_of(condition: Condition, limit: float, metric: Metric) -> float | None:
-    """The limit of a condition as a level of the metric's own values; None if it measures something else (noise, a
-    rise, a share)."""
-    if not np.isfinite(limit) or not KINDS[condition.measure].level or condition.divided_by is not None:
-        return None
-    versus = condition.versus
-    if versus is None:
-        return limit
-    if versus.start is None:
-        return None
-    start = first_points(metric.values, versus.start)
-    if not len(start):
-        return None
-    return float(limit * plain_median(start)) if versus.is_ratio else float(limit + plain_median(start))
-
-
-def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
-    """The limit of a condition in numbers; raises CannotRun where it follows a setting that is unknown."""
-    sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
-    return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.standard_errors))
-
-
-def worse_of(worse: CriticalLevel, base: Bound, config: Mapping[str, Any]) -> Bound:
-    """The critical limit: the one given, or the base's own."""
-    said = worse.above if worse.above is not None else worse.below
-    sure = base.sure if worse.standard_errors is None else float(worse.standard_errors)
-    if said is None:
-        return replace(base, sure=sure)
-    return Bound("above" if worse.above is not None else "below", limit_of(said, config), sure)
-
-
-def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
-    """A limit in numbers; raises CannotRun where it follows a setting that is unknown."""
-    if not isinstance(said, Limit):
-        return float(said)
-    setting = config.get(said.setting)
-    if isinstance(setting, bool) or not isinstance(setting, int | float):
-        if said.default is None:
-            raise CannotRun(f"the setting {said.setting} is unknown")
-        return float(said.default)
-    limit = float(setting) * float(said.times) + float(said.plus)
-    return limit if said.at_most is None else min(limit, float(said.at_most))
-
-
-def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
-    """The metric of that canonical name, or the first logged of `one|another`; raises CannotRun if there is none.
-
-    `*` stands for any part of a name, as the names of reward functions are the user's own.
-
-    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often; `same` is the anchor.
-    """
-    if name == "same" and anchor is not None:
-        return anchor
-    for one in name.split("|"):
-        metric = clock_of(anchor, translation) if one == "step" else _named(one, translation)
-        if metric is not None and len(metric):
-            return metric
-    raise CannotRun(f"{name.replace('|', ' or ')} was not logged")
-
-
-def named_metric(name: str, own: Metric | None, translation: Translation) -> Metric:
-    """The metric of a name that `pick` found; the step is read at the points of a rule's own metric."""
-    if own is not None and name == own.name:
-        return own
-    clock = clock_of(own, translation) if name == "step" else None
-    return translation.metrics[name] if clock is None else clock
-
-
-def is_logged(names: str, translation: Translation) -> bool:
-    """Whether one of `one|pattern/*` has points."""
-    found = (_named(one, translation) for one in names.split("|"))
-    return any(one is not None and len(one) > 0 for one in found)
-
-
-def _named(name: str, translation: Translation) -> Metric | None:
-    """The metric of that name, or the first logged that it is a pattern of."""
-    if "*" not in name:
-        return translation.metrics.get(name)
-    pattern = pattern_of_any(name)
-    return next((one for key, one in translation.metrics.items() if pattern.match(key) and len(one)), None)
-
-
-def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
-    """The step itself as a metric."""
-    longest = anchor or max(translation.metrics.values(), key=len, default=None)
-    return (
-        None
-        if longest is None
-        else replace(longest, name="step", tag="", unit="steps", transform="", source=_Clock(longest))
-    )
-
-
-class _Clock(DerivedSeries):
-    """The steps of another metric, as values."""
-
-    def __init__(self, of: Metric) -> None:
-        super().__init__(of.tag)
-        self._of = of
-
-    def _raw(self) -> tuple[int, int]:
-        return self._of.revision, len(self._of)
-
-    def _make(self, start: int) -> None:
-        steps = self._of.steps[start:]
-        self._made.extend(steps, steps.astype(np.float64), self._of.times[start:])
-
-
-def pick_all(names: str, translation: Translation) -> list[Metric]:
-    """Every logged metric that `one|pattern/*` names; raises CannotRun if there is none."""
-    pattern = pattern_of_any(names)
-    found = [one for key, one in translation.metrics.items() if pattern.match(key) and len(one)]
-    if not found:
-        raise CannotRun(f"{names.replace('|', ' or ')} was not logged")
-    return found
-
-
-@cache
-def pattern_of_any(names: str) -> re.Pattern[str]:
-    """What `one|pattern/*` matches, for names from their beginning to their end."""
-    return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

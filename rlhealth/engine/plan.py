@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.operands import CannotRun, bound_of, pick, pick_all, worse_of
+from rlhealth.engine.limits import bound_of, worse_of
+from rlhealth.engine.metric_choice import pick, pick_all
 from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.scope import applicable, check_scope
 from rlhealth.metrics import Translation

@@ -9,7 +9,8 @@ from rlhealth.engine.aftermath import Aftermath, is_fall
 from rlhealth.engine.clause import Clause
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
-from rlhealth.engine.operands import SharedOperand, SharedParts, level_of, unit_of
+from rlhealth.engine.limits import level_of, unit_of
+from rlhealth.engine.operands import SharedOperand, SharedParts
 from rlhealth.engine.plan import RulePlan
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation

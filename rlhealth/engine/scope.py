@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlhealth.engine.operands import CannotRun, is_logged
+from rlhealth.engine.cannot_run import CannotRun
+from rlhealth.engine.metric_choice import is_logged
 from rlhealth.metrics import Translation
 from rlhealth.metrics.groups import is_named
 from rlhealth.rules.model import Bounds, Condition, Rule

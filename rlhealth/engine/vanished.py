@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rlhealth.engine.operands import pattern_of_any
+from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation

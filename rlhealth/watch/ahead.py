@@ -8,7 +8,7 @@ import numpy as np
 
 from rlhealth.engine.ending import usual_seconds, usual_steps
 from rlhealth.engine.judge import Judge
-from rlhealth.engine.operands import level_of
+from rlhealth.engine.limits import level_of
 from rlhealth.engine.rule_state import RuleState
 from rlhealth.verdict.vitals import course
 

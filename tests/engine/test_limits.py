@@ -1,11 +1,12 @@
-"""Operands: the limits of a rule as numbers, and as levels of a metric."""
+"""Limits: those of a rule as numbers, and as levels of a metric."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rlhealth.engine.operands import CannotRun, level_of, limit_of, pick, unit_of
+from rlhealth.engine.cannot_run import CannotRun
+from rlhealth.engine.limits import level_of, limit_of, unit_of
 from rlhealth.metrics import Metric, translate
 from rlhealth.rules.model import Condition, Limit
 from rlhealth.run import Place, Run
@@ -51,13 +52,6 @@ def test_a_limit_follows_a_setting_or_its_default() -> None:
     assert limit_of(said, {}) == 1.2
     with pytest.raises(CannotRun, match="clip_range"):
         limit_of(Limit(setting="clip_range"), {"clip_range": None})
-
-
-def test_a_metric_that_was_not_logged_is_named_in_the_reason() -> None:
-    run = Run("run", Place("tensorboard", "here"))
-    run.add("train/reward", [1], [np.nan])
-    with pytest.raises(CannotRun, match="kl or objective/kl was not logged"):
-        pick("kl|objective/kl", translate(run))
 
 
 def test_a_start_that_is_not_finite_for_long_is_still_the_start() -> None:
