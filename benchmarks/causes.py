@@ -12,7 +12,8 @@ import yaml
 
 from rlhealth import check
 from rlhealth.reports.stories import stories
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict
 
 TABLE = Path(__file__).with_name("causes.yaml")
 

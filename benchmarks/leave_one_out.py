@@ -28,7 +28,8 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Condition, Rule
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
-from rlhealth.verdict.findings import RunVerdict, Severity
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict
 
 BEYOND = 1.2
 

@@ -28,7 +28,7 @@ FLOW = [
     ("Run", "rlhealth.run:Run", "rlhealth.metrics.translation:Translation"),
     ("Metric", "rlhealth.metrics.metric:Metric", "rlhealth.engine.judge:Judge.advance"),
     ("Finding", "rlhealth.verdict.findings:Finding", "rlhealth.engine.judge:Judge.verdict"),
-    ("Verdict", "rlhealth.verdict.findings:Verdict", "rlhealth.reports:write"),
+    ("Verdict", "rlhealth.verdict.verdicts:Verdict", "rlhealth.reports:write"),
     ("report", "text on stdout", ""),
 ]
 WIDTH, BOX, GAP, LINE = 1180, 118, 58, 17

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from rlhealth.integrations.monitor import Monitor
     from rlhealth.run import Run
     from rlhealth.sources.discovery.opening import open_runs
-    from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
+    from rlhealth.verdict.findings import Finding, Severity
+    from rlhealth.verdict.gate import Gate
+    from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 __version__ = "0.1.0"
 __all__ = [
@@ -50,11 +52,11 @@ _HOMES = {
     "open_runs": "rlhealth.sources.discovery.opening",
     "Run": "rlhealth.run",
     "Finding": "rlhealth.verdict.findings",
-    "Gate": "rlhealth.verdict.findings",
+    "Gate": "rlhealth.verdict.gate",
     "Monitor": "rlhealth.integrations.monitor",
-    "RunVerdict": "rlhealth.verdict.findings",
+    "RunVerdict": "rlhealth.verdict.verdicts",
     "Severity": "rlhealth.verdict.findings",
-    "Verdict": "rlhealth.verdict.findings",
+    "Verdict": "rlhealth.verdict.verdicts",
     "RlhealthError": "rlhealth.errors",
 }
 

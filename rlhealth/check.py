@@ -17,7 +17,8 @@ from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.opening import Tick
 from rlhealth.sources.discovery.places import RunSelection, find_all
 from rlhealth.verdict.baseline import Baseline
-from rlhealth.verdict.findings import Gate, RunVerdict, Verdict
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 
 def check(

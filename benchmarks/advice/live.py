@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.advice.trial import look_at
 from rlhealth.callback import HealthCallback
 from rlhealth.verdict.advised import Advice, advice_of
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 PARTS = 4  # the first, and three that follow advice
 SECONDS = 10.0  # that each step is taken to last

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.advice.training import Lab, Setup
 from rlhealth.check import check
 from rlhealth.verdict.advised import Advice, advice_of
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 ROUNDS = 3  # of advice at most; what counts is two
 SEED_STEP = 1000  # between the seeds of one trial

@@ -21,7 +21,8 @@ from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import text_of
 from rlhealth.rules.model import Rule
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 CLOSE = 0.01  # a number holds to one percent: cases are written by hand
 

@@ -14,7 +14,7 @@ from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
-    from rlhealth.verdict.findings import RunVerdict, Verdict
+    from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 
 class AdviceFormat(StrEnum):

@@ -16,7 +16,8 @@ from rlhealth.errors import RlhealthError
 if TYPE_CHECKING:
     from rlhealth.reports import ReportOptions
     from rlhealth.settings.project import Settings
-    from rlhealth.verdict.findings import Gate, Verdict
+    from rlhealth.verdict.gate import Gate
+    from rlhealth.verdict.verdicts import Verdict
 
 
 class FailOn(StrEnum):
@@ -255,7 +256,8 @@ def gate_of(
     past: bool = False,
 ) -> Gate:
     """The gate that the flags ask for."""
-    from rlhealth.verdict.findings import Gate, Severity
+    from rlhealth.verdict.findings import Severity
+    from rlhealth.verdict.gate import Gate
 
     level = None if fail_on is FailOn.never else Severity.of(fail_on.value)
     return Gate(level, exit_zero, require, min_steps, strict, past)

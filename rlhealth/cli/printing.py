@@ -12,7 +12,7 @@ from rlhealth.system.files import write_whole
 
 if TYPE_CHECKING:
     from rlhealth.reports import ReportOptions
-    from rlhealth.verdict.findings import Verdict
+    from rlhealth.verdict.verdicts import Verdict
 
 
 def print_error(error: RlhealthError) -> None:

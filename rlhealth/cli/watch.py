@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlhealth.reports import ReportOptions
-    from rlhealth.verdict.findings import Verdict
+    from rlhealth.verdict.verdicts import Verdict
     from rlhealth.watch.actions import Action, Actions
     from rlhealth.watch.loop import Limits, Watch
     from rlhealth.watch.stopping import Stopping

@@ -34,7 +34,9 @@ from rlhealth.parallel.ahead import in_turn
 from rlhealth.parallel.jobs import Examination, examined, read_whole
 from rlhealth.run import Floats, Run
 from rlhealth.sources.discovery.places import RunSelection, find_all
-from rlhealth.verdict.findings import Episode, Finding, Gate, RunVerdict, Severity, Skipped, State, Verdict
+from rlhealth.verdict.findings import Episode, Finding, Severity, Skipped, State
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 HOLD = 5
 

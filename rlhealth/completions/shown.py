@@ -14,7 +14,8 @@ from rlhealth.completions.batch import Batch
 from rlhealth.completions.places import find, named
 from rlhealth.completions.stores import CompletionFolder, Store
 from rlhealth.completions.texts import is_measured
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 #: Texts of one step that are shown at a finding, and findings of a run at which they are.
 TEXTS = 2

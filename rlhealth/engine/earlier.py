@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rlhealth.run import Replaced, Run
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 Examine = Callable[[Run], RunVerdict]
 

@@ -12,7 +12,8 @@ from rlhealth.engine.metric_choice import pick_all
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
 from rlhealth.rules.model import Condition, Rule
-from rlhealth.verdict.findings import RunVerdict, Skipped
+from rlhealth.verdict.findings import Skipped
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 @dataclass(frozen=True)

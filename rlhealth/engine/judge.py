@@ -24,7 +24,8 @@ from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run
-from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Skipped, State, worst_state
+from rlhealth.verdict.findings import Episode, Finding, Ignored, Skipped, State, worst_state
+from rlhealth.verdict.verdicts import RunVerdict
 
 Shape = tuple[Any, ...]
 NEVER = int(np.iinfo(np.int64).max)

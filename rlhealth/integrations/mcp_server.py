@@ -10,7 +10,8 @@ from rlhealth.errors import RlhealthError
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+    from rlhealth.verdict.findings import Finding
+    from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 _MOST_RUNS = 50  # runs of one answer
 _MOST_FINDINGS = 8  # findings of a run in a short answer
@@ -273,7 +274,7 @@ def _plainly(tool: Any) -> Any:
     """The tool with numbers that strict JSON knows, and with an error of rlhealth as one plain line and what to try."""
     from functools import wraps
 
-    from rlhealth.verdict.findings import strict
+    from rlhealth.reports.strict_json import strict
 
     @wraps(tool)
     def answered(*args: Any, **named: Any) -> dict[str, Any]:

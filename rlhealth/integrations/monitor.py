@@ -21,7 +21,9 @@ from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, flat
 from rlhealth.sources.base.spelling import number
 from rlhealth.system.files import write_whole
-from rlhealth.verdict.findings import Finding, Gate, RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.watch.changes import Change, ReportedFindings
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 
 def assert_healthy(
@@ -53,7 +53,8 @@ def assert_healthy(
     from rlhealth.reports import ReportOptions, write
     from rlhealth.rules.loading import check_names, load_rules
     from rlhealth.verdict.baseline import read_baseline
-    from rlhealth.verdict.findings import Gate, Severity
+    from rlhealth.verdict.findings import Severity
+    from rlhealth.verdict.gate import Gate
 
     judged_by = load_rules(*([Path(rules)] if rules is not None else []))
     reasons = dict(ignore) if isinstance(ignore, Mapping) else dict.fromkeys(ignore, "ignored by the test")

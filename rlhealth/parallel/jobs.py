@@ -13,7 +13,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.parallel.ahead import ahead, at_once, in_order
 from rlhealth.run import Run
 from rlhealth.sources.base.reader import Reader
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 Answer = RunVerdict | RlhealthError
 Examine = Callable[[Reader], Answer]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.publishing.published import PAGE, Published, published
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 def publish(run: RunVerdict) -> str:

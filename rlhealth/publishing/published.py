@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.reports import write
-from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 PAGE = "rlhealth.html"
 

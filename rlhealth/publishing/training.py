@@ -10,7 +10,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.publishing.published import Published, published
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 def publish_here(run: RunVerdict, folder: Path, trackers: Iterable[str], project: str, name: str) -> list[str]:

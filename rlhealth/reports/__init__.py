@@ -12,7 +12,7 @@ from rlhealth.reports.unsteered import in_format
 
 if TYPE_CHECKING:
     from rlhealth.completions.shown import Shown
-    from rlhealth.verdict.findings import Verdict
+    from rlhealth.verdict.verdicts import Verdict
 
 # Format name -> the module whose `render(verdict, look)` writes it. Modules are imported when asked for: rich and numpy
 # are not free.

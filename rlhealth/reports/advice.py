@@ -12,7 +12,7 @@ from rlhealth.reports.words import clean
 
 if TYPE_CHECKING:
     from rlhealth.verdict.advised import Advice, StepsToInspect
-    from rlhealth.verdict.findings import RunVerdict
+    from rlhealth.verdict.verdicts import RunVerdict
 
 FORMATS = ("table", "yaml", "flags")
 

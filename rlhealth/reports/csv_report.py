@@ -9,8 +9,10 @@ from io import StringIO
 
 from rlhealth.reports import ReportOptions
 from rlhealth.reports.stories import stories, worst_first
+from rlhealth.reports.strict_json import strict
 from rlhealth.reports.words import clean
-from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, strict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 COLUMNS = (
     "kind",

@@ -10,7 +10,7 @@ from rlhealth.sources.base.walk import kind_of
 from rlhealth.system.files import is_same_file
 
 if TYPE_CHECKING:
-    from rlhealth.verdict.findings import Verdict
+    from rlhealth.verdict.verdicts import Verdict
 
 
 def refuse_logs(file: str, verdict: Verdict, flag: str = "-o") -> None:

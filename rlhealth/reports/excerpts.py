@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rlhealth.completions.shown import SHOWN, Excerpt
 from rlhealth.reports import ReportOptions, words
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rlhealth.reports import ReportOptions, markdown, words
 from rlhealth.reports.stories import everything
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 # annotations of one kind that GitHub shows for a step (docs.github.com, "Workflow commands"); the rest it drops without
 # a word

@@ -8,7 +8,8 @@ from typing import Any
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
-from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 _SEVERITY = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 

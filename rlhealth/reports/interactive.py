@@ -12,7 +12,8 @@ from rlhealth.reports import ReportOptions, words, write
 from rlhealth.reports.destination import refuse_logs
 from rlhealth.reports.stories import worst_first
 from rlhealth.system.files import write_whole
-from rlhealth.verdict.findings import RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import vitals
 
 if TYPE_CHECKING:

@@ -11,8 +11,10 @@ from typing import Any
 from rlhealth import __version__
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.stories import stories
+from rlhealth.reports.strict_json import strict
 from rlhealth.verdict.cost import cost_of
-from rlhealth.verdict.findings import Finding, RunVerdict, Verdict, counts, strict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict, Verdict, counts
 from rlhealth.verdict.vitals import Vital, vitals
 
 SCHEMA = "rlhealth.report/1"

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as Tree
 
 from rlhealth.errors import RlhealthError
 from rlhealth.reports import ReportOptions, words
-from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 _LONGEST = 4000
 

@@ -8,7 +8,8 @@ import re
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, main_metrics, notes, shared, skips, stories, worst, worst_first
-from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import vitals
 
 _SIGNS = {"critical": "❌", "warning": "⚠️", "info": "ℹ️", "healthy": "✅", "unknown": "❔"}

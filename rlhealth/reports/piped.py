@@ -7,7 +7,8 @@ from collections import Counter
 
 from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.stories import stories, worst_first
-from rlhealth.verdict.findings import Finding, RunVerdict, Verdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 
 def render(verdict: Verdict, look: ReportOptions) -> str:

@@ -9,7 +9,8 @@ import os
 from pathlib import Path, PurePath
 from urllib.parse import quote
 
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 _LONGEST = 1000
 

@@ -11,7 +11,9 @@ from rlhealth import __version__
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.prints import address, fingerprint
 from rlhealth.reports.stories import everything
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict, strict
+from rlhealth.reports.strict_json import strict
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 _LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _LONGEST = 4000

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rlhealth.engine.earned import HOW_TO_NAME, not_recognised
 from rlhealth.parsing.own_texts import read_texts
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlhealth.reports import ReportOptions, piped, words
-from rlhealth.verdict.findings import Verdict, counts
+from rlhealth.verdict.verdicts import Verdict, counts
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page

@@ -12,7 +12,8 @@ from rlhealth.reports import excerpts, terminal_vitals, words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import cell_of, cells, draw
 from rlhealth.reports.stories import logarithmic, notes, skips, stories
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric

@@ -14,7 +14,7 @@ from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, main_metrics, shared, worst
 from rlhealth.reports.terminal_vitals import marks
-from rlhealth.verdict.findings import RunVerdict, Verdict
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.errors import RlhealthError

@@ -16,7 +16,7 @@ from rlhealth.verdict.vitals import Vital, VitalState, vitals
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
     from rlhealth.run import Floats
-    from rlhealth.verdict.findings import RunVerdict
+    from rlhealth.verdict.verdicts import RunVerdict
 
 _CURVE, _WIDE_CURVE = 16, 28  # columns with the two of the limit, and on a page of more than 100
 _ABSENT = (VitalState.NOT_LOGGED, VitalState.NOT_FOR_TRAINER)

@@ -8,10 +8,11 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from rlhealth.verdict.cost import cost_of
-from rlhealth.verdict.findings import counts
+from rlhealth.verdict.verdicts import counts
 
 if TYPE_CHECKING:
-    from rlhealth.verdict.findings import Change, Finding, RunVerdict, Verdict
+    from rlhealth.verdict.findings import Change, Finding
+    from rlhealth.verdict.verdicts import RunVerdict, Verdict
     from rlhealth.verdict.vitals import Vital
 
 NBSP = "\u00a0"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlhealth.verdict.findings import Change, Finding, RunVerdict, Severity
+from rlhealth.verdict.findings import Change, Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict
 
 AT_ITS_BEST = "reward is at its best so far: watch it, and change nothing yet"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.system.files import locked, write_whole
-from rlhealth.verdict.findings import Finding, Ignored, RunVerdict, Severity, Verdict
+from rlhealth.verdict.findings import Finding, Ignored, Severity
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 SCHEMA = "rlhealth.baseline/1"
 REASON = "baseline"

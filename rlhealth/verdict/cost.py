@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlhealth.verdict.findings import RunVerdict, Severity, State
+from rlhealth.verdict.findings import Severity, State
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlhealth.parsing.own_texts import read_texts
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity, State
+from rlhealth.verdict.findings import Finding, Severity, State
+from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric

@@ -21,8 +21,9 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.reports import words
 from rlhealth.reports.json_report import one_finding
+from rlhealth.reports.strict_json import strict
 from rlhealth.system.process import users_environment
-from rlhealth.verdict.findings import RunVerdict, strict
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change
 
 COMMAND_TIMEOUT = 30.0  # seconds that a command of the user's may take

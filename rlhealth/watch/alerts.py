@@ -5,7 +5,8 @@ else of rlhealth writes.
 from __future__ import annotations
 
 from rlhealth.errors import RlhealthError
-from rlhealth.verdict.findings import RunVerdict, Severity
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.actions import Action, letter
 from rlhealth.watch.changes import Change
 

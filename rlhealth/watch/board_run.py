@@ -22,7 +22,8 @@ from rlhealth.watch.near import CLOSE, LimitMargin, nearest, pending
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
     from rlhealth.reports.page import Page
-    from rlhealth.verdict.findings import Finding, RunVerdict
+    from rlhealth.verdict.findings import Finding
+    from rlhealth.verdict.verdicts import RunVerdict
     from rlhealth.watch.follower import Follower
     from rlhealth.watch.loop import Watch
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity
+from rlhealth.verdict.findings import Finding, Severity
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.incidents import Group, Incident, Incidents
 
 

@@ -13,7 +13,7 @@ from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.rules.model import Rule
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change, ReportedFindings
 from rlhealth.watch.clock import AwakeTime, Clock
 from rlhealth.watch.trace import Traces

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.aftermath import BAND, WINDOW
-from rlhealth.verdict.findings import Finding, RunVerdict, Severity, State, worst_state
+from rlhealth.verdict.findings import Finding, Severity, State, worst_state
+from rlhealth.verdict.verdicts import RunVerdict
 
 NEAR = WINDOW  # rows after the newest beginning in an incident for which what else begins is part of it
 REST = BAND  # rows without any of it after which it is closed: as many as say where a metric usually lies

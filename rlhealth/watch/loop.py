@@ -12,7 +12,8 @@ from rlhealth.rules.model import Rule
 from rlhealth.run import unique_name
 from rlhealth.sources.base.reader import Reader
 from rlhealth.verdict.baseline import Baseline
-from rlhealth.verdict.findings import Gate, Verdict
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import Verdict
 from rlhealth.watch.actions import Actions, change_document
 from rlhealth.watch.clock import Clock, clock_time
 from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere, is_online

@@ -16,7 +16,7 @@ from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

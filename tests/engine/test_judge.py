@@ -11,7 +11,8 @@ from rlhealth.metrics import Translation
 from rlhealth.rules.loading import read_rule
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import RunVerdict, Severity
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict
 from tests.canonical import translated
 
 HEAD = 'title: T\nseverity: {severity}\n{scope}when:\n{when}\n{critical}message: "{{value:g}} against {{limit:g}}"\n'

@@ -14,7 +14,7 @@ from rlhealth.engine.plan import RuleBook, rule_book
 from rlhealth.metrics import sorting, translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 from tests.examples import examples
 
 RULES = load_rules()

@@ -19,7 +19,7 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.rules.measures import ESTIMATED, MEASURES
 from rlhealth.rules.model import Condition, Rule, Scope, Source, When
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 from tests.canonical import translated
 from tests.examples import examples
 

@@ -15,7 +15,7 @@ from rlhealth.reports import REPORTS, ReportOptions, write
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import RunVerdict, Verdict
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from tests.fuzz.strictness import strict_json
 
 NOW = 1_800_000_000.0

@@ -12,7 +12,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.reports import REPORTS, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 from tests.fuzz.judging import NOW, shipped
 
 #: Of each kind one: what comes before it in a text, and the part that nobody may see.

@@ -17,7 +17,7 @@ from rlhealth.check import check
 from rlhealth.errors import RlhealthError
 from rlhealth.parallel import jobs, workers
 from rlhealth.system.progress import Progress
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PLACES = [str(FIXTURES / kind) for kind in ("tensorboard", "trainer_state", "wandb", "runs")]

@@ -12,7 +12,9 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, Gate, Ignored, RunVerdict, Severity, Skipped, State, Verdict
+from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
 NASTY = (

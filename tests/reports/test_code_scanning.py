@@ -14,7 +14,9 @@ from junitparser import JUnitXml
 
 from rlhealth.reports import ReportOptions, github, write
 from rlhealth.run import Place
-from rlhealth.verdict.findings import Gate, Severity, Verdict
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text("utf-8"))

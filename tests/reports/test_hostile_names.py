@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 NARROW = "\u202f"
 OURS = "\n\u202f\u00a0\u200d"

@@ -16,7 +16,7 @@ from rlhealth.reports.html.curve import path, scale_of, thinned
 from rlhealth.reports.html.levels import Level, level_of, usual
 from rlhealth.reports.html.markup import Html, el
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import RunVerdict, Verdict
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from tests.examples import examples
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import rlhealth
 from rlhealth.errors import RlhealthError
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 from tests.conftest import ROOT, SICK
 
 

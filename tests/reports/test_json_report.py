@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rlhealth.reports import ReportOptions, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 SCHEMA = json.loads((files("rlhealth.reports") / "report.schema.json").read_text("utf-8"))
 

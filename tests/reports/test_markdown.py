@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rlhealth.reports import ReportOptions, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
 

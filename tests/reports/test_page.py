@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlhealth.reports import write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 from tests.reports.browser import Browser, chromium
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")

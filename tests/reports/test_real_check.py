@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from rlhealth.check import check
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Verdict
+from rlhealth.verdict.verdicts import Verdict
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reports"
 

@@ -11,7 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Severity, Verdict
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import Verdict
 from rlhealth.verdict.vitals import vitals
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]

@@ -12,7 +12,7 @@ import pytest
 
 from rlhealth.check import check
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Gate
+from rlhealth.verdict.gate import Gate
 from tests.sources.sick_shapes import FIXTURES, SHAPES, lines, sick_rows
 
 HEALTHY = FIXTURES / "compare" / "good-tight-kl" / "trainer_state.json"

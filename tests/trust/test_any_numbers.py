@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlhealth.engine.judge import Judge
 from rlhealth.reports import REPORTS, write
 from rlhealth.reports.json_report import one_run
-from rlhealth.verdict.findings import strict
+from rlhealth.reports.strict_json import strict
 from tests.fuzz.judging import NOW, TAGS, judged_verdict, run_of, shipped
 from tests.fuzz.strictness import strict_json
 

@@ -11,7 +11,7 @@ from rlhealth.reports.advice import flags, table, yaml
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Floats, Place, Run
 from rlhealth.verdict.advised import AT_ITS_BEST, Advice, advice_of
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 
 RULES = load_rules()
 ROWS = 120

@@ -6,7 +6,8 @@ from rlhealth.metrics import translate
 from rlhealth.reports import words
 from rlhealth.run import Place, Run
 from rlhealth.verdict.cost import cost_of
-from rlhealth.verdict.findings import Episode, Finding, RunVerdict, Severity, State
+from rlhealth.verdict.findings import Episode, Finding, Severity, State
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 def judged(

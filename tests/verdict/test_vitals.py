@@ -14,7 +14,8 @@ import rlhealth
 from rlhealth.metrics import translate
 from rlhealth.rules.model import FAMILIES
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, Ignored, RunVerdict, Severity, Skipped, State
+from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.verdict.vitals import Vital, VitalState, _signs, sign_of, vitals
 from tests.examples import examples
 

@@ -23,7 +23,8 @@ import pytest
 from rlhealth.check import judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules
-from rlhealth.verdict.findings import RunVerdict, Severity
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.actions import Actions, apprise_to, argv, change_document, run_command
 from rlhealth.watch.alerts import alert_in
 from rlhealth.watch.changes import Change, ReportedFindings

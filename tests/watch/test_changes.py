@@ -15,7 +15,8 @@ from rlhealth.engine.judge import Judge
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, RunVerdict, Severity, State
+from rlhealth.verdict.findings import Episode, Finding, Severity, State
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change, ReportedFindings
 from rlhealth.watch.near import nearest, pending, way
 from rlhealth.watch.trace import BUCKETS, Trace

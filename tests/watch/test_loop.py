@@ -17,7 +17,9 @@ from rlhealth.rules.loading import load_rules
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
 from rlhealth.verdict.baseline import Baseline
-from rlhealth.verdict.findings import Gate, RunVerdict, Severity
+from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.gate import Gate
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change
 from rlhealth.watch.loop import Limits, Watch
 from tests.growing import GrowingFile, GrowingTrackio, sizes

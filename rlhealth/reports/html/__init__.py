@@ -14,7 +14,7 @@ from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge, body, facts
 from rlhealth.reports.html.table import FILTER, pill, table
 from rlhealth.reports.stories import worst_first
-from rlhealth.verdict.findings import RunVerdict, Verdict, counts
+from rlhealth.verdict.verdicts import RunVerdict, Verdict, counts
 
 _PARTS = ("page.css", "charts.js", "page.js")
 _CURVES = 450_000  # characters that all small charts of a page may take together

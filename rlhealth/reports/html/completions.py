@@ -7,7 +7,8 @@ from html import escape
 from rlhealth.completions.shown import SHOWN, Excerpt
 from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.html.markup import Html, el, join
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 
 def texts(look: ReportOptions, run: RunVerdict, finding: Finding) -> Html | None:

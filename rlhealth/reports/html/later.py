@@ -18,7 +18,7 @@ from rlhealth.reports.words import clean
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
-    from rlhealth.verdict.findings import RunVerdict
+    from rlhealth.verdict.verdicts import RunVerdict
 
 _TALL = 250
 

@@ -15,7 +15,8 @@ from rlhealth.reports.html.later import TOOLS, cards_later, rules_later
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
 from rlhealth.reports.stories import main_metrics, notes, stories
-from rlhealth.verdict.findings import Finding, RunVerdict
+from rlhealth.verdict.findings import Finding
+from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric

@@ -9,7 +9,7 @@ from rlhealth.reports.html.markup import Html, el, join
 from rlhealth.reports.html.story import SIGNS, badge
 from rlhealth.reports.html.vitals import marked, tone_of
 from rlhealth.reports.stories import main_metrics, shared, worst
-from rlhealth.verdict.findings import RunVerdict, Verdict
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import VitalState, vitals
 
 _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, Span, chart
 from rlhealth.reports.html.markup import Html, el, named
-from rlhealth.verdict.findings import RunVerdict
+from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.verdict.vitals import Vital, VitalState, vitals
 
 _SIGNS = {
