@@ -214,7 +214,9 @@ def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:
     worst = max(member.severity for member in one.members)
     if worst < Severity.WARNING:
         return worst
-    lasts = worst_state(one.members) is not State.OVER and not Aftermath(translation, now).regained(one.begin.episodes)
+    if worst_state(one.members) is State.OVER:
+        return min(max(worst, Severity.of(one.rule.severity)), Severity.WARNING)
+    lasts = not Aftermath(translation, now).regained(one.begin.episodes)
     return max(worst, Severity.of(one.rule.severity), one.begin.worst_severity if lasts else worst)
 
 

@@ -77,6 +77,13 @@ def test_a_cause_counts_as_its_root_did_as_long_as_a_consequence_lasts() -> None
     assert said == [Severity.CRITICAL, Severity.WARNING]
 
 
+def test_a_cause_whose_findings_are_all_over_is_a_warning_at_most_however_severe_its_rule() -> None:
+    nan = replace(finding("warning", "nonfinite", "numerics", 10), state=State.OVER)
+    fall = replace(finding("info", "reward-decline", "reward-trend", 20), state=State.OVER, peak=Severity.CRITICAL)
+    [one] = explain([nan, fall], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)[1]
+    assert (one.rule, one.severity) == ("numerical-failure", Severity.WARNING)
+
+
 def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_step_size() -> None:
     story = [
         finding("critical", "value-loss-spike", "value-loss", 51),

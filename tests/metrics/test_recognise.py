@@ -185,6 +185,12 @@ def test_names_below_a_word_of_ones_own_are_those_of_the_trainer() -> None:
     assert found.metrics["reward"].tag == "reward"
 
 
+def test_a_loop_that_logs_the_least_and_the_largest_reward_is_no_reward_model() -> None:
+    rewards = ["min_reward", "max_reward", "mean_reward"]
+    assert translate(run_of([*rewards, "num_tokens"])).framework == "trl-reward"
+    assert translate(run_of([*rewards, "loss", "eval/format_accuracy"])).framework == "generic"
+
+
 def test_two_plain_names_below_a_word_make_no_trainer() -> None:
     plain = ["test/reward", "test/reward_std", "test/length", "test/length_std", "train/reward"]
     assert translate(run_of(plain)).framework == "generic"
