@@ -24,8 +24,9 @@ from rlhealth.engine.limits import bound_of
 from rlhealth.engine.metric_choice import pick
 from rlhealth.engine.operands import Operand
 from rlhealth.metrics import translate
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import load_rules
-from rlhealth.rules.model import Condition, Rule
+from rlhealth.rules.model import Rule
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
 from rlhealth.verdict.findings import Severity

@@ -15,9 +15,10 @@ from rlhealth.metrics.groups import groups, members
 from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.parsing.strict_yaml import read_yaml
+from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.rules.filling import fields_of, option_phrases
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
-from rlhealth.rules.model import Condition, Limit, Rule
+from rlhealth.rules.model import Rule
 
 ORDER = Rule.keys()
 _OF_A_METRIC = frozenset(

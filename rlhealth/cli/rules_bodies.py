@@ -17,8 +17,9 @@ from rlhealth.comparison import known_good
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing.checked import Checkable, meant
 from rlhealth.reports.words import plural
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import known_names, misspelt_family, rule_files, text_of
-from rlhealth.rules.model import FAMILIES, Condition, Rule
+from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.rules.words import advice, in_words, scope, severities
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Condition
 from rlhealth.run import Floats
 from rlhealth.verdict.findings import Episode, State
 

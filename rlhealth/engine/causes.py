@@ -12,8 +12,9 @@ from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.facts import Facts, named
 from rlhealth.metrics import Translation
+from rlhealth.rules.causes import Cause
 from rlhealth.rules.filling import advise, back_to, fill, settings
-from rlhealth.rules.model import Cause, Rule
+from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State, worst_state
 
 ENOUGH = 2  # pieces of evidence: families of findings, and facts; one alone is a symptom

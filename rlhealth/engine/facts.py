@@ -13,8 +13,9 @@ from rlhealth.engine.metric_choice import pick
 from rlhealth.engine.operands import Operand
 from rlhealth.engine.scope import passes
 from rlhealth.metrics import Translation
+from rlhealth.rules.causes import Fact
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.filling import fill, settings
-from rlhealth.rules.model import Condition, Fact
 from rlhealth.verdict.findings import Finding, Severity
 
 

@@ -11,7 +11,8 @@ from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.metric_choice import pick_all
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.spellings import Spelling, spellings
-from rlhealth.rules.model import Condition, Rule
+from rlhealth.rules.conditions import Condition
+from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Skipped
 from rlhealth.verdict.verdicts import RunVerdict
 

@@ -12,8 +12,9 @@ from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.windows import first_points, plain_median
 from rlhealth.metrics import Metric
+from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Condition, CriticalLevel, Limit
+from rlhealth.rules.model import CriticalLevel
 
 
 def unit_of(condition: Condition) -> str:

@@ -9,8 +9,8 @@ from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import first_points, sorted_median
 from rlhealth.metrics import Metric
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import COUNTS, KINDS
-from rlhealth.rules.model import Condition
 from rlhealth.run import Floats, Ints
 
 AT_ONCE = 4096  # windows looked at in one go, so that a run that flutters takes no more memory than another

@@ -13,8 +13,8 @@ from rlhealth.engine.trends import Correlation
 from rlhealth.engine.versus import EstimateVersusStart, against
 from rlhealth.engine.windows import count_until
 from rlhealth.metrics import Metric
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import COUNTS
-from rlhealth.rules.model import Condition
 from rlhealth.run import Floats, Ints
 
 #: What the measures of each series share, by its number in the plan: a metric, and how its values are looked at.

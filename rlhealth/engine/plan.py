@@ -17,7 +17,8 @@ from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.scope import applicable, check_scope
 from rlhealth.metrics import Translation
 from rlhealth.parsing.strict_data import StrictData
-from rlhealth.rules.model import Aspect, Condition, Rule
+from rlhealth.rules.conditions import Condition
+from rlhealth.rules.model import Aspect, Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Skipped
 

@@ -15,8 +15,8 @@ from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric
+from rlhealth.rules.conditions import Condition, Versus
 from rlhealth.rules.measures import COUNTS, KINDS
-from rlhealth.rules.model import Condition, Versus
 from rlhealth.run import Floats
 
 SLACK = 1e-8  # of the largest value: sums and means round, and a share is rounded to nine decimals

@@ -8,7 +8,9 @@ from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.metric_choice import is_logged
 from rlhealth.metrics import Translation
 from rlhealth.metrics.groups import is_named
-from rlhealth.rules.model import Bounds, Condition, Rule
+from rlhealth.rules.conditions import Condition
+from rlhealth.rules.model import Rule
+from rlhealth.rules.scope import Bounds
 
 
 def check_scope(rule: Rule, translation: Translation) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlhealth.preflight.model import Asked, Check
-from rlhealth.rules.model import Limit
+from rlhealth.rules.conditions import Limit
 
 #: Where no one says how many processes train: what machines have, with or without one that only samples.
 _DEVICES = (*range(1, 17), 24, 32, 48, 64, 96, 128, 256, 512, 1024)

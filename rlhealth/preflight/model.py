@@ -12,7 +12,9 @@ from rlhealth.parsing.checked import checked
 from rlhealth.parsing.strict_data import Number, Setting, Text
 from rlhealth.parsing.strict_model import StrictModel
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.model import Bounds, Limit, Source
+from rlhealth.rules.conditions import Limit
+from rlhealth.rules.model import Source
+from rlhealth.rules.scope import Bounds
 
 FOLDER = Path(__file__).parent / "checks"
 

@@ -13,11 +13,13 @@ from rlhealth.parsing import strict_data
 from rlhealth.parsing.checked import checked, meant
 from rlhealth.parsing.own_texts import parser
 from rlhealth.parsing.strict_data import as_values, from_values
-from rlhealth.rules import model
+from rlhealth.rules import causes, conditions, model, scope
 from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.system.cache import cached, read_bytes
 
 LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
+#: The modules whose classes a rule is made of: a kept rule is checked anew where one of them is another.
+SCHEMA = (conditions.__file__, scope.__file__, causes.__file__, model.__file__)
 
 
 def shipped_rules() -> Path:
@@ -62,9 +64,14 @@ def _shipped() -> list[Rule]:
     def make() -> Any:
         return tuple(as_values(read_rule(_decoded(raw, file), file)) for file, raw in found.items())
 
-    code = {module: read_bytes(module) for module in (strict_data.__file__, model.__file__, __file__)}
-    made: tuple[Rule, ...] = from_values(cached("rules", found | code | {"parser": parser()}, make), vars(model))
+    code = {module: read_bytes(module) for module in (strict_data.__file__, *SCHEMA, __file__)}
+    made: tuple[Rule, ...] = from_values(cached("rules", found | code | {"parser": parser()}, make), parts_of_rules())
     return list(made)
+
+
+def parts_of_rules() -> dict[str, Any]:
+    """The classes that a rule is made of, by their names."""
+    return vars(conditions) | vars(scope) | vars(causes) | vars(model)
 
 
 def _collect(folder: str, found: dict[str, bytes]) -> None:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
+from rlhealth.rules.causes import Cause, Fact
+from rlhealth.rules.conditions import Condition, Divisor, Limit, Versus
 from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
 from rlhealth.rules.measures import KINDS
-from rlhealth.rules.model import Aspect, Bounds, Cause, Condition, CriticalLevel, Divisor, Fact, Limit, Rule, Versus
+from rlhealth.rules.model import Aspect, CriticalLevel, Rule
+from rlhealth.rules.scope import Bounds
 
 _ENDINGS = {
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.parsing.checked import Marks, meant, place
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import known_names
-from rlhealth.rules.model import Aspect, Condition, CriticalLevel, Rule, Source
+from rlhealth.rules.model import Aspect, CriticalLevel, Rule, Source
 
 if TYPE_CHECKING:
     from rlhealth.settings.schema import Parameters, SettingsFile

@@ -8,7 +8,7 @@ import pytest
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.limits import level_of, limit_of, unit_of
 from rlhealth.metrics import Metric, translate
-from rlhealth.rules.model import Condition, Limit
+from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.run import Place, Run
 
 

@@ -11,8 +11,8 @@ from rlhealth.engine.estimate import Bound
 from rlhealth.engine.judge import Judge
 from rlhealth.engine.onset import dated_back
 from rlhealth.metrics import Metric
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import load_rules
-from rlhealth.rules.model import Condition
 from rlhealth.run import Place, Run, Series
 from tests.canonical import translated
 from tests.examples import examples

@@ -15,9 +15,11 @@ from rlhealth.engine.plan import RuleBook
 from rlhealth.engine.reach import Reach
 from rlhealth.engine.rule_state import UnmetRule
 from rlhealth.metrics import Translation
+from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.measures import ESTIMATED, MEASURES
-from rlhealth.rules.model import Condition, Rule, Scope, Source, When
+from rlhealth.rules.model import Rule, Source, When
+from rlhealth.rules.scope import Scope
 from rlhealth.run import Place, Run
 from rlhealth.verdict.verdicts import RunVerdict
 from tests.canonical import translated

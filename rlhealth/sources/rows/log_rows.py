@@ -15,14 +15,7 @@ from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.spelling import AXES, EPISODE
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
-from rlhealth.sources.rows.headerless import (
-    FEWEST_OF_A_RUN,
-    is_column,
-    is_of_rewards,
-    list_in,
-    names_of,
-    stem_of,
-)
+from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
 from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed

@@ -12,17 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
-from rlhealth.sources.base.spelling import (
-    CLOCKS,
-    EARLIEST,
-    FURTHEST,
-    LATEST,
-    axis,
-    clock,
-    number,
-    planned,
-    whole,
-)
+from rlhealth.sources.base.spelling import CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, told_apart

@@ -19,10 +19,7 @@ from rlhealth.sources.base.walk import without_rotated
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.formats import HEAD, sniff
-from rlhealth.sources.rows.headerless import (
-    is_long,
-    names_of,
-)
+from rlhealth.sources.rows.headerless import is_long, names_of
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
 from rlhealth.sources.rows.log_rows import log_kind
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
