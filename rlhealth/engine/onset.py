@@ -33,7 +33,8 @@ def dated_back(
     if condition.measure == "streak" and len(ends):
         every = np.arange(int(ends.max()))
         there = _counted(condition, metric, per, scale, every[None, :])[0]
-        places = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
+        began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
+        places = np.minimum(began, places)  # a streak of none has no first row: it is so at the row itself
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)

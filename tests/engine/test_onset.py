@@ -36,6 +36,8 @@ NAN = float("nan")
         ({"last": 5, "at_least": 3, "measure": "median", "above": 1}, [2, 2, 2], 3, (1, True)),
         ({"last": 5, "at_least": 3, "measure": "median", "above": 1}, [NAN, 2, 2, 2], 4, (2, True)),
         ({"last": 4, "measure": "range", "below": 0.1}, [5, 7, 3, 3, 3, 3], 6, (3, False)),
+        ({"measure": "streak", "where": {"above": 0}, "above": 2}, [0, 1, 1, 1], 4, (2, False)),
+        ({"measure": "streak", "where": {"above": 0}, "below": 1}, [1, 1, 0], 3, (3, False)),
         (
             {"last": 3, "measure": "median", "versus": {"start": 1, "as": "difference"}, "above": 1},
             [4, 4, 4, 6, 6],
