@@ -119,7 +119,8 @@ def recognise(run: Run) -> Recognised:
         if _fits(entry, seen, run, known) and not (named is not None and entry["id"] == "generic"):
             if entry["id"] == "generic" and (found := _rewritten(run, tags)) is not None:
                 return found
-            return _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
+            found = _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
+            return found if entry.get("spelling") == "free" else replace(found, own=_unfolded(entry, tags))
     if named is not None:  # too little was logged to know the trainer by, but the code names it
         return _recognised(named, _seen(named, tags, views), run, sure=True)
     return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(UNKNOWN, tags, views), run, sure=True)
@@ -150,9 +151,8 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
 
 def _unfolded(entry: dict[str, Any], tags: list[str]) -> dict[str, str]:
     """The tags that are names of that trainer with underscores for their slashes, each with that name."""
-    known = _folds(entry["names"])
-    found = {tag: known[tag.lower()] for tag in tags if tag.lower() in known}
-    return found
+    known, plain = _folds(entry["names"]), names(entry["names"]).exact
+    return {tag: known[tag.lower()] for tag in tags if tag.lower() in known and tag not in plain}
 
 
 @cache

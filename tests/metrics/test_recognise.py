@@ -185,6 +185,12 @@ def test_names_below_a_word_of_ones_own_are_those_of_the_trainer() -> None:
     assert found.metrics["reward"].tag == "reward"
 
 
+def test_a_known_trainers_names_are_known_with_underscores_too() -> None:
+    found = translate(run_of([*GRPO, "step_time", "completions_clipped_ratio"]))
+    assert found.metrics["completions/clipped_ratio"].tag == "completions_clipped_ratio"
+    assert found.framework == "trl-grpo"
+
+
 def test_a_loop_that_logs_the_least_and_the_largest_reward_is_no_reward_model() -> None:
     rewards = ["min_reward", "max_reward", "mean_reward"]
     assert translate(run_of([*rewards, "num_tokens"])).framework == "trl-reward"
