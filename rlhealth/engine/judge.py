@@ -10,6 +10,7 @@ import numpy as np
 
 from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.causes import explain
+from rlhealth.engine.clause import Clause
 from rlhealth.engine.earlier import EarlierFindings, with_earlier
 from rlhealth.engine.earned import why_not_healthy
 from rlhealth.engine.ending import ending_of
@@ -81,7 +82,7 @@ class Judge:
             if reach is not None and not reach.can_raise(one):
                 self.states.append(UnmetRule(one, metric))
             else:
-                self.states.append(RuleState(one, metric, self.translation, measured, parts))
+                self.states.append(RuleState(Clause(one, metric, self.translation, measured, parts)))
 
     @property
     def watched(self) -> list[RuleState]:
@@ -106,7 +107,7 @@ class Judge:
             if self.judged_to >= 0 and one.clause.late:
                 for side in one.clause.sides:
                     side.release()
-                self.states[index] = one = RuleState(one.clause.plan, one.metric, self.translation)
+                self.states[index] = one = RuleState(Clause(one.clause.plan, one.metric, self.translation))
             one.advance(until)
             if last:
                 if len(one.metric) > SHORT:

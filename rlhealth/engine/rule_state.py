@@ -10,40 +10,27 @@ from rlhealth.engine.clause import Clause
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.limits import level_of, unit_of
-from rlhealth.engine.operands import SharedOperand, SharedParts
 from rlhealth.engine.plan import RulePlan
 from rlhealth.engine.wording import describe, words
-from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics import Metric
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 
 class RuleState:
-    """One rule on one run: where its clause holds, and the episodes that this makes.
+    """One rule on one run: where its clause holds, and the episodes that this makes."""
 
-    Args:
-        measured: operands by their number in the plan, and `parts` by that of their series: of other rules, from the
-            first step on.
-    """
-
-    def __init__(
-        self,
-        plan: RulePlan,
-        metric: Metric,
-        translation: Translation,
-        measured: dict[int, SharedOperand] | None = None,
-        parts: SharedParts | None = None,
-    ) -> None:
-        rule = plan.rule
+    def __init__(self, clause: Clause) -> None:
+        rule = clause.plan.rule
         assert rule.when is not None
         self.rule = rule
-        self.metric = metric
-        self.translation = translation
-        self.clause = Clause(plan, metric, translation, measured, parts)
+        self.clause = clause
+        self.metric = clause.metric
+        self.translation = clause.translation
         self.dated: dict[Severity, list[Episode]] = {}
         # a window that still holds an unhealthy row says nothing of what came after it
         clear = max(rule.when.held_for, self.clause.anchor.condition.last)
-        sign = plan.bounds[0].sign
+        sign = clause.bounds[0].sign
         self.levels = {Severity.of(rule.severity): Episodes(rule.when.held_for, clear, sign)}
         if rule.critical is not None:
             hold = rule.critical.held_for or rule.when.held_for
