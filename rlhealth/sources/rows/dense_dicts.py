@@ -29,8 +29,10 @@ def dense_rows(lines: Sequence[bytes], start: int) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = orjson.loads(b"[" + text.replace(b"'", b'"') + b"]")
     except ValueError:
         return []
+    if len(rows) != end - start:  # two dicts on a line: their rows could not be told from those of the lines after it
+        return []
     names = tuple(rows[0])
     for count, row in enumerate(rows):
         if tuple(row) != names or not _NUMBERS.issuperset(map(type, row.values())):
             return rows[:count] if count >= FEWEST else []
-    return rows if len(rows) == end - start else []
+    return rows

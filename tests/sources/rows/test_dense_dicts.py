@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.run import Run
@@ -40,22 +40,27 @@ def row(n: int, epoch: float, **more: object) -> str:
     return str({"loss": 0.25, "reward": n / 64 + 0.0123457, "kl": 1e-5 * n, "epoch": epoch, **more}) + "\n"
 
 
+TWO_ON_A_LINE = (
+    "{'loss': 0.5, 'reward': 0.5, 'kl': 0.01, 'epoch': 0.6}, {'loss': 0.5, 'reward': 0.7, 'kl': 0.01, 'epoch': 0.6}\n"
+)
+EVALUATED = "{'eval_reward': 0.5, 'epoch': 0.5}\n"
 ODD = st.sampled_from(
     [
         "saving the model\n",
         "{'loss': nan, 'reward': 0.5, 'kl': 0.01, 'epoch': 0.5}\n",
-        "{'eval_reward': 0.5, 'epoch': 0.5}\n",
+        EVALUATED,
         row(7, 0.5) + row(7, 0.5),
         row(3, 0.0),
         "step 12\nreward: 0.5\n",
         "{'loss': 0.5, 'reward': 'it''s', 'kl': 0.01, 'epoch': 0.6}\n",
-        "{'loss': 0.5, 'reward': 0.5, 'kl': 0.01, 'epoch': 0.6}, {'loss': 0.5, 'reward': 0.7, 'kl': 0.01, 'epoch': 0.6}\n",
+        TWO_ON_A_LINE,
     ]
 )
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.tuples(st.integers(0, 3 * FEWEST), ODD), min_size=1, max_size=4), pieces=st.integers(1, 3))
+@example(parts=[(0, TWO_ON_A_LINE), (FEWEST - 2, EVALUATED)], pieces=1)  # as many lines as are fewest, one row more
 def test_whatever_stands_between_them(tmp_path: Path, parts: list[tuple[int, str]], pieces: int) -> None:
     text, n = "", 100
     for many, odd in parts:
