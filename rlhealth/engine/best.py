@@ -11,18 +11,13 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import APART, SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
-from rlhealth.engine.windows import KnownSoFar, Rolling, median, numbered
+from rlhealth.engine.windows import KnownSoFar, Rolling, highest, median, numbered
 from rlhealth.run import Floats, Ints
 
 START = 3  # points that say where a series began
 SHORT = 50  # what lasts a smaller part of the run is no fall
 LONGEST = 512  # points that a fall is ever asked to last
 SURE = 3.0  # errors that a lasting fall is asked for, about
-
-
-def highest(values: Floats, before: float) -> Floats:
-    """The largest of the values so far (none is NaN) and of what came before them."""
-    return np.maximum(np.maximum.accumulate(values), before)
 
 
 class SmoothedLevels:

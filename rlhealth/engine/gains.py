@@ -7,7 +7,7 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import Rolling, median
+from rlhealth.engine.windows import Rolling, SumsSoFar, median
 from rlhealth.run import Floats
 
 LEAST_THIRD = 3  # points that a third of a run must have
@@ -45,8 +45,7 @@ class GainByThirds:
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
         self.noise = SharedNoise((), smoothed, parts)
-        self.count = 0
-        self.sums: Floats = np.zeros((2, 1))  # of all points so far, and of their squares; with room for more
+        self.sums = SumsSoFar(2)
         self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
 
     def extend(self, values: Floats) -> Estimate:
@@ -58,8 +57,8 @@ class GainByThirds:
         points = values
         if not known.all():
             points, spread, error = values[known], spread[known], error[known]
-        sums, squares = self._add(points)
-        end = np.arange(self.count - len(points) + 1, self.count + 1)
+        sums, squares = self.sums.add(points, points * points)
+        end = np.arange(self.sums.count - len(points) + 1, self.sums.count + 1)
         third = end // 3
         with np.errstate(all="ignore"):
             first = sums[third] / third
@@ -71,13 +70,3 @@ class GainByThirds:
         joined = self.last.then(made)
         self.last = joined.part(slice(-1, None))
         return made if known.all() else joined.at(np.cumsum(known))
-
-    def _add(self, points: Floats) -> Floats:
-        """The sums of all points so far and of their squares, up to each of them, beginning with none; shape (2, n)."""
-        start, end = self.count, self.count + len(points)
-        if end >= self.sums.shape[1]:
-            self.sums = np.concatenate([self.sums, np.empty((2, max(end, self.sums.shape[1])))], axis=1)
-        for row, new in zip(self.sums, (points, points * points), strict=True):
-            row[start : end + 1] = np.cumsum(np.append(row[start], new))
-        self.count = end
-        return self.sums

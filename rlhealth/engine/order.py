@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlhealth.engine.windows import Held
+from rlhealth.engine.windows import Held, SumsSoFar, highest
 from rlhealth.run import Floats, Ints
 
 PARTS = 12  # of all points so far, whose means are put in order
@@ -26,8 +26,7 @@ class RankTrend:
 
     def __init__(self, least: int) -> None:
         self.least = max(least, 2 * PARTS)
-        self.sums: Floats = np.zeros(1)  # of all points so far; with room for more
-        self.count = 0
+        self.sums = SumsSoFar(1)
         self.tail: Floats = np.empty(0)
         self.unrest = 0.0  # the sum of the squares of all second differences
         self.largest = 0.0
@@ -41,27 +40,18 @@ class RankTrend:
         return self.held.over(known, self._measured(points) if len(points) else points)
 
     def _measured(self, points: Floats) -> Floats:
-        sums = self._add(points)
-        number = np.arange(self.count - len(points) + 1, self.count + 1)
+        (sums,) = self.sums.add(points)
+        number = np.arange(self.sums.count - len(points) + 1, self.sums.count + 1)
         second = np.diff(np.concatenate([self.tail, points]), 2)
         self.tail = np.concatenate([self.tail, points])[-2:]
         squares = np.concatenate([np.zeros(len(points) - len(second)), second * second])
         unrest = np.cumsum(np.append(self.unrest, squares))[1:]
-        largest = np.maximum.accumulate(np.append(self.largest, np.abs(points)))[1:]
+        largest = highest(np.abs(points), self.largest)
         self.unrest, self.largest = float(unrest[-1]), float(largest[-1])
         looked = np.flatnonzero((number >= self.least) & (number % _apart(number) == 0))
         found = np.append(self.newest, self._correlation(sums, number[looked], unrest[looked], largest[looked]))
         self.newest = float(found[-1])
         return found[np.searchsorted(looked, np.arange(len(points)), side="right")]
-
-    def _add(self, points: Floats) -> Floats:
-        """The sums of all points so far, up to each of them, beginning with none."""
-        end = self.count + len(points)
-        if end >= len(self.sums):
-            self.sums = np.concatenate([self.sums, np.empty(max(end, len(self.sums)))])
-        self.sums[self.count : end + 1] = np.cumsum(np.append(self.sums[self.count], points))
-        self.count = end
-        return self.sums
 
     @staticmethod
     def _correlation(sums: Floats, number: Ints, unrest: Floats, largest: Floats) -> Floats:

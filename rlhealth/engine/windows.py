@@ -91,6 +91,11 @@ def numbered(known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
     return np.arange(1, len(known) + 1) if known.all() else np.cumsum(known)
 
 
+def highest(values: Floats, before: float) -> Floats:
+    """The largest of the values so far (none is NaN) and of what came before them."""
+    return np.maximum(np.maximum.accumulate(values), before)
+
+
 class Held:
     """What a measure said last, which it goes on saying where a point is missing."""
 
@@ -115,6 +120,25 @@ class KnownSoFar:
         count = self.count + numbered(~np.isnan(values))
         self.count = int(count[-1])
         return count[None, :].astype(np.float64)
+
+
+class SumsSoFar:
+    """The sums of all points so far of some series, up to each of them, beginning with none."""
+
+    def __init__(self, series: int) -> None:
+        self.count = 0
+        self._sums: Floats = np.zeros((series, 1))  # with room for more
+
+    def add(self, *points: Floats) -> Floats:
+        """Adds the next points of each series, shape (n,) each: all sums so far, shape (series, count + 1) or wider."""
+        start, end = self.count, self.count + len(points[0])
+        if end >= self._sums.shape[1]:
+            room = np.empty((len(self._sums), max(end, self._sums.shape[1])))
+            self._sums = np.concatenate([self._sums, room], axis=1)
+        for row, new in zip(self._sums, points, strict=True):
+            row[start : end + 1] = np.cumsum(np.append(row[start], new))
+        self.count = end
+        return self._sums
 
 
 class Reduction:
