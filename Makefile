@@ -41,7 +41,7 @@ docs: dev
 	$(BIN)/python docs/api.py
 
 fuzz: dev
-	$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python -m pip install --quiet atheris fsspec
 	$(BIN)/python -m tests.fuzz --seconds 60
 
 bench: dev

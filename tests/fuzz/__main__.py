@@ -75,6 +75,15 @@ def fuzz(name: str, seconds: int, seed: int, plain: bool, keep: Path) -> Told:
     return told
 
 
+def installed(name: str) -> bool:
+    """Whether a target can be tried here; says so of one that cannot."""
+    needed = TARGETS[name].needs
+    if needed and importlib.util.find_spec(needed) is None:
+        print(f"{name:15} left out: {needed} is not installed")
+        return False
+    return True
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=int, default=60, help="in all, shared by the targets")
@@ -85,7 +94,7 @@ def main() -> int:
         "--keep", type=Path, default=Path(__file__).with_name("crashes"), help="where crashing inputs are kept"
     )
     given = parser.parse_args()
-    names = given.target or list(TARGETS)
+    names = [name for name in given.target or TARGETS if installed(name)]
     share = max(given.seconds // len(names), 1)
     found = []
     for name in names:
