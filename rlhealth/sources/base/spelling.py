@@ -55,10 +55,14 @@ AXES = (
     "Ep",
     "steps",  # last: beside an episode it is that episode's length
 )
+#: Columns that say how far training is: a count of steps, or of passes over the prompts.
+PROGRESS = frozenset({*AXES, "epoch", "Epoch"})
 #: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
 EPISODE = frozenset({"r", "l", "t"})
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
+#: Columns that stand beside what was measured in a row, and say when.
+BESIDE = PROGRESS | frozenset(CLOCKS)
 #: Columns that are about the logging, not the training.
 BOOKKEEPING = frozenset(
     {

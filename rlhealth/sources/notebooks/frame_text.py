@@ -7,11 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rlhealth.sources.base.spelling import AXES, BLANKS, number
+from rlhealth.sources.base.spelling import BLANKS, PROGRESS, number
 from rlhealth.sources.notebooks.html_table import Grid
 
-#: Names by which a heading is known as that of a log.
-STEPS = frozenset({*AXES, "epoch", "Epoch"})
 _GAP = re.compile(r"\s{2,}")
 LONGEST_HEADING = 20_000
 
@@ -25,7 +23,7 @@ def frames(text: str) -> Iterator[Grid]:
             at += 1
             continue
         at, grid = _pages(lines, at)
-        if grid.rows and STEPS.intersection(grid.heading):
+        if grid.rows and PROGRESS.intersection(grid.heading):
             yield grid
 
 

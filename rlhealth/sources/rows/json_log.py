@@ -15,7 +15,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.saved import stamp_of
-from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, whole
+from rlhealth.sources.base.spelling import BESIDE, clock, whole
 from rlhealth.sources.rows.headerless import is_list, list_in
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.json_rows import JsonRows
@@ -203,7 +203,7 @@ def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row with the file's name before its names, where those are statistics and nothing else and the file says of
     what: `{"step": 1, "mean": 0.5, "max": 0.7}` in reward_curve.json has `reward/mean` and `reward/max`.
     """
-    names = row.keys() - _COUNTS
+    names = row.keys() - BESIDE
     named = _NAMED_FILE.fullmatch(path.stem) if names and names <= _STATISTICS and "mean" in names else None
     if named is None:
         return row
@@ -213,7 +213,6 @@ def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _HISTORY = b'"log_history"'
 _STATISTICS = frozenset({"mean", "max", "min", "std", "median", "count"})
-_COUNTS = frozenset({*AXES, *CLOCKS, "epoch", "Epoch"})
 #: Files whose name says what their rows are statistics of.
 _NAMED_FILE = re.compile(
     r"(?:(?:train|training|episode|mean)_)?(?P<of>rewards?|returns?|scores?)(?:_(?:curves?|history|hist|log|trace))?",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlhealth.sources.base.spelling import AXES, CLOCKS, number, whole
+from rlhealth.sources.base.spelling import AXES, BESIDE, CLOCKS, PROGRESS, number, whole
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, words
 
 DEEPEST = 4  # objects within objects in which tables are looked for
@@ -27,8 +27,6 @@ _SIDE = re.compile(r"(?:^|_)(?:train|training|eval\w*|validation|val|test|held_?
 _REWARD = re.compile(r"(?:^|_)(?:rewards?|rew|returns?|scores?)(?:_|$)")
 _EPISODES = re.compile(r"(?:^|_)(?:ep|episode|episodes|episodic)(?:_|$)")
 _NAMES = ("metric", "metric_name", "name", "tag", "key", "type")
-_COUNTING = frozenset({*AXES, "epoch", "Epoch"})
-_BESIDE = _COUNTING | frozenset(CLOCKS)
 Row = dict[str, Any]
 
 
@@ -84,10 +82,10 @@ def unpivoted(row: Row, name: str = "") -> Row:
     if "value" not in row or number(row["value"]) is None:
         return row
     said = next((row[one] for one in _NAMES if isinstance(row.get(one), str)), "") or name
-    others = [one for one, value in row.items() if one not in _BESIDE and one != "value" and number(value) is not None]
+    others = [one for one, value in row.items() if one not in BESIDE and one != "value" and number(value) is not None]
     if not said or others:
         return row
-    return {said: row["value"], **{one: value for one, value in row.items() if one in _BESIDE}}
+    return {said: row["value"], **{one: value for one, value in row.items() if one in BESIDE}}
 
 
 def holds_numbered(found: Mapping[str, Any]) -> bool:
@@ -174,7 +172,7 @@ def _joined(tables: list[JsonTable]) -> JsonRun:
             joined.append((one, "", every))
         else:
             left += _told(one)
-    name = main.axis if main.axis in _COUNTING else main.scale or "step"
+    name = main.axis if main.axis in PROGRESS else main.scale or "step"
     if len(joined) == 1 and name in (main.axis, "step"):
         return JsonRun([*main.rows], left)
     known: set[str] = set()
@@ -185,7 +183,7 @@ def _joined(tables: list[JsonTable]) -> JsonRun:
         for at, row in enumerate(table.rows, 1):
             counted = number(row.get(axis)) if axis else float(at * every)
             if counted is not None:
-                own = {prefix + one: value for one, value in row.items() if one != axis and one not in _BESIDE}
+                own = {prefix + one: value for one, value in row.items() if one != axis and one not in BESIDE}
                 rows.append((counted, {name: counted, **own, **{one: row[one] for one in CLOCKS if one in row}}))
     return JsonRun([row for _, row in sorted(rows, key=lambda one: one[0])], left)
 
@@ -221,14 +219,14 @@ def _axis_beside(one: JsonTable, main: JsonTable) -> str:
     """The column of a table that counts what the main one counts; "" if none does."""
     if main.axis and one.scale == main.scale:
         return one.axis
-    return next((axis for axis in one.names & _COUNTING if _counted(axis) == main.scale and _rises(one.rows, axis)), "")
+    return next((axis for axis in one.names & PROGRESS if _counted(axis) == main.scale and _rises(one.rows, axis)), "")
 
 
 def _prefix(table: JsonTable, main: JsonTable, known: set[str]) -> str:
     if table is not main and _is_evaluation(table) and not any(_EVALUATED.search(words(one)) for one in table.names):
         return "eval/"
     key = next((one for one in reversed(table.path) if one), "")
-    return f"{key}/" if key and known & (table.names - _BESIDE) else ""
+    return f"{key}/" if key and known & (table.names - BESIDE) else ""
 
 
 def _is_evaluation(table: JsonTable) -> bool:

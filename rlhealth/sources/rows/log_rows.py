@@ -13,7 +13,7 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
-from rlhealth.sources.base.spelling import AXES, EPISODE
+from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
 from rlhealth.sources.rows.json_log import document_rows, document_runs
@@ -90,12 +90,9 @@ def _are_counted(rows: Sequence[Mapping[str, Any]], doubtful: bool) -> bool:
     """Whether rows that stand under some name in a document are a log's: they count, or are numbers and no texts, and
     name metrics."""
     ends = [dict(row) for row in (*rows[:20], *rows[-20:])]
-    counted = [row for row in ends if _COUNTS & row.keys() or not any(isinstance(one, str) for one in row.values())]
+    counted = [row for row in ends if PROGRESS & row.keys() or not any(isinstance(one, str) for one in row.values())]
     telling = [row for row in counted if any(_METRIC.search(name) for name in row)]
     return len(rows) > 2 and 2 * len(telling) > len(ends) and (not doubtful or _are_log_rows(ends, doubtful))
-
-
-_COUNTS = frozenset({*AXES, "epoch", "Epoch"})
 
 
 def _names_a_metric(row: dict[str, Any]) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rlhealth.sources.base.spelling import AXES, BLANKS, number
+from rlhealth.sources.base.spelling import BLANKS, PROGRESS, number
 from rlhealth.sources.rows.row_names import is_log_name
 
 MOST_COLUMNS = 200
 LONGEST_HEADING = 4000  # characters
-_STEPS = frozenset({*AXES, "epoch", "Epoch"})
 
 
 class Columns:
@@ -39,7 +38,7 @@ def _are_names(cells: list[str]) -> bool:
     """Whether these words are the names of a log's columns: a step among them, and one that tells of learning."""
     return (
         1 < len(cells) <= MOST_COLUMNS
-        and not _STEPS.isdisjoint(cells)
+        and not PROGRESS.isdisjoint(cells)
         and any(is_log_name(cell) for cell in cells)
         and len(set(cells)) == len(cells)
         and all(number(cell) is None and cell[0].isalpha() for cell in cells)
