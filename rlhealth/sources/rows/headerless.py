@@ -23,7 +23,7 @@ LOOKED_AT = 50  # lines
 _FILES = frozenset({"environment", "td_error"})
 FEWEST_OF_A_RUN = 10  # numbers in a list that is taken for a run where nobody named the file
 _NUMBERED = re.compile(r"[_-]?\d+$")
-_LOOKED_AT = 200  # bytes by which a list is known
+_HEAD = 200  # characters by which a list is known
 #: Nothing but numbers, commas and spaces behind a bracket: `[12:30:01] reward 0.5` is a line of a console.
 _LIST = re.compile(
     r"\s*\[\s*[-+\dNIn][^,\[\]]{0,40},(?:[-+.,\s\deE]|NaN|Infinity|null|\](?=\s*\Z))*(?:[A-Za-z]{1,7})?\Z"
@@ -121,14 +121,14 @@ def is_column(name: str, text: str) -> bool:
 
 def is_list(name: str, text: str) -> bool:
     """Whether a JSON text begins as a list of numbers, in a file that is called after them."""
-    start = text[:_LOOKED_AT].lstrip("\ufeff")
+    start = text[:_HEAD].lstrip("\ufeff")
     return _LIST.match(start) is not None and is_log_name(stem_of(name))
 
 
 def list_in(name: str, text: bytes) -> NumberList | None:
     """The numbers of a JSON file that is one list of them; None for any other. What stands before the last comma of a
     file that ends early is kept."""
-    if not is_list(name, text[:_LOOKED_AT].decode("utf-8-sig", "replace")):
+    if not is_list(name, text[:_HEAD].decode("utf-8-sig", "replace")):
         return None
     found, cut = _parsed(text)
     if not isinstance(found, list) or any(isinstance(one, bool | str) for one in found):

@@ -25,6 +25,7 @@ from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
+HEAD = 1024  # bytes that say whether it is a list of numbers, an object or a list of rows
 LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
 
 
@@ -121,7 +122,9 @@ class JsonDocument(TextLog):
     def read(self) -> bool:
         """Takes every row."""
         self._lost, self._cut, self._left = 0, False, []
-        if self._numbers() or self._tables():
+        head = self._document.read(HEAD)
+        self._document.seek(0)
+        if self._numbers(head) or self._tables(head):
             return True
         rows = JsonRows(SparseFile(self._document), OPENING)
         for piece in rows.pieces():
@@ -146,10 +149,8 @@ class JsonDocument(TextLog):
         left = f"{', '.join(self._left[:3])}{', …' if len(self._left) > 3 else ''}"
         return [*super().remarks(), *([f"lists that count something else were left out: {left}"] if left else [])]
 
-    def _numbers(self) -> bool:
+    def _numbers(self, head: bytes) -> bool:
         """Takes a list of numbers; False where the file is none, and stands at its beginning."""
-        head = self._document.read(1024)
-        self._document.seek(0)
         if not is_list(self.path.name, head.decode("utf-8-sig", "replace")):
             return False
         text = self._document.read(LARGEST_DOCUMENT + 1)
@@ -162,8 +163,10 @@ class JsonDocument(TextLog):
         self.rows.take_columns({found.name: found.values})
         return True
 
-    def _tables(self) -> bool:
+    def _tables(self, head: bytes) -> bool:
         """Takes the tables of one JSON object; False where the file is none, and stands at its beginning."""
+        if not head.lstrip(_BLANK).startswith(b"{"):  # a list of rows is not read twice
+            return False
         runs = document_runs(self._document.read(LARGEST_DOCUMENT + 1))
         self.text.offset = self._document.tell()
         self._document.seek(0)
@@ -211,6 +214,7 @@ def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {f"{of}/{name}" if name in _STATISTICS else name: value for name, value in row.items()}
 
 
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 _HISTORY = b'"log_history"'
 _STATISTICS = frozenset({"mean", "max", "min", "std", "median", "count"})
 #: Files whose name says what their rows are statistics of.
@@ -224,7 +228,7 @@ _decode = json.JSONDecoder().raw_decode
 
 def document_runs(text: bytes) -> list[JsonRun]:
     """The runs of a JSON text that is one object of lists under names of its own; empty for any other text."""
-    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or len(text) > LARGEST_DOCUMENT or _HISTORY in text:
+    if not text.lstrip(_BLANK).startswith(b"{") or len(text) > LARGEST_DOCUMENT or _HISTORY in text:
         return []
     try:
         found = orjson.loads(text)

@@ -4,7 +4,7 @@ folder."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, cast
 
@@ -45,7 +45,8 @@ def find(path: Path, kind: str | None = None) -> list[Reader]:
     """
     with open_regular(path) as file:
         head = as_text(file, path).read(HEAD)
-    return _readers(path, kind or sniff(head, path.name), None, path)
+    kind = kind or sniff(head, path.name)
+    return _readers(path, kind, names=names_of(path.name, text_of(head)) if kind == "csv" else ())
 
 
 def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
@@ -68,7 +69,7 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
     piped = as_text(kept, Path("-"))
     head = piped.read(HEAD)
     piped.seek(0)
-    return _readers(Path("-"), kind or sniff(head, "stdin"), piped, Path("-"))
+    return _readers(Path("-"), kind or sniff(head, "stdin"), piped)
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile] | None = None) -> list[Reader]:
@@ -81,8 +82,9 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     for path in without_rotated(list(files)):
         try:
             kind = log_kind(path)
-            names = _names(path) if kind == "csv" else []
-            if kind == "csv" and (board := _METRIC_A_FILE if is_long(names) else _board(path)):
+            head = _head(path) if kind == "csv" else b""
+            names = names_of(path.name, text_of(head)) if head else []
+            if head and (board := _METRIC_A_FILE if is_long(names) else _board(path, head)):
                 key = (path.parent, board)
                 if key in boards:
                     boards[key].add_export(path, names)
@@ -90,7 +92,7 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
                 boards[key] = CsvLog(path, names=names)
                 found.append(TextLogRun(boards[key], boards[key].runs[0]))
             elif kind:
-                found += _readers(path, kind, None, path)
+                found += _readers(path, kind, names=names)
             elif left is not None and (why := why_unread(path)):
                 left.append(UnreadFile(str(path), why))
         except RlhealthError as error:
@@ -106,26 +108,32 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
 _METRIC_A_FILE = "\0metric"
 
 
-def _names(path: Path) -> list[str]:
+def _head(path: Path) -> bytes:
     with open_regular(path) as file:
-        return names_of(path.name, text_of(as_text(file, path).read(HEAD)))
+        head: bytes = as_text(file, path).read(HEAD)
+        return head
 
 
-def _readers(path: Path, kind: str, file: IO[bytes] | None, place: Path) -> list[Reader]:
+def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> list[Reader]:
+    """Readers for the runs of one log.
+
+    Args:
+        file: where it is piped in.
+        names: of a CSV file's columns, where the file's name says them.
+    """
     if kind == "trainer_state":
         if file is None:
             return [TrainerState(path)]
         kind = "json"
-    log = CsvLog(path, file, _names(path) if file is None else ()) if kind == "csv" else FORMATS[kind](path, file)
+    log = CsvLog(path, file, names) if kind == "csv" else FORMATS[kind](path, file)
     log.poll()
     return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms]
 
 
-def _board(path: Path) -> str | None:
+def _board(path: Path, head: bytes) -> str | None:
     """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in
     it."""
-    with open_regular(path) as file:
-        if not as_text(file, path).read(64).startswith(b"Wall time,Step,Value"):
-            return None
+    if not head.startswith(b"Wall time,Step,Value"):
+        return None
     tag = board_tag(path)
     return path.stem.removesuffix(f"tag-{tag}") if path.stem != tag else ""
