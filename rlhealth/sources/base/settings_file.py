@@ -40,6 +40,6 @@ def yaml_mapping(text: str) -> dict[str, Any]:
             if depth > DEEPEST:  # PyYAML takes minutes for what is nested very deeply
                 return {}
         found = yaml.load(text, loader)  # noqa: S506 (both are safe)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return {}
+    except (yaml.YAMLError, RecursionError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError):
+        return {}  # PyYAML's constructors trust a tag: `!!timestamp x` is an AttributeError, `!!bool x` a KeyError
     return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
