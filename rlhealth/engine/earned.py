@@ -32,13 +32,13 @@ def why_not_healthy(translation: Translation) -> str:
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
         return _with_names("no reward was recognised", translation)
-    if longest < least["reward"] and not any(_rose(one, said["early_rise"]) for one in rewards):
+    if longest < least["reward"] and not any(_rose(_finite(one), said["early_rise"]) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rewards = [one for one in rewards if one.name == said["total"] and _count(one) >= least["reward"]] or rewards
     if missing := _no_witness(translation, least["witness"]):
-        surely = any(_rose(one, said[rise]) for one in rewards for rise in ("rise", "early_rise"))
+        surely = any(_rose(_finite(one), said[rise]) for one in rewards for rise in ("rise", "early_rise"))
         return "" if surely else _with_names(missing, translation)
-    if any(_rose_somewhat(one) for one in rewards):
+    if any(rose_somewhat(_finite(one)) for one in rewards):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
@@ -115,11 +115,10 @@ def _moves(metric: Metric) -> bool:
     return bool(np.any(values != values[0]))
 
 
-def _rose(metric: Metric, rise: dict[str, str]) -> bool:
+def _rose(values: Floats, rise: dict[str, str]) -> bool:
     """Whether the mean of the last third lies above that of the first tenth by so many standard errors, or the mean of
     its ranks does: the returns of single episodes have heavy tails, whose noise hides a rise that their ranks show.
     """
-    values = _finite(metric)
     if len(values) < int(rise["points"]):
         return False
     batches, errors = int(rise["batches"]), float(rise["errors"])
@@ -130,10 +129,10 @@ def _rose(metric: Metric, rise: dict[str, str]) -> bool:
     return _gain(_ranks(values[::every]), batches, trends) > errors
 
 
-def _rose_somewhat(metric: Metric) -> bool:
-    """Whether the reward rose by more than chance alone would have it in one run of twenty."""
+def rose_somewhat(values: Floats) -> bool:
+    """Whether a reward, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
     many = _said()["some_rise_of_many"]
-    return _rose(metric, many if _count(metric) >= int(many["points"]) else _said()["some_rise"])
+    return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
 
 
 def _gain(values: Floats, batches: int, trends: bool) -> float:

@@ -77,9 +77,7 @@ class RuleState:
             return None
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))
-        state = aftermath.state_of(
-            self.metric, self.clause.anchor.condition, self._limit(base), episodes, self.clause.is_elsewhere
-        )
+        state = self._state(aftermath, episodes, self._limit(base))
         worst_step, worst_value = self.levels[severity].worst
         first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
         limit = self._limit(severity)
@@ -116,6 +114,12 @@ class RuleState:
             level=level_of(condition, limit, self.metric),
             changes=changes_of(self.rule, self.translation),
         )
+
+    def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
+        """What became of it; a reward that did not rise is not over because chance moves it for a while."""
+        state = aftermath.state_of(self.metric, self.clause.anchor.condition, limit, episodes, self.clause.is_elsewhere)
+        waits = state is State.OVER and self.rule.over_once == "reward-rose" and not aftermath.rose()
+        return State.LASTING if waits else state
 
     def _is_worse(self, severity: Severity) -> bool:
         """Whether that is its critical level, beside one of its own."""
