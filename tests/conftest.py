@@ -21,15 +21,20 @@ SICK = FIXTURES / "runs" / "lr-jump"
 # A process that a test starts in another folder runs this tree too, and not another one that is installed.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
+# What Python and pytest compile is kept for the next process: a suite starts hundreds, and each of its workers would
+# compile every test anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # How long an example takes says something of the machine, nothing of the program.
-settings.register_profile(
-    "without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=IN_THE_SUITE
-)
-# `pytest --hypothesis-profile thorough`, as `make test-all` runs it: ten times as many.
-settings.register_profile("thorough", settings.get_profile("without a clock"), max_examples=400)
-settings.load_profile("without a clock")
+WITHOUT_A_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples each time: the suite fails where something was changed, and nowhere else.
+settings.register_profile("reproducible", WITHOUT_A_CLOCK, derandomize=True, max_examples=IN_THE_SUITE)
+# `pytest --hypothesis-profile thorough`, as `make test-all` runs it: ten times as many, other ones each time.
+settings.register_profile("thorough", WITHOUT_A_CLOCK, derandomize=False, max_examples=400, print_blob=True)
+settings.load_profile("reproducible")
 
 
 @pytest.fixture(scope="session")

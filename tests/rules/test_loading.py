@@ -24,17 +24,28 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(shipped_rules(), folder)
     monkeypatch.setattr(loading, "shipped_rules", lambda: folder)
     monkeypatch.setenv("RLHEALTH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "_latest", None)
     return folder
 
 
-def test_kept_rules_equal_those_that_pydantic_checked(copied: Path) -> None:
+def test_kept_rules_equal_those_that_pydantic_checked(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked = {rule.id: rule for rule in (read_rule(text_of(file), str(file)) for file in rule_files(copied))}
-    for _ in range(2):  # written, then read
+    for _ in range(2):  # written, then read, by what another process would know
+        monkeypatch.setattr(loading, "_latest", None)
         assert {rule.id: rule for rule in load_rules()} == checked
     for rule in checked.values():
         again = from_values(as_values(rule), loading.parts_of_rules())
         assert again == rule
         assert repr(again) == repr(rule)  # 1 equals 1.0, and a message would say another number
+
+
+def test_rules_whose_files_stay_are_the_same_ones_for_the_next_check(copied: Path) -> None:
+    first = load_rules()
+    assert all(one is other for one, other in zip(first, load_rules(), strict=True))
+    file = next(rule_files(copied))
+    file.write_text(text_of(file) + "\n# a remark\n", encoding="utf-8")
+    again = load_rules()
+    assert again == first and not any(one is other for one, other in zip(first, again, strict=True))
 
 
 def test_a_changed_rule_is_seen_at_once_though_its_size_and_date_are_the_same(copied: Path) -> None:

@@ -55,9 +55,7 @@ def columns(draw: st.DrawFn) -> tuple[list[int], list[float]]:
 
 
 RUNS = st.lists(columns(), min_size=1, max_size=len(TAGS))
-MODEST = settings(
-    max_examples=2 * settings().max_examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+MODEST = settings(max_examples=2 * settings().max_examples, suppress_health_check=list(HealthCheck))
 
 
 @given(RUNS)
