@@ -1,0 +1,126 @@
+"""What the sources of trainers log, in the spelling and with the sign that they log it: names that no known log has held yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlhealth.metrics import Translation, translate
+from tests.metrics.logged import run_of
+
+VERL = ("actor/pg_loss", "critic/score/mean", "actor/ppo_kl")
+AREAL = ("ppo_actor/task_reward/avg", "ppo_actor/update/actor_loss/avg")
+SLIME = ("rollout/raw_reward", "train/pg_clipfrac")
+MINIMIND_GRPO = ("reward", "kl_ref", "advantages_std", "advantages_mean", "policy_loss", "avg_response_len")
+MINIMIND_PPO = ("reward", "kl_ref", "approx_kl", "clipfrac", "critic_loss", "avg_response_len", "actor_lr", "critic_lr")
+MINIMIND_PPO_2510 = ("actor_loss", "critic_loss", "reward", "kl", "kl_ref", "avg_response_len", "actor_lr")
+RLLM = ("reward/solver/mean", "advantage/solver/fraction_zero", "batch/solver/fractions/effective")
+
+
+def logged(marks: tuple[str, ...], *names: str) -> Translation:
+    return translate(run_of([*marks, *names]))
+
+
+@pytest.mark.parametrize(
+    ("marks", "name", "metric"),
+    [
+        (VERL, "val-core/openai/gsm8k/reward/mean@1", "eval/reward"),  # a data source with a slash
+        (VERL, "val-core/math-ai/aime24/acc/mean@32", "eval/reward"),
+        (VERL, "val/test_score/openai/gsm8k", "eval/reward"),
+        (VERL, "fully_async/count/dropped_stale_samples", "sample/dropped_stale_total"),
+        (("train/ppo_clip_ratio",), "train/rollout/reward_mean", "reward"),
+        (("train/ppo_clip_ratio",), "train/rollout/truncated_rate", "completions/clipped_ratio"),
+        (("train/ppo_clip_ratio",), "eval/eval_openai/gsm8k_pass1", "eval/reward"),
+        (("policy_loss", "ppo_clip_ratio"), "eval_aime_pass1", "eval/reward"),
+        (AREAL, "ppo_critic/update/critic_loss/avg", "loss/value_avg"),
+        (AREAL, "ppo_critic/update/target_value/avg", "returns/mean"),
+        (AREAL, "ppo_actor/update/version_stats/sample_staleness_theta_avg", "sample/staleness_mean"),
+        (AREAL, "rollout/num_turns", "turns/mean"),
+        (SLIME, "train/mis_k3_kl", "sampling/kl_k3"),
+        (SLIME, "multi_turn/multi_turn_metric/round_number_mean", "turns/mean"),
+        (("train/probs_ratio",), "train/critic/grad_norm", "critic/grad_norm"),
+        (("train/probs_ratio",), "train/turns_per_sample/mean", "turns/mean"),
+        (("train/probs_ratio",), "train/total_reward/mean", "reward"),
+        (("actor/policykl",), "token/response_length/mean", "completions/mean_length"),
+        (("actor/policykl",), "group/all_incorrect_groups_ratio", "groups/solved_none"),
+        (("actor/policykl",), "val_correct/math_rule/mean", "eval/reward"),
+        (("generate/avg_num_tokens",), "eval/all/avg_score", "eval/reward"),
+        (("mismatch_kl/all/mean",), "eval/aime24/effective/default/avg@4", "eval/reward"),
+        (RLLM, "val/deepscaler/pass@1", "eval/reward"),
+        (RLLM, "batch/solver/fractions/too_hard", "groups/solved_none"),
+        (RLLM, "async/staleness_max", "sample/staleness_max"),
+    ],
+)
+def test_a_name_of_the_source_is_known(marks: tuple[str, ...], name: str, metric: str) -> None:
+    assert logged(marks, name).metrics[metric].tag == name
+
+
+def test_a_truncated_share_beside_an_evaluation_is_no_reward() -> None:
+    beside = ("eval/step", "eval/aime-truncated_ratio", "eval/aime-pass@8")
+    assert "eval/reward" not in logged(SLIME, *beside).metrics
+    assert logged(SLIME, *beside, "eval/aime").metrics["eval/reward"].tag == "eval/aime"
+
+
+def test_the_clipped_values_of_a_critic_are_not_the_clipped_share_of_the_policy() -> None:
+    metrics = logged(AREAL, "ppo_critic/update/clip_ratio/avg", "ppo_actor/update/clip_ratio/avg").metrics
+    assert metrics["val/clipfrac_avg"].tag == "ppo_critic/update/clip_ratio/avg"
+    assert metrics["clip_ratio/region_mean"].tag == "ppo_actor/update/clip_ratio/avg"
+
+
+def test_the_weights_of_an_approximation_are_not_those_of_the_policy() -> None:
+    tried = "ppo_actor/update/compute_logp/loglinear/importance_weight/avg"
+    found = logged(AREAL, tried, "ppo_actor/update/importance_weight/avg")
+    assert found.metrics["val/ratio"].tag == "ppo_actor/update/importance_weight/avg"
+    assert tried in found.dropped
+
+
+def test_the_clip_fraction_of_rolls_critic_is_a_squared_error_without_a_clip_range() -> None:
+    found = logged(("actor/policykl",), "critic/clipfrac", "critic/loss")
+    assert "val/clipfrac_avg" not in found.metrics
+    assert found.metrics["loss/value_avg"].tag == "critic/loss"
+
+
+def test_a_teachers_log_ratio_is_no_kl_to_the_reference() -> None:
+    found = logged(("mismatch_kl/all/mean",), "ref_kl/mean")
+    assert "kl" not in found.metrics
+    assert "ref_kl/mean" in found.dropped
+
+
+def test_a_kl_of_absolute_differences_is_a_gap_of_log_probabilities() -> None:
+    found = logged(RLLM, "train/kl_sample_train_v1", "train/entropy")
+    assert found.framework == "rllm"
+    assert found.metrics["sampling/sampling_logp_difference/mean"].tag == "train/kl_sample_train_v1"
+    assert "entropy" not in found.metrics
+    assert found.metrics["entropy/sampled"].tag == "train/entropy"
+
+
+def test_groups_that_differ_become_groups_without_spread() -> None:
+    assert logged(RLLM).metrics["frac_reward_zero_std"].values[1] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("names", "metric", "estimator", "value"),
+    [
+        (MINIMIND_GRPO, "kl", "k1", -0.5),  # logged as reference minus policy
+        (MINIMIND_PPO, "kl", "k3", 0.5),
+        (MINIMIND_PPO_2510, "objective/kl", "k1", 0.5),  # summed over an answer
+    ],
+)
+def test_one_name_of_minimind_has_three_meanings(
+    names: tuple[str, ...], metric: str, estimator: str, value: float
+) -> None:
+    found = logged(names)
+    assert found.framework == "minimind"
+    assert found.metrics[metric].tag == "kl_ref"
+    assert found.metrics[metric].estimator == estimator
+    assert found.metrics[metric].values[0] == value
+
+
+def test_the_kl_of_minimind_between_its_policies_is_left_out() -> None:
+    found = logged(MINIMIND_PPO_2510)
+    assert "kl" not in found.metrics
+    assert "kl" in found.dropped
+
+
+def test_the_value_loss_of_minimind_came_without_its_half() -> None:
+    assert logged(MINIMIND_PPO_2510).metrics["loss/value_avg"].values[0] == 0.25
+    assert logged(MINIMIND_PPO).metrics["loss/value_avg"].values[0] == 0.5
