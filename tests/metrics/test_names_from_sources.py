@@ -13,6 +13,10 @@ SLIME = ("rollout/raw_reward", "train/pg_clipfrac")
 MINIMIND_GRPO = ("reward", "kl_ref", "advantages_std", "advantages_mean", "policy_loss", "avg_response_len")
 MINIMIND_PPO = ("reward", "kl_ref", "approx_kl", "clipfrac", "critic_loss", "avg_response_len", "actor_lr", "critic_lr")
 MINIMIND_PPO_2510 = ("actor_loss", "critic_loss", "reward", "kl", "kl_ref", "avg_response_len", "actor_lr")
+LIGHTNING = ("actor/pg_loss", "critic/score/mean_before_processing", "response_length/mean_after_processing")
+ALIGNER = ("train_rollouts/rewards", "train_optim/ppo_ratio")
+FLOW = ("reward_avg", "reward_ori_avg", "clipfrac_gt_one", "zero_std_ratio", "reward_std_mean")
+NANO_AHA = ("train/kl_penalty", "train/non_stop_rate", "train/response_lengths", "train/rewards")
 RLLM = ("reward/solver/mean", "advantage/solver/fraction_zero", "batch/solver/fractions/effective")
 
 
@@ -46,6 +50,20 @@ def logged(marks: tuple[str, ...], *names: str) -> Translation:
         (("generate/avg_num_tokens",), "eval/all/avg_score", "eval/reward"),
         (("mismatch_kl/all/mean",), "eval/aime24/effective/default/avg@4", "eval/reward"),
         (RLLM, "val/deepscaler/pass@1", "eval/reward"),
+        (VERL, "val/text/test_score", "eval/reward"),  # verl-agent
+        (("actor/pg_loss",), "episode/reward/mean", "reward"),
+        (("actor/pg_loss", "rollout/in_group_std"), "rollout/in_group_mean", "reward"),  # RAGEN
+        (LIGHTNING, "training/reward", "reward"),
+        (LIGHTNING, "response_length/clip_ratio_after_processing", "completions/clipped_ratio"),
+        (ALIGNER, "train_rollouts/grouped_reward_std", "reward_group_std"),
+        (("rollout_info/ep_rew",), "rollout_info/kl_div_mean", "kl"),  # RL4LMs
+        (FLOW, "eval_reward_avg", "eval/reward"),
+        (("objective/kl0_avg", "scores"), "tools/aggregate/failure_rate", "tools/failure_frequency"),
+        (("objective/kl0_avg", "scores"), "objective/gsm8k_correct_rate", "rewards/gsm8k_correct/mean"),
+        (("train/reward", "train/reward_std_dev"), "loss/probs_corr", "sampling/prob_pearson"),  # ART
+        (("metrics/reward", "train/sample_utilization"), "metrics/response_length", "completions/mean_length"),
+        (("objective/score_total", "objective/kl"), "objective/scores", "reward"),  # summarize_from_feedback_details
+        (("reward/total", "progress/done_frac"), "optim/lr", "learning_rate"),  # Tinker's small loop
         (RLLM, "batch/solver/fractions/too_hard", "groups/solved_none"),
         (RLLM, "async/staleness_max", "sample/staleness_max"),
     ],
@@ -124,3 +142,50 @@ def test_the_kl_of_minimind_between_its_policies_is_left_out() -> None:
 def test_the_value_loss_of_minimind_came_without_its_half() -> None:
     assert logged(MINIMIND_PPO_2510).metrics["loss/value_avg"].values[0] == 0.25
     assert logged(MINIMIND_PPO).metrics["loss/value_avg"].values[0] == 0.5
+
+
+def test_shares_that_are_named_like_counts_are_shares() -> None:
+    metrics = logged(
+        ALIGNER, "train_rollouts/num_prompt_with_zero_std", "train_rollouts/num_prompt_with_positive_reward"
+    ).metrics
+    assert metrics["frac_reward_zero_std"].values[1] == 0.25
+    assert metrics["groups/solved_none"].values[1] == 0.75  # the rest have a reward above 0
+
+
+def test_a_kl_whose_kind_only_a_setting_knows_is_left_out() -> None:
+    found = logged(ALIGNER, "train_rollouts/init_policy_kl")
+    assert "kl" not in found.metrics
+    assert "use_absolute_kl" in found.dropped["train_rollouts/init_policy_kl"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "tag", "metric"),
+    [
+        (NANO_AHA, "train/kl_penalty", "kl"),
+        (NANO_AHA, "train/entropy", "entropy"),
+        (("learning/avg_reward", "learning/avg_advantage"), "learning/avg_kl", "kl"),  # MaxText
+        (FLOW, "kl_loss", "kl"),
+    ],
+)
+def test_what_is_divided_by_a_number_that_is_not_logged_is_left_out(
+    marks: tuple[str, ...], tag: str, metric: str
+) -> None:
+    found = logged(marks, tag)
+    assert metric not in found.metrics
+    assert tag in found.dropped
+
+
+def test_the_update_kl_of_an_image_model_counts_denoising_steps() -> None:
+    found = logged(FLOW, "approx_kl").metrics["policy/approxkl_avg"]
+    assert (found.estimator, found.unit) == ("k2", "nats/denoising step")
+
+
+def test_rl4lms_logs_minus_the_entropy() -> None:
+    assert logged(("rollout_info/ep_rew",), "ppo/entropy_loss").metrics["entropy"].values[0] == -0.5
+
+
+def test_the_correction_of_a_sampler_is_not_the_ratio_of_ppo() -> None:
+    found = logged(("reward", "advantage/absmean", "tokens/completion"), "importance_ratio")
+    assert found.framework == "verifiers"
+    assert "val/ratio" not in found.metrics
+    assert found.metrics["sampling/importance_sampling_ratio/mean"].tag == "importance_ratio"
