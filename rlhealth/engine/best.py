@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate
-from rlhealth.engine.noise import APART, SharedNoise, per_noise
+from rlhealth.engine.noise import SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
+from rlhealth.engine.variogram import APART
 from rlhealth.engine.windows import KnownSoFar, Rolling, highest, median, numbered
 from rlhealth.run import Floats, Ints
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
-from rlhealth.engine.noise import ROOT_2, UNIQUE, SharedNoise, per_noise
+from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
+from rlhealth.engine.variogram import UNIQUE
 from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, plain_median, summed
 from rlhealth.run import Floats, Ints
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rlhealth.authoring.shorthand import correlated
-from rlhealth.engine.noise import FLOOR, Noise, effective, remembered
+from rlhealth.engine.noise import FLOOR, Noise
+from rlhealth.engine.variogram import effective, remembered
 
 WINDOW = 10
 

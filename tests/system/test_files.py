@@ -21,6 +21,11 @@ from tests.logged_rows import FIXTURES
 SICK = FIXTURES / "reports" / "lr-jump"
 HEALTHY = FIXTURES / "compare" / "good-tight-kl"
 
+#: What a program begins with whose files may not grow: Python would leave modules that it compiled cut off at the limit.
+LIMITED = (
+    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.dont_write_bytecode = True\n"
+)
+
 
 def asked(*words: object, **given: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rlhealth", *map(str, words)]
@@ -40,9 +45,9 @@ def test_the_text_is_there_with_the_mode_and_the_link_that_were_there(tmp_path: 
 def test_a_write_that_fails_leaves_what_was_there_and_no_rubbish(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text("before")
-    code = (
-        "import resource, signal, sys; from pathlib import Path; from rlhealth.system.files import write_whole;"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+    code = LIMITED + (
+        "from pathlib import Path; from rlhealth.system.files import write_whole;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
         f"write_whole(Path({str(file)!r}), 'x' * 100_000)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
@@ -57,8 +62,7 @@ def test_an_export_that_fails_leaves_what_was_there_and_no_rubbish(tmp_path: Pat
         pytest.importorskip("pyarrow")
     file = tmp_path / f"run{ending}"
     file.write_text("before")
-    code = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    code = LIMITED + (
         "from rlhealth.cli.app import main; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         f"sys.argv = ['rlhealth', 'metrics', {str(HEALTHY)!r}, '--export', {str(file)!r}]; main()"
     )
@@ -77,8 +81,7 @@ def test_an_export_never_takes_the_place_of_a_log(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_cannot_be_written_whole_is_not_begun(tmp_path: Path) -> None:
-    code = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    code = LIMITED + (
         "from rlhealth.cli.app import main; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         f"sys.argv = ['rlhealth', 'rules', 'new', 'my-rule', '-o', {str(tmp_path)!r}]; main()"
     )

@@ -1,0 +1,179 @@
+"""How much noise a series has, and how long a point of it is remembered: what an estimate of noise rests on.
+
+First differences see only what changes from one point to the next. Where points resemble their neighbours (a mean over
+the last 100 episodes, a policy that drifts), that is a small part of how far a level strays by chance. So the spread is
+taken from second differences at growing distances h, y[t] - 2 y[t+h] + y[t+2h], which no straight trend changes: of
+independent points all distances show the same spread; of correlated ones it grows with h, and how fast says how long a
+point is remembered (a variogram). From that follows the standard error of a level of w points (an effective sample
+size). Medians stand for variances, so that outliers and single jumps count for little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite, sqrt
+from typing import TypeVar
+
+import numpy as np
+
+from rlhealth.run import Floats
+
+Values = TypeVar("Values", float, Floats)
+LOOKED = 512  # differences that are looked at, evenly spread over the points
+APART = (
+    8  # distances up to an eighth of the points, so that a bend in the trend touches a third of the differences at most
+)
+CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the more correlation is taken for granted
+DOUBTFUL = 20  # with that many points an error is taken for twice what it seems
+STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
+HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # values, points to each of them, and the part of them that never comes back
+FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
+SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
+MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseEstimate:
+    """What is known of the noise of a series.
+
+    Attributes:
+        spread: the standard deviation of one point around its trend.
+        correlation: of neighbouring points, 0 to 0.99, as of a first-order autoregression.
+        doubt: by how much errors are widened, because they too were estimated, and from few points (as Student's t
+            does).
+    """
+
+    spread: float
+    correlation: float
+    doubt: float = 1.0
+
+    @property
+    def mean(self) -> float:
+        """The standard error of the mean of that many points, times the square root of their number: of many points."""
+        return self.doubt * self.spread * sqrt(self.lasts)
+
+    @property
+    def lasts(self) -> float:
+        """How many points a fluctuation lasts: so many say as much about a level as one independent point."""
+        return (1 + self.correlation) / (1 - self.correlation)
+
+    def level(self, window: int) -> float:
+        """The standard error of the median of `window` points in a row."""
+        return self.doubt * self.spread * min(1.0, MEDIAN / sqrt(effective(self.correlation, window)))
+
+
+def effective(correlation: float, window: int) -> float:
+    """How many independent points say as much about the mean as `window` points in a row of that correlation.
+
+    (The variance of the mean of a first-order autoregression, exactly; Priestley, Spectral Analysis and Time Series,
+    5.3.)
+    """
+    if correlation <= 0 or window == 1:
+        return float(window)
+    rest = 1 - correlation
+    variance = (1 + correlation) / rest - 2 * correlation * (1 - correlation**window) / (window * rest * rest)
+    return window / variance
+
+
+def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
+    """The noise of those points (shape (n,), finite); None if there are too few, or all are the same.
+
+    `smoothed`: over how many points a framework is known to have averaged each of them, at most.
+    """
+    return Beginnings(points).remembered(len(points), smoothed)
+
+
+class Beginnings:
+    """The noise of the first points of a series (shape (n,), finite), of however many of them: their differences are
+    taken once for all.
+    """
+
+    def __init__(self, points: Floats) -> None:
+        self.points = points
+        self.is_new = np.append(True, points[1:] != points[:-1])
+        self.changes = self.is_new.cumsum()
+        self._differences: dict[int, Floats] = {}
+
+    def remembered(self, count: int, smoothed: int = 1) -> NoiseEstimate | None:
+        """The noise of the first `count` points, see `remembered`.
+
+        Where every value is repeated over several rows, the values are looked at, not the rows: each lasts for so many.
+        """
+        held, values = self._held(count)
+        if values is not None:
+            once = remembered(values, max(1, round(smoothed / held)))
+            if once is None:
+                return None
+            lasts = held * once.lasts
+            return NoiseEstimate(once.spread, (lasts - 1) / (lasts + 1), once.doubt)
+        near = self._typical(count, 1)
+        if near is None:
+            return None
+        distance = 2
+        while 2 * distance * APART <= count:
+            distance *= 2
+        far = self._typical(count, distance)
+        far = near if far is None else max(far, near)
+        correlation = (
+            _correlation((near / far) ** 2, distance) if distance > 2 else 0.0
+        )  # two distances so close tell nothing
+        unseen = 1 / sqrt(_seen(correlation, distance))
+        correlation = max(correlation, CAUTION * (1 - count / ENOUGH), 1 - 2 / (smoothed + 1))
+        averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
+        return NoiseEstimate(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / count)
+
+    def _held(self, count: int) -> tuple[float, Floats | None]:
+        """For how many points each value is repeated, on average, and the values; 1 and None where none are.
+
+        A reward of few levels repeats itself by chance: there a value comes back. Repeated rows seldom bring one back.
+        """
+        changes = int(self.changes[count - 1]) if count else 1
+        if changes < HELD or count < TIMES * changes:
+            return 1.0, None
+        values = self.points[:count][self.is_new[:count]]
+        return (count / changes, values) if len(np.unique(values)) >= UNIQUE * changes else (1.0, None)
+
+    def _typical(self, count: int, distance: int) -> float | None:
+        """The spread that second differences at that distance would have come from, were the points independent."""
+        pairs = count - 2 * distance
+        if pairs < 2:
+            return None
+        sizes = self._sizes(distance)[:pairs]
+        sizes = sizes[:: -(-pairs // LOOKED)].copy()
+        sizes.sort()
+        if not sizes[0] > 0:  # a series that stands still says nothing about its noise
+            sizes = sizes[sizes.searchsorted(0.0, side="right") :]
+        if not len(sizes) or not isfinite(sizes[-1]):
+            return None
+        return float(sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2 / SPREAD
+
+    def _sizes(self, distance: int) -> Floats:
+        """How large second differences at that distance are, shape (n - 2 distance,)."""
+        found = self._differences.get(distance)
+        if found is None:
+            points, end = self.points, len(self.points) - distance
+            sizes = points[: end - distance] + points[2 * distance :] - 2 * points[distance:end]
+            found = self._differences[distance] = np.abs(sizes, out=sizes)
+        return found
+
+
+def _seen(correlation: Values, distance: int) -> Values:
+    """The part of the variance that second differences at a distance see, by the correlation of neighbours."""
+    one = correlation**distance
+    return (6 - 8 * one + 2 * one * one) / 6
+
+
+_GRID = np.linspace(0.0, STICKIEST, 100)
+
+
+def _correlation(part: float, distance: int) -> float:
+    """The correlation of neighbours at which second differences of neighbours see that part of what those at `distance`
+    see."""
+    return float(np.interp(-part, -_parts_seen(distance), _GRID))
+
+
+@cache
+def _parts_seen(distance: int) -> Floats:
+    """Of what second differences at a distance see, the part that neighbours see, by the correlation: falls from 1."""
+    return _seen(_GRID, 1) / _seen(_GRID, distance)
