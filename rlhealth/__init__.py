@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from rlhealth.integrations.monitor import Monitor
     from rlhealth.run import Run
     from rlhealth.sources.discovery.opening import open_runs
+    from rlhealth.verdict.evidence import Evidence
     from rlhealth.verdict.findings import Finding, Severity
     from rlhealth.verdict.gate import Gate
     from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 __version__ = "0.1.0"
 __all__ = [
+    "Evidence",
     "Finding",
     "Gate",
     "Monitor",
@@ -51,6 +53,7 @@ _HOMES = {
     "compare": "rlhealth.comparison.compare",
     "open_runs": "rlhealth.sources.discovery.opening",
     "Run": "rlhealth.run",
+    "Evidence": "rlhealth.verdict.evidence",
     "Finding": "rlhealth.verdict.findings",
     "Gate": "rlhealth.verdict.gate",
     "Monitor": "rlhealth.integrations.monitor",

@@ -230,7 +230,10 @@ def check(
     write_back: flags.WriteBack = False,
     quiet: flags.Quiet = False,
     show_all: Annotated[
-        bool, panels.option(panels.PRINTED, "--all", help="Show healthy runs and every skipped rule too.")
+        bool,
+        panels.option(
+            panels.PRINTED, "--all", help="Also show healthy runs, skipped rules, and what made each rule fire."
+        ),
     ] = False,
 ) -> None:
     """Judge logged runs: exit code 0 healthy, 1 findings at or above the gate, 2 no verdict."""

@@ -28,12 +28,14 @@ from rlhealth.comparison.known_good import (
 )
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.estimate import Estimate
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
 from rlhealth.parallel.ahead import in_turn
 from rlhealth.parallel.jobs import Examination, examined, read_whole
 from rlhealth.run import Floats, Run
 from rlhealth.sources.discovery.places import RunSelection, find_all
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, Skipped, State
 from rlhealth.verdict.gate import Gate
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
@@ -147,11 +149,12 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
     excess = np.fmax(low - mine.smooth, mine.smooth - high)
     known = ~np.isnan(low)  # where too few known-good runs came, nothing is inside or outside
     episodes = Episodes(hold, None, "above")
-    episodes.extend(mine.steps[known], excess[known], excess[known] > 1e-9 * np.abs(mine.smooth[known]))
+    outside = excess[known] > 1e-9 * np.abs(mine.smooth[known])
+    episodes.extend(mine.steps[known], [Estimate(excess[known])], outside)
     if not episodes.raised_episodes:
         return None
     told = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.raised_episodes]
-    worst = int(np.searchsorted(mine.steps, episodes.worst[0]))
+    worst = int(np.searchsorted(mine.steps, episodes.worst.step))
     up = bool(mine.smooth[worst] > high[worst])
     least, most = _possible(metric.name, scale.back(float(low[worst])), scale.back(float(high[worst])))
     value, limit = scale.back(float(mine.smooth[worst])), most if up else least
@@ -221,27 +224,30 @@ def _finding(
     message: str,
 ) -> Finding:
     first = episodes[0]
+    seen = Evidence(
+        metric=metric.name,
+        tag=metric.tag,
+        step=int(worst[0]),
+        value=worst[1],
+        limit=limit,
+        side=side,
+        unit=metric.unit,
+    )
     return Finding(
         rule=RULE,
         family=FAMILY,
         severity=severity,
         title=TITLE,
-        metric=metric.name,
-        tag=metric.tag,
+        conditions=(seen,),
         first_step=first.first_step,
         raised_step=first.raised_step,
         last_step=episodes[-1].last_step,
         state=episodes[-1].state,
-        worst_step=int(worst[0]),
-        worst_value=worst[1],
-        limit=limit,
         message=message,
         why="",
         advice=(),
         source="",
-        unit=metric.unit,
         episodes=tuple(episodes),
-        side=side,
     )
 
 

@@ -22,7 +22,7 @@ class ClausePoints:
 
     Attributes:
         steps: of the points, shape (n,).
-        found: what the first condition measured there.
+        found: what each condition measured there; of those that were not looked at, nothing.
         held: where each condition holds, shape (n,) each; without the last ones, where the others together never hold.
         worse: where the critical limit of the first condition is passed.
         before: which conditions held at the point before; None where that was not looked at.
@@ -30,7 +30,7 @@ class ClausePoints:
     """
 
     steps: Ints
-    found: Estimate
+    found: list[Estimate]
     held: list[Flags]
     worse: Flags
     before: list[bool | None]
@@ -124,29 +124,30 @@ class Clause:
         self.latest = float(found.value[-1])
         first = self.bounds[0].holds(found)
         worse = first if self.worse is None else self.worse.holds(found)
-        held = self._held_at(steps, first, worse)
-        points = ClausePoints(steps, found, held, worse, self.held, self.base)
+        each, held = self._held_at(steps, found, first, worse)
+        points = ClausePoints(steps, each, held, worse, self.held, self.base)
         self.newest = steps[-1:].copy()
         self.held = [bool(one[-1]) for one in held] + [None] * (len(self.bounds) - len(held))
         self.left_out = 0 if points.is_whole else self.left_out + len(steps)
         return points
 
-    def _held_at(self, steps: Ints, first: Flags, worse: Flags) -> list[Flags]:
-        """Where each condition holds, the first of them as given; without the last ones, where the others together
-        never hold.
+    def _held_at(self, steps: Ints, found: Estimate, first: Flags, worse: Flags) -> tuple[list[Estimate], list[Flags]]:
+        """What each condition measures and where it holds, the first of them as given; without the last ones, where the
+        others together never hold.
 
         Most rules' first conditions never hold. What must hold with them is then not looked at before it is asked for,
         which changes nothing: measures say the same in whatever pieces points come.
         """
-        held, possible = [first], first | worse
+        each, held, possible = [found], [first], first | worse
         for place, (bound, other) in enumerate(zip(self.bounds[1:], self.others, strict=True), 1):
             if not possible.any():
                 break
             self._look_back(place)
-            held.append(bound.holds(other.at(steps)))
+            each.append(other.at(steps))
+            held.append(bound.holds(each[-1]))
             if place < self.base:
                 possible = possible & held[-1]
-        return held
+        return each, held
 
     def _look_back(self, place: int) -> None:
         """Looks at one condition up to the newest point that was judged, if it was left out there."""

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlhealth.run import Floats, Ints
+from rlhealth.engine.estimate import Estimate
+from rlhealth.run import Ints
 from rlhealth.verdict.findings import Episode, State
 
-NOTHING = (0, float("nan"))  # the worst of no episode
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Worst(NamedTuple):
+    """The point at which it was worst.
+
+    Attributes:
+        each: what each condition measured there, the first first: the value, and its standard error (NaN without one).
+    """
+
+    step: int
+    each: tuple[tuple[float, float], ...]
+
+    @property
+    def value(self) -> float:
+        """What the first condition measured."""
+        return self.each[0][0]
+
+
+NOTHING = Worst(0, ((float("nan"), float("nan")),))  # of no episode
 
 
 class Episodes:
@@ -24,7 +44,7 @@ class Episodes:
         count: how many episodes were told so far.
         open: whether the last of them has not ended.
         streak: for how many points in a row it has held, where they are too few to tell.
-        worst: the step and the value furthest on the unhealthy side, of all that were told.
+        worst: the point furthest on the unhealthy side by the first condition, of all that were told.
     """
 
     def __init__(self, hold: int, clear: int | None, sign: str) -> None:
@@ -33,12 +53,12 @@ class Episodes:
         self.sign = sign
         self.count = 0
         self.open = False
-        self.worst: tuple[int, float] = NOTHING
+        self.worst = NOTHING
         self._ended: Ints = np.empty((4, 0), np.int64)
         self._current: Ints = np.zeros(4, np.int64)  # of the episode that is open, or of what may become one
         self.streak = 0
         self._rest = 0  # points in a row without it, where an episode is open
-        self._candidate: tuple[int, float] | None = None  # the worst of the streak
+        self._candidate: Worst | None = None  # the worst of the streak
 
     @property
     def spans(self) -> Ints:
@@ -54,9 +74,11 @@ class Episodes:
         rows = zip(*self.spans[:3].tolist(), states, strict=True)
         return tuple(Episode(first, raised, last, state) for first, raised, last, state in rows)
 
-    def extend(self, steps: Ints, values: Floats, holds: Flags, marks: Ints | None = None) -> None:
+    def extend(self, steps: Ints, found: Sequence[Estimate], holds: Flags, marks: Ints | None = None) -> None:
         """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with
         it.
+
+        `found`: what each condition measured there. The first says what is worst.
         """
         if not len(holds) or not (self.open or self.streak or holds.any()):
             return
@@ -68,7 +90,7 @@ class Episodes:
         marks = np.zeros(len(holds), np.int64) if marks is None else marks
         rows = ((begin, steps), (begin + self.hold - 1, steps), (end - 1, steps), (begin, marks))
         told = np.array([self._looked_up(row, place, of) for row, (place, of) in enumerate(rows)])
-        self._see_told(steps, values, holds, begin, end)
+        self._see_told(steps, found, holds, begin, end)
         self.count += len(opening) - self.open
         rest = len(holds) - int(ends[-1]) if len(ends) else 0
         self.open = bool(len(opening)) and bool(end[-1] == ends[-1]) and rest < self.clear
@@ -77,7 +99,7 @@ class Episodes:
         if self.open:
             self._current, self._rest, self.streak = told[:, -1], rest, 0
         else:
-            self._begin_streak(steps, values, marks, int(starts[-1]) if holds[-1] else len(holds))
+            self._begin_streak(steps, found, marks, int(starts[-1]) if holds[-1] else len(holds))
 
     def _stretches(self, holds: Flags) -> tuple[Ints, Ints]:
         """Where the stretches in which it holds begin, and where they end; shape (k,) each.
@@ -99,7 +121,7 @@ class Episodes:
         """What stands at those places; before these points, what was known of the current episode."""
         return np.where(places < 0, self._current[row], of[np.maximum(places, 0)])
 
-    def _see_told(self, steps: Ints, values: Floats, holds: Flags, begin: Ints, end: Ints) -> None:
+    def _see_told(self, steps: Ints, found: Sequence[Estimate], holds: Flags, begin: Ints, end: Ints) -> None:
         """Keeps the worst of the episodes that lie between those places."""
         if not len(begin):
             return
@@ -109,34 +131,39 @@ class Episodes:
         inside[np.maximum(begin, 0)] += 1
         inside[np.maximum(end, 0)] -= 1
         told = np.flatnonzero(np.cumsum(inside[:-1], dtype=np.int8).view(np.bool_) & holds)
-        self._keep(self._worst_of(steps[told], values[told]))
+        self._keep(self._worst_of(steps, found, told))
 
-    def _begin_streak(self, steps: Ints, values: Floats, marks: Ints, start: int) -> None:
+    def _begin_streak(self, steps: Ints, found: Sequence[Estimate], marks: Ints, start: int) -> None:
         """Remembers the points from place `start` on, at which it holds, too few to tell."""
         self.streak = len(steps) - start
-        new = slice(max(start, 0), None)
-        worst = self._worst_of(steps[new], values[new])
+        worst = self._worst_of(steps, found, np.arange(max(start, 0), len(steps)))
         if start >= 0:
             self._candidate = worst
             if worst is not None:
                 self._current = np.array([steps[start], 0, 0, marks[start]])
-        elif worst and self._candidate and self._beats(worst[1], self._candidate[1]):
+        elif worst and self._candidate and self._beats(worst.value, self._candidate.value):
             self._candidate = worst
 
-    def _worst_of(self, steps: Ints, values: Floats) -> tuple[int, float] | None:
+    def _worst_of(self, steps: Ints, found: Sequence[Estimate], places: Ints) -> Worst | None:
         """The worst of those points, the first without a value where none has one; None if there are no points."""
-        if not len(steps):
+        if not len(places):
             return None
+        values = found[0].value[places]
         known = np.flatnonzero(~np.isnan(values))
         best = np.argmin if self.sign == "below" else np.argmax
-        place = int(known[best(values[known])]) if len(known) else 0
-        return int(steps[place]), float(values[place])
+        place = int(places[int(known[best(values[known])]) if len(known) else 0])
+        return Worst(int(steps[place]), tuple(_told(one, place) for one in found))
 
-    def _keep(self, found: tuple[int, float] | None) -> None:
-        if found is not None and (self.worst is NOTHING or self._beats(found[1], self.worst[1])):
+    def _keep(self, found: Worst | None) -> None:
+        if found is not None and (self.worst is NOTHING or self._beats(found.value, self.worst.value)):
             self.worst = found
 
     def _beats(self, one: float, other: float) -> bool:
         if np.isnan(one) or np.isnan(other):
             return bool(np.isnan(other) and not np.isnan(one))
         return one < other if self.sign == "below" else one > other
+
+
+def _told(found: Estimate, place: int) -> tuple[float, float]:
+    """The value at one point, and its error."""
+    return float(found.value[place]), float("nan") if found.error is None else float(found.error[place])

@@ -9,7 +9,7 @@ from rlhealth.engine.aftermath import Aftermath, is_fall
 from rlhealth.engine.clause import Clause
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
-from rlhealth.engine.limits import level_of, unit_of
+from rlhealth.engine.evidence import evidence_of
 from rlhealth.engine.plan import RulePlan
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
@@ -43,7 +43,7 @@ class RuleState:
             return
         for severity, level in self.levels.items():
             holds = points.level(self._is_worse(severity))
-            level.extend(points.steps, points.found.value, holds, points.begun(holds) if holds.any() else None)
+            level.extend(points.steps, points.found, holds, points.begun(holds) if holds.any() else None)
 
     def _episodes(self, severity: Severity, most: int | None = None) -> list[Episode]:
         """The episodes of one level, `most` of them at most, each dated back to the first row that agrees: once, for
@@ -78,13 +78,12 @@ class RuleState:
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))
         state = self._state(aftermath, episodes, self._limit(base))
-        worst_step, worst_value = self.levels[severity].worst
+        conditions = evidence_of(self.clause, self._is_worse(severity), self.levels[severity].worst)
         first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
-        limit = self._limit(severity)
         said = words(self.translation, self.metric, first) | {
-            "value": worst_value,
-            "limit": limit,
-            "worst_step": worst_step,
+            "value": conditions[0].value,
+            "limit": conditions[0].limit,
+            "worst_step": conditions[0].step,
             "points": self.clause.anchor.condition.last,
             "step": ending.step,
         }
@@ -94,14 +93,11 @@ class RuleState:
         told = describe(
             rule=self.rule,
             severity=severity,
-            metric=self.metric,
             first=first,
             episodes=episodes,
-            worst=(worst_step, worst_value),
-            limit=limit,
+            conditions=conditions,
             said=said,
         )
-        condition = self.clause.anchor.condition
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
             told,
@@ -109,9 +105,6 @@ class RuleState:
             peak=severity,
             state=state,
             episodes=parts,
-            side=self.clause.bounds[0].sign,
-            measured=unit_of(condition),
-            level=level_of(condition, limit, self.metric),
             changes=changes_of(self.rule, self.translation),
         )
 

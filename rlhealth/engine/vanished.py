@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.model import Rule
 from rlhealth.run import Ints, Series
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
@@ -158,16 +160,17 @@ class VanishedMetrics:
             if episodes:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
+                missing = Evidence(
+                    metric=metric.name, tag=metric.tag, step=first.first_step, value=math.nan, unit=metric.unit
+                )
                 said = words(self.translation, metric, first) | {"value": float(metric.values[last])}
                 found.append(
                     describe(
                         rule=self.rule,
                         severity=Severity.of(self.rule.severity if episodes[-1].active else self._over),
-                        metric=metric,
                         first=first,
                         episodes=episodes,
-                        worst=(first.first_step, float("nan")),
-                        limit=None,
+                        conditions=(missing,),
                         said=said,
                     )
                 )

@@ -13,6 +13,7 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.groups import is_named
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 START_ROWS = 3  # that say where a metric began
@@ -22,32 +23,26 @@ START_SEEN = 100  # rows, finite or not, among which they are looked for
 def describe(
     rule: Rule,
     severity: Severity,
-    metric: Metric,
     first: Episode,
     episodes: tuple[Episode, ...],
-    worst: tuple[int, float],
-    limit: float | None,
+    conditions: tuple[Evidence, ...],
     said: Mapping[str, Any],
 ) -> Finding:
-    """A finding in words: the rule's texts, filled with what may be `said`; `worst` is a step and its value."""
+    """A finding in words: the rule's texts, filled with what may be `said`."""
     return Finding(
-        rule.id,
-        rule.family,
-        severity,
-        rule.title,
-        metric.name,
-        metric.tag,
-        first.first_step,
-        first.raised_step,
-        episodes[-1].last_step,
-        State.STANDING if episodes[-1].active else State.OVER,
-        *worst,
-        limit,
-        fill(rule.message, said),
-        rule.because.strip(),
-        advise(rule.try_, said),
-        rule.cites,
-        metric.unit,
+        rule=rule.id,
+        family=rule.family,
+        severity=severity,
+        title=rule.title,
+        conditions=conditions,
+        first_step=first.first_step,
+        raised_step=first.raised_step,
+        last_step=episodes[-1].last_step,
+        state=State.STANDING if episodes[-1].active else State.OVER,
+        message=fill(rule.message, said),
+        why=rule.because.strip(),
+        advice=advise(rule.try_, said),
+        source=rule.cites,
         episodes=episodes,
         from_outside=rule.from_outside,
     )
@@ -88,6 +83,7 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
         return None
     episode = Episode(ending.step, ending.step, ending.step)
     limit = float(ending.planned) if ending.planned else None
+    reached = Evidence(metric="step", tag="", step=ending.step, value=float(ending.step), limit=limit, unit="steps")
     said = {
         "said": ending.said,
         "step": ending.step,
@@ -100,19 +96,14 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
         family=rule.family,
         severity=Severity.of(rule.severity),
         title=rule.title,
-        metric="step",
-        tag="",
+        conditions=(reached,),
         first_step=ending.step,
         raised_step=ending.step,
         last_step=ending.step,
         state=State.STANDING,
-        worst_step=ending.step,
-        worst_value=float(ending.step),
-        limit=limit,
         message=fill(rule.message, said),
         why=rule.because.strip(),
         advice=advise(rule.try_, said),
         source=rule.cites,
-        unit="steps",
         episodes=(episode,),
     )

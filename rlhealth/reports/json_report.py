@@ -13,6 +13,7 @@ from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.stories import stories
 from rlhealth.reports.strict_json import strict
 from rlhealth.verdict.cost import cost_of
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict, Verdict, counts
 from rlhealth.verdict.vitals import Vital, vitals
@@ -122,6 +123,23 @@ def one_vital(one: Vital) -> dict[str, Any]:
     }
 
 
+def one_condition(one: Evidence) -> dict[str, Any]:
+    """One condition of a finding: what it measured, and its limit."""
+    return {
+        "metric": one.metric,
+        "tag": one.tag,
+        "unit": one.unit,
+        "measure": one.measure,
+        "measured": one.measured,
+        "step": one.step,
+        "value": one.value,
+        "error": one.error,
+        "limit": one.limit,
+        "side": one.side,
+        "standard_errors": one.sure,
+    }
+
+
 def one_finding(one: Finding) -> dict[str, Any]:
     """One finding of the report; the advice is under `try`."""
     return {
@@ -144,6 +162,7 @@ def one_finding(one: Finding) -> dict[str, Any]:
         "limit": one.limit,
         "side": one.side,
         "measured": one.measured,
+        "conditions": [one_condition(part) for part in one.conditions],
         "message": one.message,
         "why": one.why,
         "try": list(one.advice),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from rlhealth.reports import ReportOptions, words
+from rlhealth.reports.evidence import limit_of, value_of, why_fired
 from rlhealth.reports.sparkline import sparkline
 from rlhealth.reports.stories import logarithmic, main_metrics, notes, shared, skips, stories, worst, worst_first
 from rlhealth.verdict.findings import Finding
@@ -129,19 +130,21 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
             if metric is not None
             else ""
         )
-        limit = "" if one.limit is None else words.amount(one, one.limit)
         name = f"{_SIGNS[str(one.severity)]} {_code(one.rule)}" + (f" {_code(one.metric)}" if one.metric else "")
         cells = (
             name,
             words.grouped(one.first_step),
             f"`{chart}`" if chart.strip() else "",
-            words.amount(one, one.worst_value),
-            limit,
+            value_of(one.lead),
+            limit_of(one.lead),
         )
         rows.append(f"| {' | '.join(cells)} |")
     advice = [f"- {_text(part)}" for part in cause.advice]
     evidence = [f"- {_text(part)}" for part in cause.evidence]
-    evidence = ["Evidence:", "", *evidence, "", "What to try:", ""] if evidence else []
+    fired = [f"- {_code(one.rule)}: {_text('; '.join(lines))}" for one, lines in why_fired(cause, following)]
+    fired = ["Why it fired:", "", *fired, ""] if fired else []
+    evidence = ["Evidence:", "", *evidence, ""] if evidence else []
+    tried = ["What to try:", ""] if fired or evidence else []
     changes = [f"- change {_text(words.changed(one))}" for one in cause.changes]
     return "\n".join(
         [
@@ -149,6 +152,8 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
             "",
             f"<details><summary>Why, and what to try</summary>\n\n{_text(' '.join(cause.why.split()))}\n",
             *evidence,
+            *fired,
+            *tried,
             *advice,
             *changes,
             "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from rlhealth.reports import excerpts, terminal_vitals, words
+from rlhealth.reports import evidence, excerpts, terminal_vitals, words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import cell_of, cells, draw
 from rlhealth.reports.stories import logarithmic, notes, skips, stories
@@ -104,6 +104,10 @@ def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]
         return
     if cause.why:
         page.prose("why", " ".join(cause.why.split()))
+    if page.look.show_all:
+        fired = evidence.why_fired(cause, following)
+        alone = not following
+        _list(page, "fired", tuple(line if alone else f"{one.rule}: {line}" for one, lines in fired for line in lines))
     _list(page, "for", cause.evidence)
     _list(page, "against", (f"none of: {'; '.join(cause.against)}",) if cause.against and page.look.show_all else ())
     _list(page, "or", tuple(f"{rule}: {apart}" for rule, apart in cause.rivals))
@@ -121,7 +125,7 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
     span = words.span_of(run)
     if span is None:
         return
-    value, beside = words.found_and_limit(one)
+    value, beside = evidence.found_and_limit(one.lead)
     limit = f" ({beside})" if beside else ""
     at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.first_step else ""
     width = _spark_width(page)
@@ -180,7 +184,7 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     leads = [min(group, key=lambda one: (-one.severity, not one.active, one.first_step)) for group in groups.values()]
     steps = [f"step {words.grouped(min(one.first_step for one in group))}" for group in groups.values()]
     wide = max(map(len, steps))
-    said = [words.found_and_limit(one) for one in leads]
+    said = [evidence.found_and_limit(one.lead) for one in leads]
     values, limits = [value for value, _ in said], [limit for _, limit in said]
     right = max(map(len, values)) + 2 + max(map(len, limits)) * (page.width >= 64)
     longest = max(cell_len(page.safe(one.metric)) for one in leads)

@@ -85,24 +85,6 @@ def measured(value: float | None, unit: str = "") -> str:
     return number(value, unit) + (spelled if value is not None and math.isfinite(value) else "")
 
 
-def amount(one: Finding, value: float | None) -> str:
-    """A finding's value or limit in what its rule measures: the metric's unit, a multiple (`17.7×`), the metric's noise
-    (`5.5σ`) or a share."""
-    sign = {"ratio": "×", "noise": "σ"}.get(one.measured, "") if value is not None and math.isfinite(value) else ""
-    share = one.measured == "share" or (one.measured == "value" and one.unit == "fraction")
-    return number(value, "fraction" if share else "") + sign
-
-
-def found_and_limit(one: Finding) -> tuple[str, str]:
-    """The worst value of a finding and its limit; `constant`, without a limit, where both are no more than rounding."""
-    if one.side == "below" and one.limit is not None and 0 <= one.limit <= _ROUNDING and one.worst_value <= one.limit:
-        return "constant", ""
-    return amount(one, one.worst_value), "" if one.limit is None else f"limit {amount(one, one.limit)}"
-
-
-_ROUNDING = 1e-6  # a spread below a limit this small is none
-
-
 def _digits(value: float) -> str:
     size = abs(value)
     if size >= 1e7 or 0 < size < 1e-3:

@@ -59,7 +59,7 @@ KINDS: dict[str, MeasureKind] = {
         falls=True,
     ),
     "share_of_gain_lost": MeasureKind(
-        "the part of its gain that {metric} has lost (by the median of {window})", unit="ratio", falls=True
+        "the part of its gain that {metric} has lost (by the median of {window})", unit="share", falls=True
     ),
     "gain_since_start": MeasureKind(
         "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True

@@ -48,15 +48,28 @@ def _aspect(rule: Rule, other: Aspect) -> list[str]:
 
 def condition_in_words(one: Condition) -> str:
     """One condition as a sentence's part: `the median of the last 5 points of kl is above 1.5 nats/token`."""
-    metric = (
-        ("the size of " if one.absolute else "")
-        + _metrics(one.metric, "else")
-        + (_divided(one.divided_by) if one.divided_by is not None else "")
-    )
+    said = measure_in_words(one)
+    if _is_any_nonfinite(one):
+        return f"{_looked_at(one)} is NaN or infinite" if one.above == 0 else f"{_looked_at(one)} is finite"
+    if one.versus is not None and one.measure != "count":
+        said += ","
+    sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
+    sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors > 0 else ""
+    asked = " (where it is logged)" if one.if_logged else ""
+    asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
+    compared = "is exactly" if sign == "equals" else f"is {sign}"
+    if one.standard_errors < 0:
+        compared, sure = f"is, within {-one.standard_errors:g} standard errors, {sign}", ""
+    return f"{said} {compared} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
+
+
+def measure_in_words(one: Condition) -> str:
+    """What a condition measures: `the median of the last 5 points of kl, as a multiple of the run's first point`."""
+    metric = _looked_at(one)
     if one.last == 1 and one.measure in ("value", "mean", "median", "min", "max"):
         said = metric
-    elif one.last == 1 and one.measure == "share_nonfinite":
-        return f"{metric} is NaN or infinite" if one.above == 0 else f"{metric} is finite"
+    elif _is_any_nonfinite(one):
+        said = f"the share of points of {metric} that are NaN or infinite"
     else:
         window = (
             f"the last {one.last} points"
@@ -71,17 +84,20 @@ def condition_in_words(one: Condition) -> str:
             items=one.items,
             other=_metrics(one.with_, "else"),
         )
-    if one.versus is not None:
-        compared = f"{'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)}"
-        said += f" {compared}" if one.measure == "count" else f", {compared},"
-    sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)
-    sure = f" by more than {one.standard_errors:g} standard errors" if one.standard_errors > 0 else ""
-    asked = " (where it is logged)" if one.if_logged else ""
-    asked += f" (where {_metrics(one.unless_logged, 'or')} is not logged)" if one.unless_logged else ""
-    compared = "is exactly" if sign == "equals" else f"is {sign}"
-    if one.standard_errors < 0:
-        compared, sure = f"is, within {-one.standard_errors:g} standard errors, {sign}", ""
-    return f"{said} {compared} {_limit(getattr(one, sign))}{_unit(one)}{sure}{asked}"
+    if one.versus is None:
+        return said
+    compared = f"{'as a multiple of' if one.versus.is_ratio else 'less'} {_compared_with(one.versus)}"
+    return said + (f" {compared}" if one.measure == "count" else f", {compared}")
+
+
+def _looked_at(one: Condition) -> str:
+    divided = _divided(one.divided_by) if one.divided_by is not None else ""
+    return ("the size of " if one.absolute else "") + _metrics(one.metric, "else") + divided
+
+
+def _is_any_nonfinite(one: Condition) -> bool:
+    """Whether it asks of each point by itself whether it is NaN or infinite."""
+    return one.last == 1 and one.measure == "share_nonfinite"
 
 
 def scope(rule: Rule) -> list[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any
 
+from rlhealth.verdict.evidence import Evidence
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -83,15 +85,11 @@ class Finding:
 
     Attributes:
         severity: how much it matters now: what is over is a warning at most.
+        conditions: what made it fire: the conditions that held where it was worst, each with what it saw. The first is
+            the one that the message speaks of, and what `metric`, `tag`, `unit`, `worst_step`, `worst_value`, `limit`,
+            `side`, `measured` and `level` are read from. A cause has those of the finding that it begins with.
         state: standing, lasting or over.
-        metric, tag: the canonical metric, and the name under which it was logged.
         peak: how severe it was while it held; `severity` if not given.
-        worst_value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value".
-        side: on which side of the limit it is sick: above, below or equals.
-        measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
-            "noise" where it is in units of the metric's noise, "share" where it is a share of points, "count" or
-            "correlation".
-        level: the limit as a level of the metric's own values, for charts; None if the measure is something else.
         explained_by: the rule whose finding is the cause of this one, where one is.
         evidence: of a cause: what speaks for it, a line each, in the order of time.
         against: of a cause: what was looked for that would speak against it, and was not there.
@@ -106,23 +104,15 @@ class Finding:
     family: str
     severity: Severity
     title: str
-    metric: str
-    tag: str
+    conditions: tuple[Evidence, ...]
     first_step: int
     raised_step: int
     last_step: int
     state: State
-    worst_step: int
-    worst_value: float
-    limit: float | None
     message: str
     why: str
     advice: tuple[str, ...]
     source: str
-    unit: str = ""
-    side: str = "above"
-    measured: str = "value"
-    level: float | None = None
     explained_by: str | None = None
     episodes: tuple[Episode, ...] = ()
     replaced_at: int | None = None
@@ -132,6 +122,56 @@ class Finding:
     rivals: tuple[tuple[str, str], ...] = ()
     changes: tuple[Change, ...] = ()
     from_outside: bool = False
+
+    @property
+    def lead(self) -> Evidence:
+        """The condition that the message speaks of."""
+        return self.conditions[0]
+
+    @property
+    def metric(self) -> str:
+        """The canonical metric."""
+        return self.conditions[0].metric
+
+    @property
+    def tag(self) -> str:
+        """The name under which the metric was logged."""
+        return self.conditions[0].tag
+
+    @property
+    def unit(self) -> str:
+        """The metric's own unit."""
+        return self.conditions[0].unit
+
+    @property
+    def worst_step(self) -> int:
+        """Where it was worst."""
+        return self.conditions[0].step
+
+    @property
+    def worst_value(self) -> float:
+        """What was measured there."""
+        return self.conditions[0].value
+
+    @property
+    def limit(self) -> float | None:
+        """What that was compared with, in the unit of the measure."""
+        return self.conditions[0].limit
+
+    @property
+    def side(self) -> str:
+        """On which side of the limit it is sick: above, below or equals."""
+        return self.conditions[0].side
+
+    @property
+    def measured(self) -> str:
+        """What the value is in: the metric's own unit (value), a ratio, noise, a share, a count or a correlation."""
+        return self.conditions[0].measured
+
+    @property
+    def level(self) -> float | None:
+        """The limit as a level of the metric's own values, for charts; None if the measure is something else."""
+        return self.conditions[0].level
 
     @property
     def key(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.estimate import Estimate
 from rlhealth.verdict.findings import Episode, State
 from tests.examples import examples
 
@@ -21,9 +22,14 @@ def follow(text: str, hold: int = 1, clear: int | None = None, sign: str = "abov
 
 def feed(episodes: Episodes, text: str, places, values) -> None:
     places = np.asarray(list(places), np.int64)
-    episodes.extend(
-        places + 1, np.asarray(values, np.float64)[places], np.array([text[place] == "#" for place in places], bool)
-    )
+    found = np.asarray(values, np.float64)[places]
+    beside = Estimate(places * 10.0, places / 10.0)  # of another condition: different at every point
+    holds = np.array([text[place] == "#" for place in places], bool)
+    episodes.extend(places + 1, [Estimate(found), beside], holds)
+
+
+def worst_of(episodes: Episodes) -> tuple[int, float]:
+    return episodes.worst.step, episodes.worst.value
 
 
 def spans(episodes: Episodes) -> list[tuple[int, int, int, bool]]:
@@ -54,21 +60,28 @@ def test_an_episode_is_told_after_it_lasted_and_ends_after_it_rested(text, hold,
 
 @pytest.mark.parametrize(("sign", "worst"), [("above", (3, 9.0)), ("below", (2, 1.0))])
 def test_the_worst_is_the_value_furthest_on_the_sick_side(sign, worst):
-    assert follow("####.", sign=sign, values=[5.0, 1.0, 9.0, 4.0, 99.0]).worst == worst
+    assert worst_of(follow("####.", sign=sign, values=[5.0, 1.0, 9.0, 4.0, 99.0])) == worst
 
 
 def test_the_worst_is_of_what_was_told_not_of_a_streak_too_short_to_tell():
     episodes = follow("#..###", hold=3, values=[50.0, 0, 0, 2.0, 3.0, 2.0])
-    assert episodes.worst == (5, 3.0)
+    assert worst_of(episodes) == (5, 3.0)
 
 
 def test_the_worst_of_several_episodes_is_kept():
-    assert follow("##..##..##", hold=2, values=[2, 3, 0, 0, 8, 7, 0, 0, 4, 5]).worst == (5, 8.0)
+    assert worst_of(follow("##..##..##", hold=2, values=[2, 3, 0, 0, 8, 7, 0, 0, 4, 5])) == (5, 8.0)
 
 
 def test_a_point_without_a_value_is_never_the_worst_where_there_is_another():
-    assert follow("###", values=[np.nan, 2.0, np.nan]).worst == (2, 2.0)
-    assert follow("###", sign="below", values=[np.nan, 2.0, np.nan]).worst == (2, 2.0)
+    assert worst_of(follow("###", values=[np.nan, 2.0, np.nan])) == (2, 2.0)
+    assert worst_of(follow("###", sign="below", values=[np.nan, 2.0, np.nan])) == (2, 2.0)
+
+
+def test_at_the_worst_point_stands_what_each_condition_measured_there_and_its_error():
+    worst = follow("..####.", hold=3, values=[0, 0, 5.0, 1.0, 9.0, 4.0, 99.0]).worst
+    assert worst.each == ((9.0, pytest.approx(np.nan, nan_ok=True)), (40.0, 0.4))
+    early = follow("####", hold=3, values=[9.0, 1.0, 2.0, 3.0]).worst
+    assert (early.step, early.each[1]) == (1, (0.0, 0.0)), "also where that was before it had lasted long enough"
 
 
 TEXTS = st.text("#.", max_size=60)

@@ -12,6 +12,7 @@ import pytest
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.run import Place, Run
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State
 from rlhealth.verdict.gate import Gate
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
@@ -62,23 +63,23 @@ def found(
     last: int,
     worst: tuple[int, float],
     limit: float | None,
+    unit: str = "",
+    tag: str = "",
+    beside: tuple[Evidence, ...] = (),
     **more: object,
 ) -> Finding:
-    tag = f"train/{metric}"
+    tag = tag or f"train/{metric}"
+    lead = Evidence(metric=metric, tag=tag, step=worst[0], value=worst[1], limit=limit, unit=unit, measure=metric)
     finding = Finding(
         rule,
         family,
         severity,
         title,
-        metric,
-        tag,
+        (lead, *beside),
         first,
         raised,
         last,
         State.STANDING,
-        worst[0],
-        worst[1],
-        limit,
         f"{metric} reached {worst[1]:.3g}" + (f" (limit {limit:.3g})" if limit is not None else ""),
         "The policy moved far from the one that collected the data, so its importance ratios stop "
         "being trustworthy and each update makes the next one worse.",
@@ -92,6 +93,18 @@ def found(
     return replace(finding, **more)  # type: ignore[arg-type]
 
 
+REWARD_FELL = Evidence(
+    metric="reward",
+    tag="train/reward",
+    step=84,
+    value=8.2,
+    error=2.0,
+    limit=0.0,
+    sure=3.5,
+    measured="noise",
+    unit="reward",
+    measure="the fall of reward from its best so far",
+)
 SKIPPED = [
     Skipped("kl-coef-rising", "kl-coef", "objective/kl_coef was not logged"),
     Skipped("ratio-far-from-one", "ratio", "val/ratio was not logged"),
@@ -151,6 +164,7 @@ def sick_run(name: str = "polite-lr-jump") -> RunVerdict:
             (84, 3.4),
             1.0,
             unit="nats/token",
+            beside=(REWARD_FELL,),
             explained_by="step-size-too-big",
         ),
         found(

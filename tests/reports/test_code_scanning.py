@@ -55,7 +55,7 @@ def test_a_finding_keeps_its_fingerprint_while_the_run_goes_on(sick: Verdict) ->
 
     before = prints(sick)
     sick.runs[0].findings = [
-        replace(one, last_step=one.last_step + 50, worst_value=99.0, message="other words")
+        replace(one, last_step=one.last_step + 50, conditions=(replace(one.lead, value=99.0),), message="other words")
         for one in sick.runs[0].findings
     ]
     assert prints(sick) == before

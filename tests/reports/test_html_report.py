@@ -118,8 +118,8 @@ def test_every_finite_value_has_a_place_on_its_scale(values: list[float], log: b
 
 def test_a_limit_is_drawn_only_where_the_rule_measures_a_level(sick: Verdict) -> None:
     some = sick.runs[0].findings[2]
-    assert level_of(replace(some, level=2.5, side="below")) == Level(2.5, "below")
-    assert level_of(replace(some, level=None)) is None
+    assert level_of(replace(some.lead, level=2.5, side="below")) == Level(2.5, "below")
+    assert level_of(replace(some.lead, level=None)) is None
 
 
 def test_the_usual_range_is_that_before_the_onset(sick: Verdict) -> None:

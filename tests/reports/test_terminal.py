@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from rlhealth.reports import REPORTS, ReportOptions, write
-from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.findings import Finding, Severity
 from rlhealth.verdict.verdicts import Verdict
 from rlhealth.verdict.vitals import vitals
 
@@ -65,16 +65,20 @@ def test_several_rules_about_one_metric_are_one_row(sick: Verdict) -> None:
 def test_a_spread_of_nothing_is_called_constant(sick: Verdict) -> None:
     [run] = sick.runs
     place = next(place for place, one in enumerate(run.findings) if one.rule == "kl-high")
-    flat = replace(run.findings[place], side="below", worst_value=0.0, limit=1e-9)
+    flat = _with_lead(run.findings[place], side="below", value=0.0, limit=1e-9)
     run.findings[place] = flat
     assert re.search(r"kl +[▁-█]+ +constant", shown(sick)) and "1e-9" not in shown(sick)
+
+
+def _with_lead(one: Finding, **fields: object) -> Finding:
+    return replace(one, conditions=(replace(one.lead, **fields), *one.conditions[1:]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("ascii", [False, True])
 def test_the_limit_stands_behind_a_sign_s_curve_as_high_as_it_is(ascii: bool, sick: Verdict) -> None:
     [run] = sick.runs
     place = next(place for place, one in enumerate(run.findings) if one.rule == "kl-high")
-    run.findings[place] = replace(run.findings[place], level=2.5)
+    run.findings[place] = _with_lead(run.findings[place], level=2.5)
     line = next(line for line in shown(sick, ascii=ascii).splitlines() if "policy movement" in line)
     assert re.search(r"[_.=+*%#-]\|[_.=+*%#-] " if ascii else "[▁-█]▏[▁-█] ", line)
     assert "limit 2.5" in shown(sick, ascii=ascii)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 
@@ -13,15 +14,11 @@ def finding(
         family,
         Severity.of(severity),
         "title",
-        "kl",
-        "train/kl",
+        (Evidence(metric="kl", tag="train/kl", step=5, value=2.0, limit=1.0),),
         first,
         first,
         9,
         State.STANDING,
-        5,
-        2.0,
-        1.0,
         "message",
         "why",
         ("try",),

@@ -52,11 +52,13 @@ def test_a_finding_that_worsened_is_new_and_one_that_eased_is_not() -> None:
     mild = next(one for one in run.findings if one.severity is Severity.WARNING)
     known = Baseline({(run.name, mild.rule, mild.metric): Severity.WARNING})
     assert known.knows(run.name, mild)
-    assert known.knows(run.name, replace(mild, severity=Severity.INFO, first_step=3, worst_value=9.0))
+    assert known.knows(
+        run.name, replace(mild, severity=Severity.INFO, first_step=3, conditions=(replace(mild.lead, value=9.0),))
+    )
     assert not known.knows(run.name, replace(mild, severity=Severity.CRITICAL))
     assert not known.knows("another run", mild)
     assert not known.knows(run.name, replace(mild, rule="another-rule"))
-    assert not known.knows(run.name, replace(mild, metric="another/metric"))
+    assert not known.knows(run.name, replace(mild, conditions=(replace(mild.lead, metric="another/metric"),)))
 
 
 def test_writing_over_a_baseline_keeps_other_runs_and_forgets_what_is_gone(cli: Cli, tmp_path: Path) -> None:

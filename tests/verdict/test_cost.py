@@ -6,6 +6,7 @@ from rlhealth.metrics import translate
 from rlhealth.reports import words
 from rlhealth.run import Place, Run
 from rlhealth.verdict.cost import cost_of
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 from rlhealth.verdict.verdicts import RunVerdict
 
@@ -21,15 +22,11 @@ def judged(
             "kl-high",
             severity,
             "off",
-            "kl",
-            "kl",
+            (Evidence(metric="kl", tag="kl", step=99, value=9.0, limit=1.0),),
             first,
             first,
             99,
             state,
-            99,
-            9.0,
-            1.0,
             "off",
             "",
             (),

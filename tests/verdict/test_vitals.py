@@ -14,6 +14,7 @@ import rlhealth
 from rlhealth.metrics import translate
 from rlhealth.rules.model import FAMILIES
 from rlhealth.run import Place, Run
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State
 from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.verdict.vitals import Vital, VitalState, _signs, sign_of, vitals
@@ -46,15 +47,11 @@ def finding(
         family,
         severity,
         f"{metric} is off",
-        metric,
-        f"train/{metric}",
+        (Evidence(metric=metric, tag=f"train/{metric}", step=50, value=9.0, limit=1.0),),
         first,
         first + 2,
         60,
         state,
-        50,
-        9.0,
-        1.0,
         "it is off",
         "",
         (),

@@ -15,6 +15,7 @@ from rlhealth.engine.judge import Judge
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change, ReportedFindings
@@ -27,15 +28,11 @@ FINDING = Finding(
     "kl-high",
     Severity.WARNING,
     "Too far",
-    "kl",
-    "train/kl",
+    (Evidence(metric="kl", tag="train/kl", step=15, value=3.0, limit=1.0),),
     10,
     12,
     20,
     State.STANDING,
-    15,
-    3.0,
-    1.0,
     "far",
     "why",
     ("try",),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Finding
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Level:
     side: str
 
 
-def level_of(one: Finding) -> Level | None:
+def level_of(one: Evidence) -> Level | None:
     """The limit as a level of the metric's own values, or None if the rule measures something else (noise, a
     rise, a share of points).
     """

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlhealth.reports import ReportOptions, words
+from rlhealth.reports.evidence import found_and_limit
 from rlhealth.reports.html import vitals
 from rlhealth.reports.html.chart import Marks, Span, axis, chart
 from rlhealth.reports.html.completions import texts
+from rlhealth.reports.html.conditions import EVIDENCE, conditions, rows_beside, worst_of
 from rlhealth.reports.html.later import TOOLS, cards_later, rules_later
 from rlhealth.reports.html.levels import level_of, usual
 from rlhealth.reports.html.markup import Html, el, join, named, prose
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from rlhealth.metrics import Metric
 
 SIGNS = {"healthy": "✓", "warning": "▲", "critical": "✗", "unknown": "?", "info": "i"}
-_EVIDENCE = 500  # buckets of an evidence chart: two a pixel on a wide screen
 _STORIES = 40
 
 _LEGEND = el(
@@ -102,6 +103,7 @@ def _story(
     head = el("h3", badge(tone), " ", cause.title, " ", el("span", since, class_="since"), id=key)
     own = [] if any(one.metric == cause.metric for one in following) else [cause]
     rows = [_row(run, group, cause, span, exact) for group in _by_metric([*own, *following])]
+    rows += [] if following else rows_beside(run, cause, span, exact)
     shown = [row for row in rows if row is not None]
     timeline: Html | None = None
     if shown and span:
@@ -127,6 +129,7 @@ def _story(
             el("div", el("h4", "Why it matters"), el("p", prose(cause.why)), class_="why"),
             el("div", el("h4", "Evidence"), evidence, class_="why") if evidence else None,
             el("div", el("h4", "What to try"), advice, class_="try") if advice else None,
+            conditions(cause, following),
             class_="words",
         ),
         completions,
@@ -159,15 +162,10 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
             if group == [cause]
             else el("div", _named(lead, others), el("p", prose(lead.message), class_="said"), class_="row")
         )
-    level = next((found for found in (level_of(one) for one in group) if found is not None), None)
+    level = next((found for found in (level_of(one.lead) for one in group) if found is not None), None)
     marks = Marks(tuple(group), cause.first_step, level, usual(min(group, key=lambda one: one.first_step), metric))
-    value = el("span", words.amount(lead, lead.worst_value), class_="worst")
-    limit = (
-        el("span", f"limit {words.amount(lead, lead.limit)}", class_="limit-said") if lead.limit is not None else None
-    )
-    where = el("span", f"at step {words.grouped(lead.worst_step)}", class_="at")
-    drawn = chart(metric, span, marks, buckets=_EVIDENCE, tall=2000, focus=True, exact=exact)
-    return el("div", _named(lead, others), drawn, el("div", value, where, limit, class_="value"), class_="row")
+    drawn = chart(metric, span, marks, buckets=EVIDENCE, tall=2000, focus=True, exact=exact)
+    return el("div", _named(lead, others), drawn, worst_of(lead.lead), class_="row")
 
 
 def _named(lead: Finding, others: list[Finding]) -> Html:
@@ -177,8 +175,7 @@ def _named(lead: Finding, others: list[Finding]) -> Html:
             _rule(one),
             el(
                 "span",
-                f"{_since(one)}: {words.amount(one, one.worst_value)}"
-                + (f", limit {words.amount(one, one.limit)}" if one.limit is not None else ""),
+                f"{_since(one)}: {', '.join(filter(None, found_and_limit(one.lead)))}",
                 class_="at",
             ),
             class_="other",
