@@ -180,6 +180,13 @@ def test_the_update_kl_of_an_image_model_counts_denoising_steps() -> None:
     assert (found.estimator, found.unit) == ("k2", "nats/denoising step")
 
 
+def test_the_clipped_denoising_steps_of_an_image_model_are_no_clipped_tokens() -> None:
+    for names in (FLOW, ("reward_mean", "approx_kl")):  # TRL's DDPO
+        metrics = logged(names, "clipfrac").metrics
+        assert metrics["clip_ratio/denoising_outside_mean"].tag == "clipfrac"
+        assert not {"clip_ratio/outside_mean", "clip_ratio/region_mean"} & set(metrics)
+
+
 def test_rl4lms_logs_minus_the_entropy() -> None:
     assert logged(("rollout_info/ep_rew",), "ppo/entropy_loss").metrics["entropy"].values[0] == -0.5
 
