@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from rlhealth.metrics import translate
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.notebooks.reader import find
 from tests.sources.notebooks.books import FIXTURES, book, code, notebook, runs, shown, stream, table, values
+from tests.timing import least_seconds
 
 LOSSES = [(n, f"{0.9 / n:.6f}") for n in range(1, 31)]
 
@@ -316,11 +316,8 @@ def large(size: int) -> bytes:
 def test_five_megabytes_are_read_in_half_a_second(tmp_path: Path) -> None:
     path = tmp_path / "large.ipynb"
     path.write_bytes(large(5_000_000))
-    find(path)
-    started = time.process_time()
-    found = find(path)
-    assert time.process_time() - started < 1.0  # half of it where nothing else runs
-    assert len(found) == 2
+    assert len(find(path)) == 2
+    assert least_seconds(lambda: find(path), 1.0) <= 1.0  # half of it where nothing else runs
 
 
 def test_memory_is_bounded_by_the_size(tmp_path: Path) -> None:
