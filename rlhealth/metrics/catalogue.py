@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def frameworks() -> list[dict[str, Any]]:
     return entries
 
 
-@lru_cache(maxsize=64)
+@cache
 def names(file: str) -> Names:
     """What that file in this folder says, with the files that it builds on after it and the names of trackers."""
     found = Names(ignore=list(read_texts(FOLDER / "trackers.yaml")["ignore"]))

@@ -106,6 +106,11 @@ def test_an_entry_of_the_index_holds_only_words_that_are_read() -> None:
     assert {key for entry in frameworks() for key in entry} <= ENTRY
 
 
+def test_the_names_of_every_trainer_are_made_once_however_many_trainers_there_are():
+    first = [names(entry["names"]) for entry in frameworks()]
+    assert all(one is names(entry["names"]) for one, entry in zip(first, frameworks(), strict=True))
+
+
 def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
     held = {path.name for path in FOLDER.glob("*.yaml")} - {
         "canonical.yaml",
