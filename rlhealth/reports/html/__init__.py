@@ -10,8 +10,8 @@ from importlib.resources import files
 from rlhealth import __version__
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.html.later import spelled, spelling
-from rlhealth.reports.html.markup import Html, el, join
-from rlhealth.reports.html.story import SIGNS, badge, body, facts
+from rlhealth.reports.html.markup import SIGNS, Html, badge, el, join
+from rlhealth.reports.html.one_run import body, facts
 from rlhealth.reports.html.table import FILTER, pill, table
 from rlhealth.reports.stories import worst_first
 from rlhealth.verdict.verdicts import RunVerdict, Verdict, counts

@@ -9,6 +9,8 @@ from html import escape
 
 from rlhealth.reports.words import clean, shortened
 
+#: The sign of each verdict and severity.
+SIGNS = {"healthy": "✓", "warning": "▲", "critical": "✗", "unknown": "?", "info": "i"}
 _LONGEST = 600  # characters of one name on the page; the JSON report has names whole
 _VOID = frozenset({"meta", "input"})
 _DRAWN = frozenset({"path", "rect"})  # SVG has no void elements: these close themselves
@@ -57,6 +59,11 @@ def named(said: str) -> Html:
 def prose(said: str) -> str:
     """A rule's own text, whose line breaks are only those of its file."""
     return " ".join(said.split())
+
+
+def badge(verdict: str, said: str = "") -> Html:
+    """A verdict as a sign and a word; the colour only repeats them."""
+    return el("span", el("span", SIGNS[verdict], aria_hidden="true"), f" {said or verdict}", class_=f"badge {verdict}")
 
 
 def _attribute(value: str | float) -> str:

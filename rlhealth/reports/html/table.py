@@ -5,8 +5,7 @@ from __future__ import annotations
 from rlhealth.errors import RlhealthError
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, chart
-from rlhealth.reports.html.markup import Html, el, join
-from rlhealth.reports.html.story import SIGNS, badge
+from rlhealth.reports.html.markup import SIGNS, Html, badge, el, join
 from rlhealth.reports.html.vitals import marked, tone_of
 from rlhealth.reports.stories import main_metrics, shared, worst
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
