@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth.cli import flags, printing
+from rlhealth.cli import arguments, flags, printing
 from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
@@ -82,7 +82,7 @@ def _judged(
     """The one run at a place. Raises RlhealthError if there is none, or more than one."""
     from rlhealth.check import check
 
-    by = judging(flags.settings_of(None), rules, ignore=ignore, alias=alias)
+    by = judging(arguments.settings_of(None), rules, ignore=ignore, alias=alias)
     verdict = check(where, source=source, rules=by.rules, aliases=by.aliases, ignore=by.ignore)
     if not verdict.runs:
         raise verdict.errors[0] if verdict.errors else RlhealthError(f"{where}: no run", hint="name a run")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rlhealth import __version__
-from rlhealth.cli import flags, panels, printing
+from rlhealth.cli import arguments, flags, panels, printing
 from rlhealth.cli.judging import judging
 from rlhealth.cli.plain_values import PlainGroup, PlainValues
 from rlhealth.errors import RlhealthError
@@ -245,13 +245,13 @@ def check(
 
     if completions and not where and not wandb:  # `check --completions RUN`
         where, completions = [completions], ""
-    settings = flags.settings_of(config)
-    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
+    settings = arguments.settings_of(config)
+    gate = arguments.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
     by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias, require=gate.require)
     accepted = known.read_baseline(baseline) if baseline else known.Baseline()
     with Progress("reading and judging") as progress:
         verdict = check_runs(
-            flags.places_of("check", where, wandb),
+            arguments.places_of("check", where, wandb),
             choice=RunSelection(source, reader.value, last, state, jobs),
             rules=by.rules,
             gate=gate,
@@ -266,7 +266,7 @@ def check(
         )
     if write_baseline:
         known.accept_findings(verdict, write_baseline, accepted)
-    look = flags.with_completions(flags.report_options(color, width, quiet, show_all), verdict, completions)
+    look = arguments.with_completions(arguments.report_options(color, width, quiet, show_all), verdict, completions)
     printing.report(verdict, format, output, look)
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(verdict.exit_code or (0 if written or exit_zero else 2))

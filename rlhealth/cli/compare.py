@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rlhealth.cli import flags, printing
+from rlhealth.cli import arguments, flags, printing
 from rlhealth.errors import RlhealthError
 
 KnownGood = Annotated[
@@ -54,17 +54,17 @@ def compare(
     for name in ignore or ():
         if meaning(name) is None:
             raise RlhealthError(f"--ignore {name}: no such metric", hint="`rlhealth metrics WHERE` lists the names")
-    settings = flags.settings_of(config)
+    settings = arguments.settings_of(config)
     verdict = compare_runs(
         where,
         baseline,
         source=source,
-        gate=flags.gate_of(fail_on, exit_zero, (), flags.first_said(min_steps, settings.min_steps)),
-        aliases={**settings.aliases, **flags.aliases_of(alias)},
+        gate=arguments.gate_of(fail_on, exit_zero, (), arguments.first_said(min_steps, settings.min_steps)),
+        aliases={**settings.aliases, **arguments.aliases_of(alias)},
         ignore=dict.fromkeys(ignore or (), "--ignore"),
         hold=hold,
         jobs=jobs or cores(),
         at_once=jobs,
     )
-    printing.report(verdict, format, output, flags.report_options(color, width, quiet, show_all))
+    printing.report(verdict, format, output, arguments.report_options(color, width, quiet, show_all))
     raise SystemExit(verdict.exit_code)

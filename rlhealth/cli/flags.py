@@ -1,23 +1,14 @@
-"""Flags that several commands share, and what they mean together with the settings and the terminal."""
+"""Flags that several commands share."""
 
 from __future__ import annotations
 
-import os
-import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rlhealth.cli import panels
-from rlhealth.errors import RlhealthError
-
-if TYPE_CHECKING:
-    from rlhealth.reports import ReportOptions
-    from rlhealth.settings.project import Settings
-    from rlhealth.verdict.gate import Gate
-    from rlhealth.verdict.verdicts import Verdict
 
 
 class FailOn(StrEnum):
@@ -208,123 +199,3 @@ class WithCompletions(panels.Panelled):
             for one, rest in ((one, args[place + 1 :]) for place, one in enumerate(args))
         ]
         return super().parse_args(ctx, spelled)
-
-
-def with_completions(look: ReportOptions, verdict: Verdict, completions: str | None) -> ReportOptions:
-    """The look with the texts to show, where `--completions` asks for them; an empty path is "beside the logs"."""
-    if completions is None:
-        return look
-    from dataclasses import replace
-
-    from rlhealth.completions.shown import shown_at
-
-    return replace(look, completions=shown_at(verdict.runs, completions or None))
-
-
-def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:
-    """Everything that was named to a command as a place of runs. Raises RlhealthError if nothing was."""
-    places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
-    if not places:
-        raise RlhealthError(
-            f"{command}: no run is named",
-            hint=f"rlhealth {command} ./runs/exp1, or rlhealth {command} --wandb entity/project/run",
-        )
-    return places
-
-
-def settings_of(config: Path | None) -> Settings:
-    """The project's settings; what the user should know of them is noted on stderr."""
-    from rlhealth.settings.project import load_settings
-
-    settings = load_settings(file=config)
-    for note in settings.notes:
-        sys.stderr.write(f"note: {note}\n")
-    return settings
-
-
-def first_said(given: int | None, said: int | None) -> int:
-    """A flag if it was given, else the setting, else 0."""
-    return given if given is not None else said or 0
-
-
-def gate_of(
-    fail_on: FailOn,
-    exit_zero: bool,
-    require: tuple[str, ...] = (),
-    min_steps: int = 0,
-    strict: bool = False,
-    past: bool = False,
-) -> Gate:
-    """The gate that the flags ask for."""
-    from rlhealth.verdict.findings import Severity
-    from rlhealth.verdict.gate import Gate
-
-    level = None if fail_on is FailOn.never else Severity.of(fail_on.value)
-    return Gate(level, exit_zero, require, min_steps, strict, past)
-
-
-def gate_with(
-    settings: Settings,
-    fail_on: FailOn | None,
-    exit_zero: bool,
-    require: list[str] | None,
-    min_steps: int | None,
-    strict: bool = False,
-    past: bool = False,
-) -> Gate:
-    """The gate of a check or a watch: what the flags say, and else the settings."""
-    level = fail_on or FailOn(settings.fail_on or "critical")
-    least = first_said(min_steps, settings.min_steps)
-    strict, past = strict or settings.strict, past or settings.fail_on_past
-    return gate_of(level, exit_zero, listed(require) or settings.require, least, strict, past)
-
-
-def listed(said: list[str] | None) -> tuple[str, ...]:
-    """Names given one a flag or several with commas, each once."""
-    return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))
-
-
-def aliases_of(pairs: list[str] | None) -> dict[str, str]:
-    """Raw tag to canonical name, from `tag=metric` pairs and files of them. Raises RlhealthError for one that is
-    neither."""
-    found: dict[str, str] = {}
-    for pair in pairs or ():
-        tag, sign, name = pair.rpartition("=")
-        if not sign and Path(pair).suffix in (".yaml", ".yml"):
-            from rlhealth.metrics import read_aliases
-
-            found |= read_aliases(Path(pair))
-            continue
-        if not sign or not tag or not name:
-            hint = "such as --alias my/kl=kl, or a YAML file of such lines; `rlhealth metrics WHERE` lists the names"
-            raise RlhealthError(f"--alias {pair}: not of the form tag=metric", hint=hint)
-        found[tag] = name
-    return found
-
-
-def _forced() -> bool:
-    """Whether FORCE_COLOR asks for a terminal's report where there is no terminal; 0 does not, and NO_COLOR goes
-    first."""
-    return os.environ.get("FORCE_COLOR", "0").lower() not in ("", "0", "false") and not os.environ.get("NO_COLOR")
-
-
-def report_options(color: Color, width: int | None, quiet: bool, show_all: bool) -> ReportOptions:
-    """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
-    from rlhealth.reports import ReportOptions
-
-    terminal = sys.stdout.isatty()
-    colored = terminal and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-    if color is not Color.auto:
-        colored = color is Color.always
-    forced = color is Color.always or (color is Color.auto and _forced())
-    colored = colored or forced
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    columns = width or (os.get_terminal_size(sys.stdout.fileno()).columns if terminal else 80) or 80
-    return ReportOptions(
-        max(columns, 40),
-        colored,
-        not encoding.startswith("utf"),
-        not terminal and width is None and not forced,
-        show_all,
-        quiet,
-    )

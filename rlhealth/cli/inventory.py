@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rlhealth.cli import flags, printing
+from rlhealth.cli import arguments, flags, printing
 from rlhealth.cli.judging import judging
 
 ExportFlag = Annotated[
@@ -42,7 +42,7 @@ def metrics(
     from rlhealth.engine.inventory import inventory
     from rlhealth.reports.inventory import render
 
-    by = judging(flags.settings_of(config), rules, alias=alias)
+    by = judging(arguments.settings_of(config), rules, alias=alias)
     verdict = check(where, source=source, rules=by.rules, aliases=by.aliases)
     if export is not None:
         from rlhealth.reports.destination import refuse_logs
@@ -58,7 +58,7 @@ def metrics(
             render(
                 [inventory(one, by.rules) for one in verdict.runs],
                 verdict.errors,
-                flags.report_options(color, width, quiet, show_all),
+                arguments.report_options(color, width, quiet, show_all),
             )
         )
     if export is not None or not verdict.runs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlhealth.cli import flags
+from rlhealth.cli import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,6 @@ def judging(
     check_names(known, ignore or (), "--ignore")
     return Judging(
         choose(known, select),
-        {**settings.aliases, **flags.aliases_of(alias)},
+        {**settings.aliases, **arguments.aliases_of(alias)},
         {**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlhealth.cli import flags
+from rlhealth.cli import arguments, flags
 from rlhealth.errors import RlhealthError
 
 
@@ -48,7 +48,7 @@ def read(
 
     store = store_of(where, str(completions) if completions is not None else None, source)
     shown, total = found_in(store, step, worst=worst, grep=grep, limit=limit)
-    text = pages(shown, total, store.steps(), flags.report_options(color, width, False, True))
+    text = pages(shown, total, store.steps(), arguments.report_options(color, width, False, True))
     if sys.stdout.isatty():
         import pydoc  # late: only a terminal has a pager
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from rlhealth.cli import flags, panels, printing
+from rlhealth.cli import arguments, flags, panels, printing
 from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
 
@@ -39,19 +39,21 @@ def report(
     from rlhealth.reports import words, write
     from rlhealth.verdict.baseline import read_baseline
 
-    settings = flags.settings_of(config)
+    settings = arguments.settings_of(config)
     by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias)
     verdict = check(
         where,
         source=source,
         rules=by.rules,
-        gate=flags.gate_of(fail_on, False),
+        gate=arguments.gate_of(fail_on, False),
         aliases=by.aliases,
         ignore=by.ignore,
         baseline=read_baseline(baseline) if baseline else None,
         completions=completions,
     )
-    look = flags.with_completions(flags.report_options(flags.Color.never, None, False, True), verdict, completions)
+    look = arguments.with_completions(
+        arguments.report_options(flags.Color.never, None, False, True), verdict, completions
+    )
     text = write(verdict, "html", look)
     to_stdout = str(output) == "-"
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth.cli import flags
+from rlhealth.cli import arguments, flags
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _rules(added: list[Path] | None, config: Path | None) -> tuple[list[Rule], l
     from rlhealth.rules.loading import load_rules, shipped_rules
     from rlhealth.settings.project import apply
 
-    settings = flags.settings_of(config)
+    settings = arguments.settings_of(config)
     folders = [*settings.rule_folders, *(added or ())]
     return apply(settings, load_rules(*folders)), [shipped_rules(), *folders]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlhealth.cli import flags, panels, printing
+from rlhealth.cli import arguments, flags, panels, printing
 from rlhealth.cli import stopping as stopping_cli
 from rlhealth.cli.judging import judging
 from rlhealth.errors import RlhealthError
@@ -124,14 +124,14 @@ def watch(
     from rlhealth.verdict.baseline import read_baseline
     from rlhealth.watch.loop import Limits, Watch
 
-    places = flags.places_of("watch", where, wandb)
+    places = arguments.places_of("watch", where, wandb)
     if "-" in places:
         raise RlhealthError(
             "watch: standard input can be read only once",
             hint="name the log file itself, or pipe it into rlhealth check -",
         )
-    settings = flags.settings_of(config)
-    gate = flags.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
+    settings = arguments.settings_of(config)
+    gate = arguments.gate_with(settings, fail_on, exit_zero, require, min_steps, strict, fail_on_past)
     by = judging(settings, rules, select=select or settings.select, ignore=ignore, alias=alias, require=gate.require)
     subject = Watch(
         places,
@@ -144,7 +144,7 @@ def watch(
         interval=settings.interval if interval is None else interval,
         completions=completions,
     )
-    look = flags.report_options(color, None, False, False)
+    look = arguments.report_options(color, None, False, False)
     live = (
         sys.stdout.isatty()
         and not look.piped
@@ -166,7 +166,7 @@ def watch(
         quiet_stdout=_writes_to_stdout(format, output),
         bell=bell or settings.bell,
     )
-    shown = flags.with_completions(flags.report_options(color, None, False, False), verdict, completions)
+    shown = arguments.with_completions(arguments.report_options(color, None, False, False), verdict, completions)
     printing.report(verdict, format, output, shown)
     written = not write_back or printing.write_back(verdict)
     raise SystemExit(
