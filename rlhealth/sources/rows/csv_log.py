@@ -16,16 +16,15 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
 from rlhealth.sources.base.saved import is_being_written
 from rlhealth.sources.base.settings_file import settings_file
-from rlhealth.sources.base.spelling import AXES, BLANKS, CLOCKS, clock, number, whole
+from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
+from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, texts_of
 from rlhealth.sources.rows.rows import Rows
-from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, columns_apart
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 #: TensorBoard's page exports one tag a file, under these columns.
 BOARD = ["Wall time", "Step", "Value"]
@@ -163,7 +162,7 @@ class CsvLog(TextLog):
         elif self._several:
             self._take_side_by_side(frame)
         else:
-            self.rows.take_columns(_apart(columns(frame), frame))
+            self.rows.take_columns(evaluations_apart(columns(frame), frame))
 
     def _count(self, cells: Cells) -> None:
         """Takes note of what was lost in reading some lines."""
@@ -238,8 +237,8 @@ class CsvLog(TextLog):
             return
         times = table[clock] if clock and clock in table else np.full(len(frame), np.nan)
         known = np.isfinite(steps) & (np.abs(steps) < 2**62)
-        runs = _texts(frame["run"]) if "run" in self._names else np.full(len(frame), "")
-        tags = _texts(frame[tag])
+        runs = texts_of(frame["run"]) if "run" in self._names else np.full(len(frame), "")
+        tags = texts_of(frame[tag])
         named = tags != ""
         if not named.all():
             self.bad += int((~named).sum())
@@ -256,46 +255,6 @@ def _settings_beside(path: Path) -> dict[str, Any]:
     for folder in path.absolute().parents[:HYDRA_ABOVE]:
         found = found or settings_file(folder / ".hydra" / "config.yaml")
     return found
-
-
-def columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that
-    was logged is not.
-    """
-    import pandas as pd  # late: half a second
-
-    found: dict[str, Any] = {}
-    for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column):
-            values = column.to_numpy(np.float64)
-            found[name] = np.ma.masked_array(
-                values, np.isnan(values)
-            )  # pandas leaves "nan" as text here: what is NaN is an empty cell
-            if name in CLOCKS:
-                found[name] = np.ma.masked_array([clock(one) for one in values.tolist()])
-            continue
-        read = clock if name in CLOCKS else whole if name in AXES else number
-        spelt = [read(cell) if isinstance(cell, str) else None for cell in column]
-        if any(one is not None for one in spelt):
-            found[name] = np.ma.masked_array(
-                [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
-            )
-    return found
-
-
-def _apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns, those of rows of an evaluation as columns of their own, where a column says so of its rows."""
-    for name in SIDES & set(frame.columns):
-        texts = [one.lower() in EVALUATED for one in _texts(frame[name]).tolist()]
-        if any(texts):
-            return columns_apart(table, np.array(texts))
-    return table
-
-
-def _texts(column: pd.Series[Any]) -> NDArray[Any]:
-    """The cells as texts, those that are empty as "", shape (rows,)."""
-    return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
 
 
 def _unique(names: list[str]) -> list[str]:

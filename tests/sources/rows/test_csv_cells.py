@@ -20,7 +20,7 @@ from rlhealth.run import Run
 from rlhealth.sources import open_runs
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.csv_cells import Table
-from rlhealth.sources.rows.csv_log import columns
+from rlhealth.sources.rows.csv_columns import columns
 
 HEADER = "step,loss,note\n"
 NOTES = st.text(st.sampled_from("a1 ,.\"\n'#;|-"), max_size=12) | st.text(max_size=5)

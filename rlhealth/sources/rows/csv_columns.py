@@ -1,0 +1,54 @@
+"""The columns of a table, as pandas reads a CSV, that hold numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
+from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, columns_apart
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+def columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that
+    was logged is not.
+    """
+    import pandas as pd  # late: half a second
+
+    found: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            values = column.to_numpy(np.float64)
+            found[name] = np.ma.masked_array(
+                values, np.isnan(values)
+            )  # pandas leaves "nan" as text here: what is NaN is an empty cell
+            if name in CLOCKS:
+                found[name] = np.ma.masked_array([clock(one) for one in values.tolist()])
+            continue
+        read = clock if name in CLOCKS else whole if name in AXES else number
+        spelt = [read(cell) if isinstance(cell, str) else None for cell in column]
+        if any(one is not None for one in spelt):
+            found[name] = np.ma.masked_array(
+                [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
+            )
+    return found
+
+
+def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns, those of rows of an evaluation as columns of their own, where a column says so of its rows."""
+    for name in SIDES & set(frame.columns):
+        texts = [one.lower() in EVALUATED for one in texts_of(frame[name]).tolist()]
+        if any(texts):
+            return columns_apart(table, np.array(texts))
+    return table
+
+
+def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
+    """The cells as texts, those that are empty as "", shape (rows,)."""
+    return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
