@@ -8,62 +8,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rlhealth.sources.base.walk import seen_from
-from rlhealth.sources.tensorboard.eventfile import EventFile
+from rlhealth.sources.tensorboard.eventextent import Extent, begins_like, extent_or_none, process, same_settings
 from rlhealth.sources.tensorboard.eventheads import starts_alike
-from rlhealth.sources.tensorboard.eventsettings import holds_settings_only, in_text, named
-from rlhealth.sources.tensorboard.eventvalues import Settings, Text
+from rlhealth.sources.tensorboard.eventsettings import holds_settings_only
 
-_PEEK = 256 << 10
 _CLOCK_SLACK = 60.0  # seconds by which the clocks of two machines may differ
-_PROCESS = re.compile(r"tfevents\.\d+\.(.+\.\d+)\.\d+")
 _DATED = re.compile(
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\d\d_\d\d-\d\d-\d\d|20\d\d-?\d\d-?\d\d[-_T ]?\d\d[-_:]?\d\d",
     re.IGNORECASE,
 )
-_FREE_TO_DIFFER = re.compile(
-    r"(?:resume_from_checkpoint|run_name|output_dir|overwrite_output_dir|max_steps|num_train_epochs|ignore_data_skip|report_to|disable_tqdm|local_rank|project"
-    r"|restore_callback_states_from_checkpoint|(?:logging|save|eval|hub|push_to|log|dataloader|ddp|trackio)_.*|model_config\.(?:_?name_or_path|transformers_version))"
-)
 _GENERIC = {"runs", "logs", "log", "tb", "tensorboard", "tensorboard_logs", "events", "tb_logs"}
-
-
-@dataclass
-class Extent:
-    """What a launch covers, told by the first and the last stretch of its file.
-
-    Attributes:
-        every: steps between two points of the tag that is logged most often; 0 if none has two.
-        first_steps: the first step of each tag that was seen.
-        settings: the configuration that the file carries.
-    """
-
-    first_time: float = float("inf")
-    last_time: float = float("-inf")
-    last_step: int = -1
-    every: int = 0
-    first_steps: dict[str, int] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def take(self, file: EventFile) -> None:
-        """Widens the extent to what the file still has to give."""
-        for batch in file.read(min(file.offset + _PEEK, file.path.stat().st_size)):
-            for tag, points in batch.points.items():
-                steps, _, times = points.arrays()
-                self.first_steps.setdefault(tag, int(steps[0]))
-                self.first_time = min(self.first_time, float(times.min()))
-                self.last_time = max(self.last_time, float(times.max()))
-                self.last_step = max(self.last_step, int(steps.max()))
-                apart = int(steps[1] - steps[0]) if len(steps) > 1 else 0
-                if apart > 0:
-                    self.every = min(self.every or apart, apart)
-            for _, _, item in batch.items:
-                if isinstance(item, Text):
-                    self.settings.update(in_text(item))
-                elif isinstance(item, Settings):
-                    self.settings.update(named(item.values))
 
 
 @dataclass
@@ -82,27 +38,6 @@ class Launches:
     notes: list[str] = field(default_factory=list)
 
 
-def extent(path: Path) -> Extent:
-    """The extent of one file, from at most half a megabyte of it.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
-    found = Extent()
-    head = EventFile(path)
-    found.take(head)
-    size = path.stat().st_size
-    if size > head.offset:
-        found.take(EventFile(path, offset=max(head.offset, size - _PEEK)))
-    return found
-
-
-def process(path: Path) -> str:
-    """Host and process that wrote the file, by its name; empty if that does not say."""
-    found = _PROCESS.search(path.name)
-    return found[1] if found else ""
-
-
 def is_dated(folder: Path) -> bool:
     """Whether the folder is named after the time of a launch."""
     return bool(_DATED.match(folder.name))
@@ -111,15 +46,6 @@ def is_dated(folder: Path) -> bool:
 def place(folder: Path) -> Path:
     """Where a run may continue that has files in `folder`: there, or in dated folders beside it."""
     return folder.parent if is_dated(folder) else folder
-
-
-def same_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two launches were given the same arguments, but for paths, names, lengths and how often things are
-    logged or saved.
-    """
-    return all(
-        one.get(key) == other.get(key) for key in one.keys() | other.keys() if not _FREE_TO_DIFFER.fullmatch(key)
-    )
 
 
 def continues(run: Launches, path: Path, new: Extent) -> bool:
@@ -136,7 +62,7 @@ def continues(run: Launches, path: Path, new: Extent) -> bool:
     if not shared:
         return False
     start, began = min(new.first_steps[tag] for tag in shared), min(old.first_steps[tag] for tag in shared)
-    if _begins_like(old.first_steps, new) or (
+    if begins_like(old.first_steps, new) or (
         new.first_time < old.last_time - _CLOCK_SLACK and process(path) != process(last)
     ):
         return False
@@ -189,7 +115,7 @@ def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Pat
             writers = writers or {process(path) for path in paths}
             if "" not in writers and writers <= {process(path) for path in folders[above]}:
                 below = folder.relative_to(above).as_posix()
-                tags = {tag for path in paths for tag in _extent_or_none(path).first_steps}
+                tags = {tag for path in paths for tag in extent_or_none(path).first_steps}
                 starts = [
                     start
                     for tag in tags
@@ -216,7 +142,7 @@ def _runs_in(paths: list[Path]) -> list[Launches]:
     if alike := starts_alike(paths):
         return [Launches([path]) for path in alike]
     looked = sorted(
-        ((path, _extent_or_none(path)) for path in paths),
+        ((path, extent_or_none(path)) for path in paths),
         key=lambda pair: (not pair[1].first_steps, pair[1].first_time, str(pair[0])),
     )
     runs = _Found()
@@ -270,7 +196,7 @@ class _Found:
         """The runs that a file may continue: those beside it, and elsewhere those that it does not begin like."""
         found = {id(run): run for run in self._by_folder.get(path.parent, ())}
         for starts, runs in self._by_start.items():
-            if runs and not _begins_like(dict(starts), new):
+            if runs and not begins_like(dict(starts), new):
                 found |= {id(run): run for run in runs}
         return self._ordered(found.values())
 
@@ -280,21 +206,6 @@ class _Found:
     def _places(self, run: Launches) -> tuple[list[Launches], list[Launches]]:
         starts = frozenset(run.extent.first_steps.items())
         return self._by_folder.setdefault(run.files[-1].parent, []), self._by_start.setdefault(starts, [])
-
-
-def _begins_like(starts: Mapping[str, int], new: Extent) -> bool:
-    """Whether a launch starts no later than a run with those first steps, or shares no tag with it."""
-    shared = starts.keys() & new.first_steps.keys()
-    if not shared:
-        return True
-    return min(new.first_steps[tag] for tag in shared) <= max(min(starts[tag] for tag in shared), new.every)
-
-
-def _extent_or_none(path: Path) -> Extent:
-    try:
-        return extent(path)
-    except OSError:
-        return Extent()  # its reader will say why
 
 
 def home(folder: Path) -> Path:

@@ -14,6 +14,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.walk import NAMES, reason, regular, walk
 from rlhealth.sources.tensorboard import eventruns
 from rlhealth.sources.tensorboard.eventbatch import Batch
+from rlhealth.sources.tensorboard.eventextent import extent, process
 from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventruns import Launches
 from rlhealth.sources.tensorboard.eventsettings import NeighbourFiles, in_text, named
@@ -169,15 +170,15 @@ class TensorboardReader:
         if path in self._entered:
             return
         self._entered.add(path)
-        writer = eventruns.process(path)
-        if number and begins and not (writer and writer == eventruns.process(self._files[number - 1].path)):
+        writer = process(path)
+        if number and begins and not (writer and writer == process(self._files[number - 1].path)):
             self.run.rewind(min(begins))
 
     def _take_up_new_files(self) -> None:
         """A resumed launch writes a new file: in the same folder, or in a new dated folder beside it."""
         for path in self._new_files():
             try:
-                new = eventruns.extent(path)
+                new = extent(path)
             except OSError:
                 continue
             if not new.first_steps:

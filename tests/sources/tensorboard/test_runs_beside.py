@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from rlhealth.sources.discovery.find import find_readers
 from rlhealth.sources.tensorboard import eventheads, eventruns
+from rlhealth.sources.tensorboard.eventextent import Extent
 from rlhealth.sources.tensorboard.eventheads import Head, SeenBefore, head_of, starts_alike
-from rlhealth.sources.tensorboard.eventruns import Extent, Launches, _Found, continues, join
+from rlhealth.sources.tensorboard.eventruns import Launches, _Found, continues, join
 from tests.conftest import FIXTURES, SICK
 from tests.examples import examples
 
