@@ -33,6 +33,16 @@ def test_a_cause_takes_what_follows_and_nothing_is_dropped() -> None:
     assert "step-size-too-large" not in quiet
 
 
+def test_a_cause_carries_the_conditions_of_what_it_begins_with_in_their_own_unit() -> None:
+    root = finding("critical", "approx-kl-high", "approx-kl", 10)
+    seen = replace(root.lead, value=0.1, limit=0.5, side="below", measured="ratio"), replace(root.lead, metric="reward")
+    root = replace(root, conditions=seen)
+    later = finding("warning", "kl-high-per-sequence", "kl-high", 14)
+    [cause] = explain([root, later], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)[1]
+    assert cause.conditions == root.conditions
+    assert (cause.measured, cause.side) == ("ratio", "below"), "not a value above its limit, as it was said to be"
+
+
 def test_what_began_before_the_cause_is_not_its_consequence() -> None:
     named, causes, _ = explain(
         [finding("critical", "approx-kl-high", "approx-kl", 40), finding("warning", "entropy-collapse", "entropy", 10)],
