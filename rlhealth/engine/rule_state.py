@@ -90,9 +90,11 @@ class RuleState:
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
         if harmless is None or self.rule.harmless_once == "reward-rose":
             harmless = aftermath.learned_since(episodes) or harmless
+        most = Severity.of(self.rule.severity_while_best)
+        held = min(severity, most) if severity > most and aftermath.at_its_best() else severity
         told = describe(
             rule=self.rule,
-            severity=severity,
+            severity=held,
             first=first,
             episodes=episodes,
             conditions=conditions,
@@ -101,8 +103,8 @@ class RuleState:
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
             told,
-            severity=self._after(severity, harmless) if state is State.OVER else severity,
-            peak=severity,
+            severity=self._after(held, harmless) if state is State.OVER else held,
+            peak=held,
             state=state,
             episodes=parts,
             changes=changes_of(self.rule, self.translation),
