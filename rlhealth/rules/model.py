@@ -146,8 +146,8 @@ class Rule(StrictData):
         severity_when_over: how severe a finding is at most once it is over and was harmless.
         harmless_once: what shows that: reward is back where it was before, or rose above its level while the finding
             held, as where rewards did not differ and there was nothing else to regain.
-        severity_while_best: how severe a finding is at most as long as reward has risen and lies where it was highest, for
-            a symptom that matters by what it costs.
+        severity_while_best: how severe a finding is at most as long as reward has risen and lies where it was highest:
+            of a symptom that matters by what it costs.
         over_once: what ends a finding whose condition no longer holds: that it cost nothing that has not come back, or
             only that reward rose beyond its noise.
         from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):

@@ -65,7 +65,7 @@ _SPACED = re.compile(
 )
 LONGEST_SPACED = 1000  # characters of a line of names and numbers
 _WORD_AND_NUMBER = re.compile(
-    r"([A-Za-z_][\w/.@%()-]{0,60})\s{1,9}([-+]?\d[\d.,]*(?:[eE][-+]?\d{1,3})?|[-+]?nan|[-+]?inf)(?=[\s,;%]|$)"
+    r"([A-Za-z_][\w/.@%()-]{0,60})\s{1,9}([-+]?\d[\d.,]*(?:[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf)(?=[\s,;%]|$)"
 )
 _WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
 _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s{2,}|\s-\s|±|(?<=[:=])\s")

@@ -18,11 +18,13 @@ from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, told_apart
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
+COUNTED_ON = "the steps begin again in every epoch: they are counted on"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 #: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
+EPOCHS = ("epoch", "train/epoch", "Epoch")
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 
 
@@ -72,6 +74,8 @@ class Rows:
         self._step: int | None = None
         self._lowest: int | None = None  # of rows in descending order
         self._first: int | None = None
+        self._passed = 0  # steps of the epochs before, where every epoch counts its own
+        self._epoch = -math.inf
         self._row = 0
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
@@ -132,7 +136,7 @@ class Rows:
         if self.axis is None:
             return self._row_numbers(table, count)
         cells = table.get(self.axis)
-        if cells is None or not count or not _rises(cells):
+        if cells is None or not count or not _rises(cells) or self._passed:
             return None
         steps = np.ma.getdata(cells).astype(np.int64)
         if self._fallen or np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
@@ -226,6 +230,8 @@ class Rows:
                 self.stepless += 1
                 return None
             step = last or 0
+        else:
+            step = self._counted_on(row, step)
         if last is None or step > last:
             self._said = row.keys()
             self._first = step if self._first is None else self._first
@@ -241,12 +247,24 @@ class Rows:
             return None
         return step
 
+    def _counted_on(self, row: Mapping[str, Any], step: int) -> int:
+        """The step of a row; where its epoch has begun and counts from the run's first step again, it is counted on."""
+        epoch = next((found for name in EPOCHS if (found := number(row.get(name))) is not None), None)
+        if epoch is None:
+            return step + self._passed
+        goes_on, self._epoch = epoch > self._epoch, epoch
+        if goes_on and self._step is not None and self._first is not None and step <= self._first < self._step:
+            self._passed = self._step + 1 - step
+            if COUNTED_ON not in self.run.notes:
+                self.run.notes.append(COUNTED_ON)
+        return step + self._passed
+
     def _decide(self, row: Mapping[str, Any]) -> bool:
         """What the rows that fell back are, now that another one has come; True if that one was taken with them."""
         assert self.axis is not None and self._step is not None
         first, last = self._fallen[0][0], self._fallen[-1][0]
         said = whole(row.get(self.axis))
-        step = last if said is None else said
+        step = last if said is None else said + self._passed
         if step == last:
             self._fallen.append((step, row))
             return True

@@ -156,6 +156,7 @@ def test_names_and_numbers_between_bars_are_a_row(tmp_path: Path) -> None:
             "Episode {0} - Step {0}00 - Epsilon 0.02 - Mean Reward {0}.5 - Mean Loss -0.1 - Time 2025-12-03T20:57:38",
             "Mean Reward",
         ),
+        ("pass 1/4 step {0}/256 lr 1.9e-06 reward {0}.5", "reward"),
     ],
 )
 def test_pairs_of_names_and_numbers_on_a_line_are_a_row(tmp_path: Path, line: str, tag: str) -> None:
@@ -169,6 +170,21 @@ def test_steps_that_count_within_their_epochs_are_counted_on(tmp_path: Path) -> 
     run = log(tmp_path, "".join(lines))
     assert values(run, "Reward") == [(1, 1.1), (2, 1.2), (3, 1.3), (4, 2.1), (5, 2.2), (6, 2.3)]
     assert run.planned_steps == 6
+
+
+def test_steps_that_begin_again_in_every_epoch_are_one_runs(tmp_path: Path) -> None:
+    lines = [
+        f"epoch = {epoch}, step = {n}, loss = 0.1, reward = {epoch}.{n}\n" for epoch in (0, 1, 2) for n in (0, 1, 2)
+    ]
+    run = log(tmp_path, "".join(lines))
+    assert run.series["reward"].steps.tolist() == list(range(9))
+    assert any("counted on" in note for note in run.notes)
+
+
+def test_steps_that_begin_again_with_their_epoch_are_another_run(tmp_path: Path) -> None:
+    lines = [f"epoch = {n // 5}, step = {n}, loss = 0.1, reward = 0.{n}\n" for n in range(10)]
+    first, second = runs(tmp_path, "".join(lines * 2))
+    assert len(first.series["reward"]) == len(second.series["reward"]) == 10
 
 
 def test_a_console_whose_first_lines_have_as_many_commas_is_no_table(tmp_path: Path) -> None:
