@@ -90,6 +90,7 @@ class Run:
         modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
         clean: True if the log shows that training ended in good order, False if it shows that its writer died (a
             torn end); None if it shows nothing.
+        raised: the exception that ended the process, where its console ends with one: `RuntimeError: …`.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
@@ -110,6 +111,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     modified: float = float("nan")
     clean: bool | None = None
+    raised: str = ""
     refused: int = 0
     heartbeat: float = float("nan")
     trainer: str = ""

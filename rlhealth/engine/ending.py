@@ -96,6 +96,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
         return end("finished", f"training ended in good order at {plan}")
     if planned is not None and not short:
         return end("finished", f"reached {plan}")
+    if run.raised:
+        kinds = ["early" if run.raised.startswith("KeyboardInterrupt") else "died"] if short else []
+        return end("stopped", f"the console ends with {run.raised}, at {plan}", *kinds)
     if run.place.kind in SNAPSHOTS:
         return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:

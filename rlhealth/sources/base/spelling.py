@@ -138,11 +138,14 @@ def whole(value: object) -> int | None:
     return int(found)
 
 
-def planned(row: Mapping[str, object]) -> int | None:
-    """The planned number of steps where a row tells it: `total_steps`, or the second of "2/4389"."""
-    pair = row.get("global_step/max_steps")
-    if isinstance(pair, str) and "/" in pair:
-        return whole(pair.partition("/")[2])
+def planned(row: Mapping[str, object], axis: str | None = None) -> int | None:
+    """The planned number of steps where a row tells it: `total_steps`, or the second of "2/4389" under its axis; of
+    `epoch 1/3 step 2/4389` nobody knows whether the steps of all epochs are meant.
+    """
+    pairs = [value for value in row.values() if isinstance(value, str) and "/" in value]
+    said = row.get("global_step/max_steps") or (row.get(axis) if axis and len(pairs) == 1 else None)
+    if isinstance(said, str) and "/" in said:
+        return whole(said.partition("/")[2])
     return whole(row.get("total_steps"))
 
 

@@ -12,6 +12,7 @@ from typing import IO, Literal
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
+from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
 from rlhealth.sources.rows.row_choice import FormRank, RowChoice, accepts
@@ -52,6 +53,7 @@ class ConsoleLog(TextLog):
         super().__init__(path, file)
         self.text.ends_at_return = True
         self._best: FormRank | None = None
+        self._tail = b""
         self._begin()
 
     def _begin(self) -> None:
@@ -89,6 +91,7 @@ class ConsoleLog(TextLog):
 
     def _read(self) -> None:
         for block in self.text.blocks():
+            self._tail = (self._tail + block[-TAIL:])[-TAIL:]
             if self._wrapping is None:
                 self._wrapping = Unwrapping() if is_wrapped(block[:LOOKED_AT].decode("utf-8", "replace")) else False
             self._read_block(self._wrapping.text(block) if self._wrapping else block)
@@ -229,6 +232,11 @@ class ConsoleLog(TextLog):
             ),
             *([f"{left.twice:,} rows were printed twice and read once"] if left.twice else []),
         ]
+
+    def _tell(self) -> None:
+        super()._tell()
+        last = next((run for run in reversed(self.runs) if run.series), self.runs[-1])
+        last.raised = raised_in(self._tail + self.text.rest)
 
     def nothing(self) -> RlhealthError:
         """What is said where the file holds no metrics: which forms were looked for, and what came nearest to one."""

@@ -216,7 +216,7 @@ class Rows:
         self._points.put(row, step, time, self.axis)
 
     def _plan(self, row: Mapping[str, Any]) -> None:
-        total = planned(row)
+        total = planned(row, self.axis)
         if total and total > 0:
             self.run.planned_steps = total
 

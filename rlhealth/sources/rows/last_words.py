@@ -1,0 +1,40 @@
+"""The exception that ended a process, by the last lines of its console."""
+
+from __future__ import annotations
+
+import re
+
+from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.printed_line import bare
+from rlhealth.sources.rows.row_names import is_learning
+
+TAIL = 16 << 10  # bytes
+MOST_AFTER = 40  # lines that launchers, trackers and other processes print after it
+SHOWN = 100  # characters
+_OPENS = "Traceback (most recent call last)"
+_RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b.{0,200}")
+
+
+def raised_in(tail: bytes) -> str:
+    """The exception whose traceback a console ends with, such as `RuntimeError: CUDA error`; empty where training went
+    on after it, or there is none.
+
+    Args:
+        tail: the last `TAIL` bytes of the console.
+    """
+    if _OPENS.encode() not in tail:
+        return ""
+    lines = [bare(line)[1] for line in tail.decode("utf-8", "replace").splitlines()]
+    opened = max(index for index, line in enumerate(lines) if _OPENS in line or not index)
+    raised = [index for index in range(opened, len(lines)) if _RAISED.match(lines[index])]
+    if not raised:
+        return ""
+    after = [line for line in lines[raised[0] + 1 :] if line.strip()]
+    goes_on = any(_is_of_a_row(line) for line in after)
+    return "" if goes_on or len(after) > MOST_AFTER else lines[raised[0]].strip()[:SHOWN]
+
+
+def _is_of_a_row(line: str) -> bool:
+    """Whether a line is a row of training, or begins one."""
+    printed = Printed()
+    return any(is_learning(row) for row in printed.rows(line)) or printed.is_open

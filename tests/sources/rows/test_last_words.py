@@ -1,0 +1,50 @@
+"""A console that ends in a traceback says that its process died; one that goes on after it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlhealth import check
+from rlhealth.sources.rows.last_words import raised_in
+
+ROWS = "".join(f"step {n}/40 loss 0.{n} reward 0.{n} kl 0.01\n" for n in range(10, 30))
+TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+ERROR = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB\n"
+
+
+def rules(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    return [finding.rule for run in check(path).runs for finding in run.findings if finding.family == "stalled"]
+
+
+def test_a_console_that_ends_in_a_traceback_short_of_its_plan_has_died(tmp_path: Path) -> None:
+    assert rules(tmp_path / "train.log", ROWS + TRACEBACK + ERROR) == ["run-died"]
+
+
+def test_what_launchers_and_other_ranks_print_after_it_changes_nothing(tmp_path: Path) -> None:
+    after = (
+        "[rank0]:[W811 04:48:32 ProcessGroupNCCL.cpp:1496] Warning: destroy_process_group\nwandb: Synced 5 files\n\n"
+    )
+    assert rules(tmp_path / "train.log", ROWS + TRACEBACK + ERROR + after) == ["run-died"]
+
+
+@pytest.mark.parametrize("row", ["step 30/40 loss 0.5 reward 0.5 kl 0.01\n", "{'loss': 0.5, 'reward': 0.5, 'kl': 0"])
+def test_training_that_goes_on_after_it_has_not_died(tmp_path: Path, row: str) -> None:
+    assert rules(tmp_path / "train.log", ROWS + TRACEBACK + ERROR + row) == []
+
+
+def test_an_interrupt_from_the_keyboard_is_no_death(tmp_path: Path) -> None:
+    assert rules(tmp_path / "train.log", ROWS + TRACEBACK + "KeyboardInterrupt\n") == ["run-ended-early"]
+
+
+def test_an_error_after_the_last_planned_step_is_none_of_the_training(tmp_path: Path) -> None:
+    last = "".join(f"step {n}/40 loss 0.1 reward 0.5 kl 0.01\n" for n in range(30, 41))
+    assert rules(tmp_path / "train.log", ROWS + last + TRACEBACK + ERROR) == []
+
+
+def test_words_about_errors_are_no_traceback() -> None:
+    assert raised_in(b"ValueError: bad reward, taken as 0\n") == ""
+    assert raised_in((TRACEBACK + "no exception stands here\n").encode()) == ""
+    assert raised_in(("(TaskRunner pid=7) " + TRACEBACK + ERROR).encode()).startswith("torch.OutOfMemoryError: CUDA")
