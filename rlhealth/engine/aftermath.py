@@ -38,12 +38,17 @@ class MeanLevel:
     spread: float
 
 
+#: Before a finding, now, at the start of the run, and what luck makes of the first.
+Levels = tuple[MeanLevel | None, MeanLevel | None, MeanLevel | None, float]
+
+
 class Aftermath:
     """What became of a run after its findings, from its points up to and including step `until`."""
 
     def __init__(self, translation: Translation, until: int) -> None:
         self.until = until
         self.reward = translation.metrics.get("reward")
+        self._compared: dict[tuple[int, int, bool], Levels] = {}
 
     def state_of(
         self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...], elsewhere: bool = False
@@ -110,9 +115,7 @@ class Aftermath:
         near = top.value - max(noise, SMALL * (top.value - start.value))
         return now.value >= near and now.value - start.value > SURE * float(np.hypot(start.error, now.error))
 
-    def _levels(
-        self, episodes: tuple[Episode, ...], fell: bool
-    ) -> tuple[MeanLevel | None, MeanLevel | None, MeanLevel | None, float]:
+    def _levels(self, episodes: tuple[Episode, ...], fell: bool) -> Levels:
         """Of the reward: the level before the first episode, that of now, and that of the start; None if rows are
         few.
 
@@ -122,11 +125,16 @@ class Aftermath:
         """
         if self.reward is None:
             return None, None, None, 0.0
-        first, last = episodes[0].first_step, episodes[-1].last_step
-        past = before(self.reward, first, len(self.reward))
+        key = episodes[0].first_step, episodes[-1].last_step, fell
+        if key not in self._compared:
+            self._compared[key] = self._levels_around(self.reward, *key)
+        return self._compared[key]
+
+    def _levels_around(self, reward: Metric, first: int, last: int, fell: bool) -> Levels:
+        past = before(reward, first, len(reward))
         old = best(past) if fell else past[-WINDOW:]
         luck = 2 * float(np.log(max(len(past) / WINDOW, 1.0))) if fell else 0.0
-        now = after(self.reward, last, self.until, WINDOW)
+        now = after(reward, last, self.until, WINDOW)
         return level_of(old), level_of(now), level_of(past[:WINDOW]), luck
 
     def _moved(self, episodes: tuple[Episode, ...], fell: bool) -> int:

@@ -125,7 +125,7 @@ def _hypothesis(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
     )
     known = tuple(one for one in [*needed, *either, *helped] if one is not None)
-    missing = tuple(fill(one.says, settings(translation)) for one in cause.ruled_out_by if "{value" not in one.says)
+    missing = tuple(fill(one.says, facts.said) for one in cause.ruled_out_by if "{value" not in one.says)
     found = Hypothesis(
         rule=rule, begin=begin, members=tuple(members), raised=raised, facts=known, needed=len(needed), missing=missing
     )

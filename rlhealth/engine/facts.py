@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +51,11 @@ class Facts:
         self._measured: dict[tuple[int, int, int, tuple[int, ...]], float | None] = {}
         self._followed: dict[int, FollowedCondition] = {}
 
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """What texts may name of the run's settings: facts are looked up anew where one of these changes."""
+        return settings(self.translation)
+
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
         """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else
         None."""
@@ -57,7 +64,7 @@ class Facts:
         if fact.settings:
             known = self.translation.config
             if all(known.get(name) is not None and passes(known[name], test) for name, test in fact.settings.items()):
-                return fill(fact.says, settings(self.translation))
+                return fill(fact.says, self.said)
             return None
         if fact.at == "now":
             value = self._follow(fact, now)
@@ -65,7 +72,7 @@ class Facts:
             ends = {"before": begin.first_step - 1, "onset": begin.first_step, "beginning": begin.raised_step}
             until = ends.get(fact.at, raised)
             value = self._measure(fact, until, begin.first_step if fact.at in ("between", "beginning") else until)
-        return None if value is None else fill(fact.says, {"value": value, **settings(self.translation)})
+        return None if value is None else fill(fact.says, {"value": value, **self.said})
 
     def _found(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int) -> str | None:
         for one in findings:
@@ -83,7 +90,7 @@ class Facts:
             }[fact.order]
             if in_order and (fact.from_start is None or fact.from_start == one.from_start):
                 said = {"step": one.first_step, "title": one.title.lower(), "metric": one.metric}
-                return fill(fact.says, said | settings(self.translation))
+                return fill(fact.says, said | self.said)
         return None
 
     def _follow(self, fact: Fact, now: int) -> float | None:
