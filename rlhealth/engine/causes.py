@@ -198,7 +198,7 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
         episodes=(Episode(begin.first_step, one.raised, last, state, begin.from_start),),
         evidence=(*_in_time(one), *one.facts),
         against=one.missing,
-        rivals=tuple((other.rule.id, _apart(other)) for other in rivals),
+        rivals=tuple((other.rule.id, fill(_apart(other), settings(translation))) for other in rivals),
         changes=changes_of(rule, translation),
     )
 

@@ -81,7 +81,7 @@ class Page:
         """A paragraph behind a label and a bullet, wrapped with a hanging indent; at most `most` lines where that is
         not 0.
         """
-        start = " " * indent + (f"{label:<{hang}}" if label else "") + bullet
+        start = " " * indent + (f"{label:<{hang - 1}} " if label else "") + bullet
         room = max(10, min(self.width, MOST_TEXT) - len(start))
         lines = list(Text(self.safe(body), style).wrap(Console(width=room, file=StringIO()), room, tab_size=1))
         if most and len(lines) > most:

@@ -142,6 +142,20 @@ def test_of_two_causes_that_begin_together_the_one_that_explains_more_is_named()
         assert [one.rule for one in explain(before, order, NOTHING, Facts(NOTHING), NEVER)[1]] == ["much"]
 
 
+def test_what_would_distinguish_a_rival_is_said_in_the_names_of_the_trainer() -> None:
+    much = cause("much", "ratio", "kl-high, length")
+    little = cause("little", "ratio", "kl-high", ", distinguished_by: 'raise {option.kl_coef}'")
+    before = [
+        finding("warning", "a", "ratio", 1),
+        finding("warning", "b", "kl-high", 2),
+        finding("warning", "c", "length", 3),
+    ]
+    for options, said in (({"kl_coef": "beta"}, "raise beta"), ({}, "raise the KL coefficient")):
+        known = replace(NOTHING, options=options)
+        [one] = explain(before, [much, little], known, Facts(known), NEVER)[1]
+        assert one.rivals == (("little", said),)
+
+
 def test_a_cause_takes_two_findings_however_many_of_its_kind_were_claimed() -> None:
     one = cause("one", "ratio", "kl-high")
     two = cause("two", "length", "kl-high")
