@@ -20,7 +20,7 @@ from rlhealth.sources.discovery.places import RunSelection
 from rlhealth.sources.wandb.api import find
 from rlhealth.sources.wandb.turns import Turns
 from rlhealth.watch.loop import Watch
-from tests.sources.wandb_online import EXPORTED, GRPO, PATIENCE, offline, reader, rows_of, same_points
+from tests.sources.wandb_online import EXPORTED, GRPO, PATIENCE, offline, reader, rows_of, same_points, wait_for
 from tests.wandb_server import HostedRun, WandbServer, status
 from tests.wandb_server.server import Exchange
 from tests.watching import HandClock
@@ -204,9 +204,11 @@ def test_of_very_many_runs_only_the_names_are_listed(server: WandbServer, monkey
 
 def test_an_error_of_the_list_is_each_readers_own(server: WandbServer) -> None:
     sweep(server, 2)
-    readers = find(PROJECT, patience=1.0)
+    readers = find(PROJECT, patience=PATIENCE)
     for one in readers:
         one.poll()
+    for one in readers:
+        wait_for(one, 1.0)
     server.fail(status(500))
     raised = []
     for one in readers:

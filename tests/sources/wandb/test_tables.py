@@ -16,7 +16,7 @@ from rlhealth.run import Run
 from rlhealth.sources.wandb import session, tables
 from tests.conftest import FIXTURES, ROOT, Cli
 from tests.sources.wandb.test_one_server import Listener, stranger
-from tests.sources.wandb_online import RUN, offline, reader, rows_of
+from tests.sources.wandb_online import IMPATIENT, PATIENCE, RUN, offline, reader, rows_of, wait_for
 from tests.wandb_server import KEY, HostedRun, WandbServer
 from tests.wandb_server.faults import status
 
@@ -159,13 +159,15 @@ def test_tables_that_come_while_the_run_is_watched_are_measured_as_they_come(
 def test_a_server_that_does_not_list_its_files_is_one_problem_and_the_run_is_judged(
     server: WandbServer, online_run: HostedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = reader(2.0)
+    one = reader()
     one.poll()
+    wait_for(one, IMPATIENT)
     server.fail(status(500), operation="RunFiles")
     found = texts_of(one, "")
     found.poll()
     assert len(problems(one.run)) == 1 and RUN in problems(one.run)[0] and not measured(one.run)
     assert len(one.run.series["train/reward"]) == 40
+    wait_for(one, PATIENCE)
     server.recover()
     found.poll()
     assert not problems(one.run) and len(one.run.series["text/length"]) == 40
