@@ -36,5 +36,4 @@ def raised_in(tail: bytes) -> str:
 
 def _is_of_a_row(line: str) -> bool:
     """Whether a line is a row of training, or begins one."""
-    printed = Printed()
-    return any(is_learning(row) for row in printed.rows(line)) or printed.is_open
+    return line.startswith(("{'", '{"')) or any(is_learning(row) for row in Printed().rows(line))
