@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlhealth.engine.earned import rose_somewhat
 from rlhealth.engine.windows import count_until, first_points, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.conditions import Condition
@@ -78,10 +77,6 @@ class Aftermath:
         if old is None or new is None:
             return None
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
-
-    def rose(self) -> bool:
-        """Whether reward rose beyond its noise, as a healthy run's has to."""
-        return self.reward is not None and rose_somewhat(after(self.reward, -1, self.until, len(self.reward)))
 
     def learned_since(self, episodes: tuple[Episode, ...]) -> bool:
         """Whether reward has risen, by 3 standard errors, above its level when the first episode began: where it began

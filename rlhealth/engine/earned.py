@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rlhealth.engine.aftermath import level_of
 from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
@@ -35,6 +36,8 @@ def why_not_healthy(translation: Translation) -> str:
     if longest < least["reward"] and not any(_rose(_finite(one), said["early_rise"]) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rewards = [one for one in rewards if one.name == said["total"] and _count(one) >= least["reward"]] or rewards
+    if lost := next((share for one in rewards if (share := _lost(_finite(one)))), 0.0):
+        return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
         surely = any(_rose(_finite(one), said[rise]) for one in rewards for rise in ("rise", "early_rise"))
         return "" if surely else _with_names(missing, translation)
@@ -133,6 +136,23 @@ def rose_somewhat(values: Floats) -> bool:
     """Whether a reward, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
     many = _said()["some_rise_of_many"]
     return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
+
+
+def _lost(values: Floats) -> float:
+    """How much of its gain the last third of a run lies below the best part before it, as a share; 0 where that is
+    little, or no more than chance does."""
+    said = _said()["lost"]
+    if len(values) < int(said["points"]):
+        return 0.0
+    parts = [level_of(part) for part in np.array_split(values, int(said["parts"]))]
+    now = level_of(values[-(len(values) // 3) :])
+    early = [one for one in parts[1 : 2 * len(parts) // 3] if one is not None]
+    if parts[0] is None or now is None or not early:
+        return 0.0
+    best = max(early, key=lambda one: one.value)
+    lost, gain = best.value - now.value, best.value - parts[0].value
+    is_sure = lost > float(said["errors"]) * float(np.hypot(best.error, now.error))
+    return lost / gain if gain > 0 and is_sure and lost > float(said["of_gain"]) * gain else 0.0
 
 
 def _gain(values: Floats, batches: int, trends: bool) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlhealth.engine.advice import changes_of
-from rlhealth.engine.aftermath import Aftermath, is_fall
+from rlhealth.engine.aftermath import Aftermath, after, is_fall
 from rlhealth.engine.clause import Clause
+from rlhealth.engine.earned import rose_somewhat
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.evidence import evidence_of
@@ -113,8 +114,10 @@ class RuleState:
     def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
         """What became of it; a reward that did not rise is not over because chance moves it for a while."""
         state = aftermath.state_of(self.metric, self.clause.anchor.condition, limit, episodes, self.clause.is_elsewhere)
-        waits = state is State.OVER and self.rule.over_once == "reward-rose" and not aftermath.rose()
-        return State.LASTING if waits else state
+        if state is State.OVER and self.rule.over_once == "reward-rose":
+            so_far = after(self.metric, -1, aftermath.until, len(self.metric))
+            return state if rose_somewhat(so_far) else State.LASTING
+        return state
 
     def _is_worse(self, severity: Severity) -> bool:
         """Whether that is its critical level, beside one of its own."""

@@ -11,7 +11,13 @@ from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 
-rng = np.random.default_rng(7)
+rng = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def the_same_noise_for_each_test_in_whatever_order() -> None:
+    global rng
+    rng = np.random.default_rng(3)
 
 
 def logged(points: int = 60, config: dict[str, object] | None = None, **series: object) -> Run:
@@ -63,6 +69,18 @@ def test_a_quiet_run_whose_reward_did_not_rise_is_not_healthy() -> None:
     assert "the reward has not risen beyond its noise in 60 points" in why_not_healthy(translate(logged(**still)))
     falling = {**still, "reward": wiggling(0.5) - 0.3 * np.arange(60) / 60}
     assert "has not risen" in why_not_healthy(translate(logged(**falling)))
+
+
+def test_a_reward_that_lost_half_of_its_gain_is_not_healthy() -> None:
+    level = np.interp(np.arange(90), [0, 40, 50, 60, 90], [0.1, 0.7, 0.7, 0.4, 0.4])
+    run = logged(90, reward=level + 0.02 * rng.normal(size=90), kl=wiggling(0.2, 90))
+    assert "has lost" in why_not_healthy(translate(run))
+
+
+def test_a_reward_that_dips_and_comes_back_is_healthy() -> None:
+    level = np.interp(np.arange(90), [0, 40, 50, 60, 90], [0.1, 0.7, 0.4, 0.7, 0.7])
+    run = logged(90, reward=level + 0.02 * rng.normal(size=90), kl=wiggling(0.2, 90))
+    assert why_not_healthy(translate(run)) == ""
 
 
 def test_one_reward_function_that_rose_does_not_stand_for_a_total_that_did_not() -> None:

@@ -51,6 +51,7 @@ AXES = (
     "time/iterations",
     "episode",
     "Episode",
+    "n_episode",
     "ep",
     "Ep",
     "steps",  # last: beside an episode it is that episode's length

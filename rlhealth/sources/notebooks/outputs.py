@@ -52,7 +52,7 @@ FEWEST_REWARDS = 20
 _RISING = 0.9  # of the counts of such rows: several environments end at one step, seeds come one after another
 _TRAINS = re.compile(
     r"\.backward\(|\b\w*optim\w*\.(?:step|apply_gradients|minimize|update)\(|apply_gradients\(|GradientTape|\bgrad\("
-    r"|\.(?:learn|fit|train|train_step|optimize|train_on_batch)\(|[Tt]rainer\.step\(|\btrain\w*\(|\b[Qq]\w*\[[^\n=]{1,80}\]\s*\+?=(?!=)"
+    r"|\.(?:learn|fit|train|train_step|optimize|train_on_batch)\(|[Tt]rainer\.step\(|(?:\b|_)train\w*\(|(?:\b|_)(?:learn|optimi[sz]e)(?:_\w*)?\(|\b[Qq]\w*\[[^\n=]{1,80}\]\s*\+?=(?!=)"
     r"|\boptimi[sz]er\s*[,)]|\bsetup_ignite\(|\b(?:reinforce|ppo|d?dqn|a2c|a3c|sac|td3|ddpg|q_?learning|sarsa|policy_gradient)\s*\("
     r"|^\s*!.*(?:train|ppo|grpo|dqn|a2c|sac|reinforce)\w*\.(?:py|sh)",
     re.MULTILINE,

@@ -161,6 +161,8 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "q_table[state, action] += alpha * error",
         "with tf.GradientTape() as tape: ...",
         "scores = train(agent, env)",
+        "if memory.size() > 2000:\n    model_trainer(q_net, q_target_net, memory)",
+        "agent.learn_from(batch)",
     ],
 )
 def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str) -> None:
