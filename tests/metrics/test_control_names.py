@@ -71,7 +71,14 @@ LOGGED: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     "Tianshou's first logger": (
         "tianshou",
-        {"train/reward": "reward", "train/length": "completions/mean_length", "test/reward": "eval/reward"},
+        {
+            "train/reward": "reward",
+            "train/length": "completions/mean_length",
+            "test/reward": "eval/reward",
+            "test/reward_std": None,
+            "test/length": "eval/completions/mean_length",
+            "test/length_std": None,
+        },
     ),
     "skrl's DQN": (
         "skrl",
