@@ -152,7 +152,7 @@ def _lost(values: Floats) -> float:
     best = max(early, key=lambda one: one.value)
     lost, gain = best.value - now.value, best.value - parts[0].value
     is_sure = lost > float(said["errors"]) * float(np.hypot(best.error, now.error))
-    return lost / gain if gain > 0 and is_sure and lost > float(said["of_gain"]) * gain else 0.0
+    return min(lost / gain, 1.0) if gain > 0 and is_sure and lost > float(said["of_gain"]) * gain else 0.0
 
 
 def _gain(values: Floats, batches: int, trends: bool) -> float:

@@ -125,10 +125,11 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Iter
 
 
 def _that_are_runs(inner: Mapping[str, list[JsonTable]]) -> list[str]:
-    """The keys of which each holds a run: all of the same names, none of them one side of a run."""
+    """The keys of which each holds a run: all of the same names, some of which logs have, none one side of a run."""
     names = {key: frozenset[str]().union(*(one.names for one in tables)) for key, tables in inner.items() if tables}
     alike = [key for key, held in names.items() if len(held) > 1 and list(names.values()).count(held) > 1]
-    return [] if any(_SIDE.search(words(key)) for key in alike) else alike
+    named = [key for key in alike if any(is_log_name(name) for name in names[key])]
+    return [] if any(_SIDE.search(words(key)) for key in named) else named
 
 
 def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[JsonTable]:

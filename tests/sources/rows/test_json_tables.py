@@ -53,6 +53,13 @@ def test_algorithms_that_are_compared_are_runs_of_their_own(tmp_path: Path) -> N
     assert all(run.series["rewards"].values.tolist() == EPISODES for run in runs)
 
 
+def test_what_was_counted_beside_a_log_is_no_run(tmp_path: Path) -> None:
+    counted = {name: {"yes": [3, 5], "no": [7, 5]} for name in ("base", "tuned")}
+    curve = [{"epoch": n / 50, "reward": 0.5 + n / 100, "kl": 0.001 * n} for n in range(40)]
+    (run,) = open_runs(write(tmp_path / "metrics.json", {"curves": {"grpo": curve}, "recall": counted}))
+    assert len(run.series["reward"].values) == 40
+
+
 def test_the_agents_of_one_game_are_one_run(tmp_path: Path) -> None:
     document = {f"agent_{n}": {"rewards": [one + n for one in EPISODES], "x": EPISODES} for n in range(2)}
     (run,) = open_runs(write(tmp_path / "metrics.json", document))
