@@ -75,7 +75,7 @@ class Rows:
         self._lowest: int | None = None  # of rows in descending order
         self._first: int | None = None
         self._passed = 0  # steps of the epochs before, where every epoch counts its own
-        self._epoch = -math.inf
+        self._epoch: float | None = None
         self._row = 0
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
@@ -144,7 +144,7 @@ class Rows:
         self._first = int(steps[0]) if self._first is None else self._first
         self._step = int(steps[-1])
         (last,) = dicts(table, count, count - 1)
-        self._said = last.keys()
+        self._said, self._epoch = last.keys(), _epoch(last, self._epoch)
         self._plan(last)
         return steps
 
@@ -249,14 +249,14 @@ class Rows:
 
     def _counted_on(self, row: Mapping[str, Any], step: int) -> int:
         """The step of a row; where its epoch has begun and counts from the run's first step again, it is counted on."""
-        epoch = next((found for name in EPOCHS if (found := number(row.get(name))) is not None), None)
-        if epoch is None:
-            return step + self._passed
-        goes_on, self._epoch = epoch > self._epoch, epoch
-        if goes_on and self._step is not None and self._first is not None and step <= self._first < self._step:
-            self._passed = self._step + 1 - step
-            if COUNTED_ON not in self.run.notes:
-                self.run.notes.append(COUNTED_ON)
+        before, self._epoch = self._epoch, _epoch(row, self._epoch)
+        if self._first is not None and self._step is not None and step <= self._first < self._step:
+            if before is not None and self._epoch is not None and before < self._epoch:
+                self._passed = self._step + 1 - step
+                if COUNTED_ON not in self.run.notes:
+                    self.run.notes.append(COUNTED_ON)
+            elif before != self._epoch:
+                self._passed = 0  # the epochs begin again too: another run
         return step + self._passed
 
     def _decide(self, row: Mapping[str, Any]) -> bool:
@@ -341,6 +341,11 @@ class Rows:
             self.runs.append(self._make(len(self.runs)))
         self._begin()
         self._name_axis()
+
+
+def _epoch(row: Mapping[str, Any], before: float | None) -> float | None:
+    """The epoch of a row; that of the rows before where it names none."""
+    return next((found for name in EPOCHS if (found := number(row.get(name))) is not None), before)
 
 
 def _clocks(cells: Cells) -> Floats:

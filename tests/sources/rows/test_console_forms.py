@@ -181,6 +181,12 @@ def test_steps_that_begin_again_in_every_epoch_are_one_runs(tmp_path: Path) -> N
     assert any("counted on" in note for note in run.notes)
 
 
+def test_epochs_that_begin_again_with_their_steps_are_another_run(tmp_path: Path) -> None:
+    lines = [f"epoch = {epoch}, step = {n}, loss = 0.1, reward = {epoch}.{n}\n" for epoch in (0, 1) for n in range(5)]
+    first, second = runs(tmp_path, "".join(lines * 2))
+    assert first.series["reward"].steps.tolist() == second.series["reward"].steps.tolist() == list(range(10))
+
+
 def test_steps_that_begin_again_with_their_epoch_are_another_run(tmp_path: Path) -> None:
     lines = [f"epoch = {n // 5}, step = {n}, loss = 0.1, reward = 0.{n}\n" for n in range(10)]
     first, second = runs(tmp_path, "".join(lines * 2))

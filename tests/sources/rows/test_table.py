@@ -103,6 +103,15 @@ def test_several_runs_appended_to_one_file_are_told_apart(tmp_path: Path) -> Non
     assert not any(run.resumed_at for run in runs)
 
 
+def test_runs_of_many_rows_are_told_apart_by_their_epochs(tmp_path: Path) -> None:
+    rows = [{"step": n, "epoch": n / 1000, "loss": 0.5, "reward": n / 7} for n in range(1500)]
+    runs = open_runs(put(tmp_path / "history.jsonl", jsonl(rows * 2)))
+    assert [len(run.series["reward"]) for run in runs] == [1500, 1500]
+    within = [{**row, "epoch": epoch} for epoch in range(3) for row in rows]
+    (run,) = open_runs(put(tmp_path / "within.jsonl", jsonl(within)))
+    assert run.series["reward"].steps.tolist() == list(range(4500))
+
+
 def test_a_run_that_begins_in_a_file_that_is_followed_is_offered_once(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     path.write_text(jsonl(ROWS))
