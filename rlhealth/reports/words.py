@@ -74,7 +74,7 @@ def number(value: float | None, unit: str = "") -> str:
         return "–"
     if not math.isfinite(value):
         return "NaN" if value != value else "∞" if value > 0 else "−∞"
-    if unit == "fraction":
+    if unit == "fraction" and math.isfinite(100 * value):
         return f"{_digits(100 * value)}{NBSP}%"
     return _digits(value)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.judge import Judge
@@ -70,7 +70,16 @@ def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(
     assert report["exit_code"] == verdict.exit_code
 
 
+LARGEST_SHARE = [
+    ([], []),
+    *[([0], [0.0])] * 6,
+    ([], []),
+    ([0], [1.7976931348623157e308]),
+]  # in percent it has no number
+
+
 @given(RUNS)
+@example(LARGEST_SHARE)
 @settings(MODEST, max_examples=15)
 def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[list[int], list[float]]]) -> None:
     verdict = judged_verdict(run_of(run))
