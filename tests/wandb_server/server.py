@@ -164,7 +164,7 @@ class Exchange(BaseHTTPRequestHandler):
         with self.wandb.waiting():
             if fault is not None:
                 return fault(self)
-            self.answer(operation)
+        self.answer(operation)  # who has the answer may ask again: it is not under way any more
 
     def answer(self, operation: str) -> None:
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"api:{self.wandb.key}".encode()).decode():
