@@ -133,6 +133,7 @@ def test_pages_of_one_long_run_come_at_once_and_in_order(server: WandbServer) ->
     run = server.host(HostedRun())
     for step in range(1, 12_001):
         run.log(train__global_step=step, train__reward=step / 10)
+    server.delay = 0.1
     one = reader()
     one.poll()
     series = one.run.series["train/reward"]
