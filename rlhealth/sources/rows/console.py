@@ -53,10 +53,10 @@ class ConsoleLog(TextLog):
         super().__init__(path, file)
         self.text.ends_at_return = True
         self._best: FormRank | None = None
-        self._tail = b""
         self._begin()
 
     def _begin(self) -> None:
+        self._tail = b""
         self._printed = Printed()
         self._choice = RowChoice()
         self._sampled = Sampled()
@@ -235,8 +235,7 @@ class ConsoleLog(TextLog):
 
     def _tell(self) -> None:
         super()._tell()
-        last = next((run for run in reversed(self.runs) if run.series), self.runs[-1])
-        last.raised = raised_in(self._tail + self.text.rest)
+        self.newest.raised = raised_in(self._tail + self.text.rest)
 
     def nothing(self) -> RlhealthError:
         """What is said where the file holds no metrics: which forms were looked for, and what came nearest to one."""

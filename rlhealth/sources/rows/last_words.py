@@ -30,8 +30,9 @@ def raised_in(tail: bytes) -> str:
     if not raised:
         return ""
     after = [line for line in lines[raised[0] + 1 :] if line.strip()]
-    goes_on = any(_is_of_a_row(line) for line in after)
-    return "" if goes_on or len(after) > MOST_AFTER else lines[raised[0]].strip()[:SHOWN]
+    if len(after) > MOST_AFTER or any(_is_of_a_row(line) for line in after):
+        return ""
+    return lines[raised[0]].strip()[:SHOWN]
 
 
 def _is_of_a_row(line: str) -> bool:

@@ -218,9 +218,15 @@ class TextLog:
             *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
         ]
 
+    @property
+    def newest(self) -> Run:
+        """The last run that holds anything: what the end of the file says, it says of this one."""
+        return next((run for run in reversed(self.runs) if run.series or run.histograms), self.runs[-1])
+
     def _tell(self) -> None:
-        last = next((run for run in reversed(self.runs) if run.series or run.histograms), self.runs[-1])
+        last = self.newest
         for run in self.runs:
+            run.clean, run.raised = None, ""
             run.problems[:] = [problem for problem in run.problems if problem not in self._told]
             run.notes[:] = [note for note in run.notes if note not in self._told]
         told = self.problems()

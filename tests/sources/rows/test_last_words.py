@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlhealth import check
+from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.last_words import raised_in
 
 ROWS = "".join(f"step {n}/40 loss 0.{n} reward 0.{n} kl 0.01\n" for n in range(10, 30))
@@ -48,3 +49,27 @@ def test_words_about_errors_are_no_traceback() -> None:
     assert raised_in(b"ValueError: bad reward, taken as 0\n") == ""
     assert raised_in((TRACEBACK + "no exception stands here\n").encode()) == ""
     assert raised_in(("(TaskRunner pid=7) " + TRACEBACK + ERROR).encode()).startswith("torch.OutOfMemoryError: CUDA")
+
+
+def test_a_console_that_is_followed_says_of_each_run_what_one_that_is_read_whole_says(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(ROWS + TRACEBACK + ERROR)
+    followed = ConsoleLog(path)
+    followed.poll()
+    assert [run.raised for run in followed.runs] == [ERROR.strip()]
+    with path.open("a") as file:
+        file.write(ROWS)
+    followed.poll()
+    whole = ConsoleLog(path)
+    whole.poll()
+    assert [run.raised for run in followed.runs] == [run.raised for run in whole.runs] == ["", ""]
+
+
+def test_a_console_that_is_written_anew_forgets_how_the_old_one_ended(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(ROWS + TRACEBACK + ERROR)
+    log = ConsoleLog(path)
+    log.poll()
+    path.write_text("begins anew\n" + ROWS)
+    log.poll()
+    assert [run.raised for run in log.runs] == [""]
