@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -93,6 +94,7 @@ class Aftermath:
             return False
         return new.value - held.value > SURE * float(np.hypot(held.error, new.error))
 
+    @cached_property
     def at_its_best(self) -> bool:
         """Whether reward has risen, by 3 standard errors, and lies now where it was highest: within one standard error,
         or a tenth of what was gained.

@@ -36,12 +36,13 @@ def why_not_healthy(translation: Translation) -> str:
     if longest < least["reward"] and not any(_rose(_finite(one), said["early_rise"]) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rewards = [one for one in rewards if one.name == said["total"] and _count(one) >= least["reward"]] or rewards
-    if lost := next((share for one in rewards if (share := _lost(_finite(one)))), 0.0):
+    values = [_finite(one) for one in rewards]
+    if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
-        surely = any(_rose(_finite(one), said[rise]) for one in rewards for rise in ("rise", "early_rise"))
+        surely = any(_rose(one, said[rise]) for one in values for rise in ("rise", "early_rise"))
         return "" if surely else _with_names(missing, translation)
-    if any(rose_somewhat(_finite(one)) for one in rewards):
+    if any(rose_somewhat(one) for one in values):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 

@@ -186,7 +186,7 @@ class Judge:
             quiet=sorted(quiet - fired - {one.rule for one in everything}),
             ignored=ignored,
             families=self.book.families,
-            reward_is_best=aftermath.at_its_best(),
+            reward_is_best=aftermath.at_its_best,
         )
         answer.why_not_healthy = why_not_healthy(self.translation)
         early = {one.rule.id for one in self.states if one.rule.points <= LONG}

@@ -92,7 +92,7 @@ class RuleState:
         if harmless is None or self.rule.harmless_once == "reward-rose":
             harmless = aftermath.learned_since(episodes) or harmless
         most = Severity.of(self.rule.severity_while_best)
-        held = min(severity, most) if severity > most and aftermath.at_its_best() else severity
+        held = min(severity, most) if severity > most and aftermath.at_its_best else severity
         told = describe(
             rule=self.rule,
             severity=held,

@@ -143,11 +143,14 @@ def planned(row: Mapping[str, object], axis: str | None = None) -> int | None:
     """The planned number of steps where a row tells it: `total_steps`, or the second of "2/4389" under its axis; of
     `epoch 1/3 step 2/4389` nobody knows whether the steps of all epochs are meant.
     """
-    pairs = [value for value in row.values() if isinstance(value, str) and "/" in value]
-    said = row.get("global_step/max_steps") or (row.get(axis) if axis and len(pairs) == 1 else None)
-    if isinstance(said, str) and "/" in said:
-        return whole(said.partition("/")[2])
-    return whole(row.get("total_steps"))
+    said = row.get("global_step/max_steps")
+    if not said and axis and _has_total(row.get(axis)) and sum(map(_has_total, row.values())) == 1:
+        said = row[axis]
+    return whole(said.partition("/")[2] if isinstance(said, str) and "/" in said else row.get("total_steps"))
+
+
+def _has_total(value: object) -> bool:
+    return isinstance(value, str) and "/" in value
 
 
 def clock(value: object) -> float:

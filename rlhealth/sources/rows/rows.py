@@ -23,8 +23,9 @@ FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 #: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
-#: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
+#: Where they rise and the steps begin again, each epoch counts its own steps.
 EPOCHS = ("epoch", "train/epoch", "Epoch")
+#: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 
 
