@@ -61,11 +61,7 @@ class Judge:
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.plan = self.book.plan(self.run, self.translation)
         self.states: list[RuleState | UnmetRule] = []
-        self.vanishing = [
-            VanishedMetrics(rule, self.translation)
-            for rule in self.plan.others
-            if rule.when is not None and rule.when.vanished
-        ]
+        self.vanishing = VanishedMetrics(self.plan.others, self.translation)
         self.facts = Facts(self.translation)
         self.judged_to = -1
         self.shape = self._shape()
@@ -114,8 +110,7 @@ class Judge:
                     one.clause.release()
             elif one.clause.left_out > LEFT_OUT:
                 one.clause.catch_up()
-        for gone in self.vanishing:
-            gone.advance(until)
+        self.vanishing.advance(until)
         self.judged_to = until
 
     def _shape(self) -> Shape:
@@ -154,8 +149,7 @@ class Judge:
                 told = ending_finding(rule, ending, self.translation)
                 found += [told] if told else []
             quiet.add(rule.id)
-        for gone in self.vanishing:
-            found += gone.findings()
+        found += self.vanishing.findings()
         fired = {one.rule for one in found}
         waiting = [one for one in short.values() if one.rule not in fired | quiet]
         skipped += waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,7 @@ HISTORY = 5  # and only if it had been logged this often, so that its interval i
 
 @dataclass
 class LoggedTicks:
-    """One metric among the steps at which anything was logged (the ticks).
+    """One metric among the steps at which anything was logged (the ticks), as a rule looks at it.
 
     Attributes:
         place: the tick of its newest point.
@@ -31,15 +32,24 @@ class LoggedTicks:
             with the odd gap, are left alone.
         points: how many points it had.
         gone: the absences that were long enough to be reported, and that ended.
-        history: how many points it must have had before.
     """
 
+    rule: Rule
     metric: Metric
-    history: int = HISTORY
     place: int = -1
     usual: int = 1
     points: int = 0
     gone: list[Episode] = field(default_factory=list)
+
+    @property
+    def history(self) -> int:
+        """How many points it must have had before."""
+        return max(HISTORY, self.rule.scope.min_points)
+
+    @property
+    def over(self) -> str:
+        """How severe an absence is that ended."""
+        return min(self.rule.severity, self.rule.severity_when_over, key=Severity.of)
 
     def follow(self, places: Ints, ticks: Ints) -> None:
         """Goes on over its new points, which lie at these ticks."""
@@ -76,17 +86,21 @@ class LoggedTicks:
 
 
 class VanishedMetrics:
-    """Follows the metrics that a rule's pattern names, against the steps at which any training metric was logged that
-    counts its steps on the same axis.
+    """Follows the metrics that the patterns of such rules name, against the steps at which any training metric was
+    logged that counts its steps on the same axis.
+
+    Args:
+        rules: those of a plan; each one that is not about metrics that vanish is left out.
     """
 
-    def __init__(self, rule: Rule, translation: Translation) -> None:
-        assert rule.when is not None and rule.when.vanished is not None
-        self.rule = rule
+    def __init__(self, rules: Iterable[Rule], translation: Translation) -> None:
         self.translation = translation
         self.metrics = [one for name, one in translation.metrics.items() if not name.startswith("eval/")]
-        pattern = pattern_of_any(rule.when.vanished)
-        self.followed = [place for place, one in enumerate(self.metrics) if pattern.match(one.name)]
+        self.followed: list[tuple[Rule, int]] = []
+        for rule in rules:
+            if rule.when is not None and rule.when.vanished:
+                pattern = pattern_of_any(rule.when.vanished)
+                self.followed += [(rule, place) for place, one in enumerate(self.metrics) if pattern.match(one.name)]
         self._begin()
 
     def _begin(self) -> None:
@@ -95,11 +109,14 @@ class VanishedMetrics:
         self.settled = False
         self.axes = list(range(len(self.metrics)))
         self.ticks: dict[int, Series] = {}
-        history = max(HISTORY, self.rule.scope.min_points)
-        self.trails = {place: LoggedTicks(self.metrics[place], history) for place in self.followed}
+        self.trails: dict[int, list[LoggedTicks]] = {}
+        for rule, place in self.followed:
+            self.trails.setdefault(place, []).append(LoggedTicks(rule, self.metrics[place]))
 
     def advance(self, until: int) -> None:
         """Follows every point up to and including step `until`."""
+        if not self.followed:
+            return
         ends = [count_until(one.steps, until) for one in self.metrics]
         started = [min(end, ALIGNED) for end in ends]
         axes = (
@@ -140,19 +157,14 @@ class VanishedMetrics:
         for place in places:
             if place in self.trails and len(new[place]):
                 whole = len(new[place]) == len(added)
-                self.trails[place].follow(
-                    base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place])), ticks.steps
-                )
-
-    @property
-    def _over(self) -> str:
-        """How severe an absence is that ended."""
-        return min(self.rule.severity, self.rule.severity_when_over, key=Severity.of)
+                at = base + (np.arange(len(added)) if whole else np.searchsorted(added, new[place]))
+                for trail in self.trails[place]:
+                    trail.follow(at, ticks.steps)
 
     def findings(self) -> list[Finding]:
-        """One finding for each metric that went missing."""
+        """One finding of each rule for each metric that went missing."""
         found = []
-        for place, trail in self.trails.items():
+        for place, trail in ((place, trail) for place, trails in self.trails.items() for trail in trails):
             ticks = self.ticks.get(self.axes[place])
             episodes = trail.episodes(ticks.steps) if ticks is not None else ()
             if episodes and len(episodes) > len(trail.gone) and self._was_written_later(place):
@@ -166,8 +178,8 @@ class VanishedMetrics:
                 said = words(self.translation, metric, first) | {"value": float(metric.values[last])}
                 found.append(
                     describe(
-                        rule=self.rule,
-                        severity=Severity.of(self.rule.severity if episodes[-1].active else self._over),
+                        rule=trail.rule,
+                        severity=Severity.of(trail.rule.severity if episodes[-1].active else trail.over),
                         first=first,
                         episodes=episodes,
                         conditions=(missing,),
