@@ -63,8 +63,10 @@ class WandbReader:
 
     @property
     def at_once(self) -> int:
-        """How many such readers may be polled at the same time, each in a thread of its own."""
-        return -(-2 * session_for(self.address, None).turns.most // 3)  # each has several requests under way
+        """How many such readers may be polled at the same time, each in a thread of its own: half as many again as
+        requests, so that all turns are taken while some wait for one last answer or sort what came.
+        """
+        return -(-3 * session_for(self.address, None).turns.most // 2)
 
     def poll(self) -> bool:
         """Asks for what is new; True if anything was.
