@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from rlhealth.metrics.rewards import written_out
 from rlhealth.parsing.checked import meant
 from rlhealth.parsing.strict_data import Count, Flag, Number, StrictData, Word
 from rlhealth.rules.measures import COUNTS, ESTIMATED, KINDS, MEASURES
@@ -107,7 +108,7 @@ class Condition(StrictData):
     """One measure of one metric, compared with a limit.
 
     Attributes:
-        metric: a canonical name; of `a|b` the first that is logged.
+        metric: a canonical name; of `a|b` the first that is logged. A word of rewards.yaml stands for its names.
         last: the window, in points; of these, `at_least` so many must be there.
         items: of `mean_fraction`, how many groups or completions the window must have seen.
         absolute: the size of the metric counts, not its sign.
@@ -138,6 +139,7 @@ class Condition(StrictData):
     unless_logged: Word = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "metric", written_out(self.metric))
         if self.measure not in MEASURES:
             raise ValueError(
                 f"no measure `{self.measure}`" + (meant(self.measure, MEASURES) or f"; there are {', '.join(MEASURES)}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics import rewards
 from rlhealth.parsing import strict_data
 from rlhealth.parsing.checked import checked, meant
 from rlhealth.parsing.own_texts import parser
@@ -18,8 +19,8 @@ from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.system.cache import cached, read_bytes
 
 LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
-#: The modules whose classes a rule is made of: a kept rule is checked anew where one of them is another.
-SCHEMA = (conditions.__file__, scope.__file__, causes.__file__, model.__file__)
+#: What a rule is made of beside its file: a kept rule is checked anew where one of them is another.
+SCHEMA = (conditions.__file__, scope.__file__, causes.__file__, model.__file__, rewards.__file__, str(rewards.FILE))
 
 
 def shipped_rules() -> Path:

@@ -118,6 +118,7 @@ def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
         "groups.yaml",
         "free_names.yaml",
         "options.yaml",
+        "rewards.yaml",
         "to_log.yaml",
         "trackers.yaml",
         "usual.yaml",
