@@ -11,13 +11,14 @@ from typing import Any
 
 from rlhealth.run import MOST_TAGS
 from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
+from rlhealth.sources.base.spelling import axis as axis_of
 from rlhealth.sources.notebooks.code import LONGEST_CODE
 from rlhealth.sources.notebooks.document import Cell
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
-from rlhealth.sources.rows.row_choice import RowChoice, accepts
+from rlhealth.sources.rows.row_choice import RowChoice
 from rlhealth.sources.rows.row_names import has_step, is_log_row
 from rlhealth.sources.rows.row_shapes import flatten
 
@@ -38,6 +39,7 @@ CLOSING = frozenset(
 NAMED = 0.8  # of the printed lines: where so many name their step, the others are no rows of the run
 #: Of the steps of printed rows, those that a table must have too to be of the same run.
 SAME_STEPS = 0.8
+_LINE_ENDS = re.compile(r"\r\n?|\n")  # a progress bar draws its states over each other
 _DOTS = frozenset({"...", "..", "…", "⋮"})
 _TRUNCATED = "Streaming output truncated to the last"
 #: Of rows among other text, those of training: an environment that is tried out prints rewards too.
@@ -93,7 +95,7 @@ def _chosen(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
     choice = RowChoice()
     judged = [(one, row) for row in rows if (one := choice.judge(row)) is not None]
     best = choice.best()
-    chosen = [row for one, row in judged if best is not None and accepts(best, one, row)]
+    chosen = [row for one, row in judged if best is not None and choice.accepts(best, one, row)]
     lines = [row for row in chosen if row.form == "line"]
     if sum(map(has_step, lines)) < NAMED * len(lines):
         return chosen
@@ -118,7 +120,7 @@ def _rows(text: str) -> Iterator[PrintedRow]:
     if not _TRAINED.search(text) and not _REWARD.search(text):
         return
     printed = Printed()
-    for line in text.split("\n"):
+    for line in _LINE_ENDS.split(text):
         yield from filter(_is_row, printed.rows(line))
     yield from filter(_is_row, printed.end())
 
@@ -165,8 +167,9 @@ def _table(cell: int, grid: Grid) -> Table | None:
 def _table_of(cell: int, rows: Sequence[Mapping[str, Any]], is_cut: bool) -> Table:
     """Printed rows as a table; without an axis where not all of them name their step."""
     flat = [{tag: found for tag, value in flatten(row).items() if (found := number(value)) is not None} for row in rows]
-    axis = next((name for name in AXES if all(whole(row.get(name)) is not None for row in flat)), "")
-    return Table(cell, axis, flat, is_cut=is_cut, is_table=False)
+    counted = [name for name in AXES if all(whole(row.get(name)) is not None for row in flat)]
+    axis = axis_of({name: row[name] for name in counted} for row in flat) if counted else None
+    return Table(cell, axis or "", flat, is_cut=is_cut, is_table=False)
 
 
 def _with_rows(found: list[Table], printed: Table) -> list[Table]:

@@ -15,7 +15,7 @@ from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
-from rlhealth.sources.rows.row_choice import FormRank, RowChoice, accepts
+from rlhealth.sources.rows.row_choice import FormRank, RowChoice
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, is_log_row
 from rlhealth.sources.rows.sampled import Sampled
 from rlhealth.sources.rows.sampled import remarks as of_rollouts
@@ -25,8 +25,7 @@ from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 MOST_HELD = 20_000  # rows that are held until the form of the log is known
 #: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
 SIGNS = tuple(
-    b"step: loss reward return score kl entropy grad ep_rew eprew epret advantage clipfrac accuracy rew_mean runtime "
-    b"fps eval_ train_".split()
+    b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_".split()
 )
 COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round")
 DENSE = 0.9  # of the lines of a block
@@ -53,6 +52,7 @@ class ConsoleLog(TextLog):
         super().__init__(path, file)
         self.text.ends_at_return = True
         self._best: FormRank | None = None
+        self._known: tuple[object, ...] = ()
         self._begin()
 
     def _begin(self) -> None:
@@ -77,9 +77,11 @@ class ConsoleLog(TextLog):
         before = self.text.offset
         self._read()
         best = self._choice.best()
-        if self._best is not None and best is not None and best != self._best and self.text.can_start_again:
-            self._best = best
+        is_other = best != self._best or self._choice.has_learnt(self._known)
+        if self._best is not None and best is not None and is_other and self.text.can_start_again:
+            self._best, choice = best, self._choice
             self.start_again()
+            self._choice = RowChoice(choice)
             self._read()
         self._best = best
         self._release()
@@ -199,7 +201,7 @@ class ConsoleLog(TextLog):
 
     def _taken(self, best: FormRank, one: FormRank, row: PrintedRow) -> Iterator[PrintedRow]:
         """The row, if it is read, with what single rollouts before it told; or what it tells of the step before it."""
-        if accepts(best, one, row):
+        if self._choice.accepts(best, one, row):
             self._sampled.into(row)
             yield row
         elif (added := self._sampled.add(row)) is not None:
@@ -209,7 +211,7 @@ class ConsoleLog(TextLog):
         """Gives the rows that were held to the run, now that its form is known."""
         held, self._held = self._held, []
         if self._best is not None:
-            best = self._best
+            best, self._known = self._best, self._choice.known
             self.rows.take([taken for one, row in held for taken in self._taken(best, one, row)])
 
     def problems(self) -> list[str]:

@@ -22,7 +22,7 @@ from rlhealth.sources.rows.printed_line import (
     spaced_pairs,
     steps_in,
 )
-from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample
+from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample, tells_reward
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
@@ -32,6 +32,7 @@ _NEGATIVE_KL = re.compile(
     r"KL divergence is starting to become negative: (-[\d.]{1,20}\d)"
 )  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
+_BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
@@ -47,14 +48,18 @@ class PrintedRow(dict[str, Any]):
         rank: of the process that printed it; "" where the line does not say.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
+        again: whether one with some of its names stood below that heading before.
         names_sample: whether it names the sample that it is of, as rows of single rollouts do.
+        bar: how far the progress bar was beside which it stands; None without one.
     """
 
     form = "dict"
     rank = ""
     is_cut = False
     below_heading = False
+    again = False
     names_sample = False
+    bar: int | None = None
 
     def of_evaluation(self) -> None:
         """Names its metrics as those of an evaluation; what names a step stays."""
@@ -111,7 +116,7 @@ class Printed:
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
-        self._evaluates = evaluates(line)
+        self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
@@ -140,7 +145,9 @@ class Printed:
             return
         progress = _PROGRESS.search(text) if "<" in text else None
         if progress is not None:
-            yield from self._from_line(text, "bar")
+            for made in self._from_line(_BAR.sub(" | ", text), "bar"):
+                made.bar = int(progress["n"])
+                yield made
             return
         was_open = self._boxes.is_open
         yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_told)
@@ -190,7 +197,7 @@ class Printed:
     def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
         row = pairs(text) if several is None else several
         step = steps_in(text) if _NAMED_STEP.search(text) else None
-        if len(row) + (step is not None) > 1:
+        if len(row) + (step is not None) > 1 or (form == "bar" and tells_reward(row)):
             for made in self._made([row], form, step, len(text) >= WANDB_CUT):
                 made.names_sample = not is_learning(made) and names_sample(text)
                 yield made
@@ -219,13 +226,16 @@ class Printed:
         if has_step(row) and not (step and all(name in weaker for name in row if has_step({name: 0}))):
             return
         if step is None and self._step is not None:
-            self._repeats += bool(self._said & row.keys())
+            row.again = bool(self._said & row.keys())
+            self._repeats += row.again
             if self._repeats > MOST_REPEATS:
                 self._step = None  # the heading was not that of every row
             else:
                 self._said |= row.keys()
                 step, row.below_heading = self._step, True
         if step is not None:
+            if step.name == "steps" and "Steps" in row:
+                row[step.name] = row.pop("Steps")
             row.setdefault(step.name, step.count)
             if step.total is not None and step.name != "epoch":
                 row.setdefault("total_steps", step.total)

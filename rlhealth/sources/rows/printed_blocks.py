@@ -15,7 +15,8 @@ MOST_NAMES = 1000
 DEEPEST = 8  # titles within titles
 _PAIR = re.compile(
     r"(?P<before>\s*+[^\w\s\"'{}\[\]|(]{0,3}\s*+)(?P<name>[A-Za-z_][^:=\n\"'{}]{0,120}?)\s{0,20}[:=]\s{0,80}"
-    r"(?P<value>[^\s\"'{}]{1,60}|[A-Za-z_][\w.]{0,40}\([^()\n]{1,120}\))(?:\s?(?:%|s|ms|it/s|steps/s|[kMGT]i?B))?(?:\s*\([^()\n]{0,40}\))?\s*+"
+    r"(?P<value>[^\s\"'{}]{1,60}|[A-Za-z_][\w.]{0,40}\([^()\n]{1,120}\))(?:\s?(?:%|s|ms|it/s|steps/s|[kMGT]i?B))?"
+    r"(?:\s?(?:±|\+/?-)\s?[\d.]{1,30})?(?:\s*\([^()\n]{0,40}\))?\s*+"
 )
 _TITLE = re.compile(r"(?P<indent>\s*+)[^\w\s\"'{}\[\]|(]{0,3}[^\w\s]{0,3}\s*+(?P<name>[\w][\w ./-]{0,60}):\s*+")
 _NOTHING = re.compile(r"[\W_]*+")

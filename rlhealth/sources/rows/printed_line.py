@@ -22,7 +22,8 @@ _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
 _LOGGER = re.compile(
     r"""(?:(?:
         \(AReaL\)
-      | \[(?![^\]\n]{0,100}(?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update)\w{0,8}\W{0,3}\d))
+      | \[(?![^\]\n]{0,100}
+            (?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update|round|\bep\b)\w{0,8}\W{0,8}\d))
         [^\]\n{]{1,100}\]
       | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?)?
       | \d{1,2}[-/]\d\d\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?
@@ -38,22 +39,30 @@ _WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
-    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b[\s:=#\[(]{{0,4}}(?P<n>\d{{1,15}})"
+    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b\]?(?:[\s:=#\[(]{{0,12}}|\s-\s)(?P<n>\d{{1,15}})"
     r"(?:\s?(?:/|of)\s?(?P<total>\d{1,15}))?(?![\w.])\]?",
     re.IGNORECASE,
 )
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
 _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
-_ENDS = re.compile(r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s)?", re.IGNORECASE)
+_ENDS = re.compile(
+    r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s|(?:results?|summary|stats|eval(?:uation)?|validation)"
+    r"\s(?:at|for|of|after)\s)?",
+    re.IGNORECASE,
+)
+#: What may stand behind the count of a heading: one of its words, a title that ends in a colon, what is done now.
 _LAST_WORDS = re.compile(
-    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*"
+    r"|[^\d:=|]{0,60}:\s*|\W{0,3}[A-Za-z]{2,20}ing\s[^\d:=|]{0,60}(?:\.\.\.|…)\s*",
     re.IGNORECASE,
 )
 _NUMBER = (
     r"[-+]?(?:\d++(?:,\d{3}(?!\d))*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{1,5})?|[-+]?(?:nan|inf(?:inity)?)\b|None\b"
     r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:'<> ]{1,120}\)"
 )
-_UNIT = r"(?:\s?%|\s?(?:ms|s|sec|seconds|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
+_UNIT = (
+    r"(?:\s?%|\s?(?:ms|s|sec|seconds|min|minutes|h|hours|it/s|s/it|[kMGT]i?B|tok(?:en)?s?(?:/s(?:ec)?)?|steps/s)\b)?"
+)
 _AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$)|:\s{1,4}\d{1,3}%\|)"
 _VALUE = re.compile(
     rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\))|\[(?=[-+\d.eE]{{1,30}}\]))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}",
@@ -83,6 +92,7 @@ _EVALUATES = re.compile(
     ),
     re.IGNORECASE,
 )
+_EVALUATES_LAST = re.compile(r"\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]\W*\Z", re.IGNORECASE)
 MOST_WORDS = 6  # of a name
 
 
@@ -112,9 +122,10 @@ def bare(line: str) -> tuple[str, str]:
     return rank, line[logger.end() if logger else start :]
 
 
-def evaluates(line: str) -> bool:
-    """Whether a line says at its beginning that it is of an evaluation: `[eval] step 3: …`, `Eval | …`."""
-    return _EVALUATES.match(line[:120]) is not None
+def evaluates(line: str, prefix: str = "") -> bool:
+    """Whether a line says at its beginning that it is of an evaluation: `[eval] step 3: …`, `Eval | …`, or at the end
+    of the prefix that its logger put before it."""
+    return _EVALUATES.match(line[:120]) is not None or ("[" in prefix and _EVALUATES_LAST.search(prefix) is not None)
 
 
 def is_labelled(text: str) -> bool:
@@ -156,6 +167,9 @@ def steps_in(text: str) -> PrintedStep | None:
 
 
 def _step(counted: re.Match[str]) -> PrintedStep:
+    before = counted.string[: counted.start()].rstrip()[-1:]
+    if counted["name"].lower() == "steps" and not counted["total"] and not before.isalnum():
+        return PrintedStep("steps", int(counted["n"]), None)  # `Steps: 37` may be the length of an episode
     name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
     name = "episode" if name == "ep" else name
@@ -179,8 +193,8 @@ def pairs(text: str) -> dict[str, Any]:
             value = pair["value"] + ("%" if pair["unit"].strip() == "%" else "")
             if value == "None" or number(value) is not None:
                 found.setdefault(name, value)
-    if any(text.count(sign) > 1 for sign in ("|", ",", "·", "•", " - ")):
-        for part in re.split(r"[|,·•▸►→»]|\s-\s", text[:4000]) if len(found) < 2 or "|" in text else ():
+    if any(text.count(sign) > 1 for sign in ("|", ",", "\t", "·", "•", " - ")):
+        for part in re.split(r"[|,\t·•▸►→»]|\s-\s", text[:4000]) if len(found) < 2 or "|" in text else ():
             spaced = _SPACED.fullmatch(part.rpartition(": ")[2].strip()) if len(part) < 120 else None
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
-from rlhealth.sources.rows.row_names import has_step, is_learning
+from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
@@ -54,14 +54,21 @@ class RowChoice:
     Attributes:
         ranks: rows of other processes that were left out.
         twice: rows that were printed twice.
+        samples: names of rows that tell nothing of learning, of which several stand below one heading.
+        are_paid: whether rows that tell of learning tell a reward too.
+        has_guessed: whether a row was accepted that `samples` and `are_paid` may still refuse, once they grow.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, before: RowChoice | None = None) -> None:
         self.ranks = 0
         self.twice = 0
+        self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
+        self.are_paid: bool = before.are_paid if before else False
+        self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
+        self._drawn: tuple[int, dict[str, object]] = (0, {})
 
     def judge(self, row: PrintedRow) -> FormRank | None:
         """What the row is worth; None if it is none of the run's own."""
@@ -70,6 +77,8 @@ class RowChoice:
             if row.rank != self._rank:
                 self.ranks += 1
                 return None
+        if row.bar is not None and self._is_drawn_again(row, row.bar):
+            return None
         if row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
             self.twice += 1
             return None
@@ -77,8 +86,53 @@ class RowChoice:
             return FormRank.SAMPLE
         self._recent.append(dict(row))
         found = worth(row)
+        if found in _LEARNING:
+            self.are_paid = self.are_paid or tells_reward(row)
+        elif row.below_heading and row.again:
+            self.samples |= {tuple(row)}
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
         return found
+
+    def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
+        """Whether a row of that worth is read where `best` is the best that there is."""
+        if one == best:
+            return True
+        if one is FormRank.SAMPLE:
+            return False
+        if best in _LEARNING and one not in _LEARNING and not (self._is_of_step(row) or _is_evaluation(row)):
+            return False
+        if best is FormRank.LEARNING_DICT:
+            return one is FormRank.DICT
+        if best is FormRank.LEARNING_LINE:
+            return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
+        return best is FormRank.LINE and one > best
+
+    def has_learnt(self, before: tuple[object, ...]) -> bool:
+        """Whether rows were accepted that would not be now: `before` is what was known then."""
+        return self.has_guessed and self.known != before
+
+    @property
+    def known(self) -> tuple[object, ...]:
+        """What decides which rows below a heading are accepted."""
+        return self.samples, self.are_paid
+
+    def _is_of_step(self, row: PrintedRow) -> bool:
+        """Whether a row that tells nothing of learning is of a whole step: it names one, or is the only one of its
+        kind below a heading and tells the reward that rows of learning do not."""
+        if row.below_heading:
+            found = not self.are_paid and tuple(row) not in self.samples
+            self.has_guessed = self.has_guessed or found
+            return found
+        return has_step(row)
+
+    def _is_drawn_again(self, row: PrintedRow, at: int) -> bool:
+        """Whether a progress bar shows what it showed before: tqdm draws what it was told at once, and again when it
+        is moved on by one. What stays the same for longer is told again."""
+        before, said = self._drawn
+        if row == said and before <= at <= before + 1:
+            return True
+        self._drawn = at, dict(row)
+        return False
 
     def judge_alike(self, rows: Sequence[dict[str, Any]]) -> bool:
         """Judges many dicts of the same names that tell of learning; False, and nothing is judged, where one of them
@@ -100,25 +154,6 @@ class RowChoice:
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
         often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
         return max(often or held, default=None)
-
-
-def accepts(best: FormRank, one: FormRank, row: PrintedRow) -> bool:
-    """Whether a row of that worth is read where `best` is the best that there is."""
-    if one == best:
-        return True
-    if one is FormRank.SAMPLE:
-        return False
-    if (
-        best in _LEARNING
-        and one not in _LEARNING
-        and not ((has_step(row) and not row.below_heading) or _is_evaluation(row))
-    ):
-        return False
-    if best is FormRank.LEARNING_DICT:
-        return one is FormRank.DICT
-    if best is FormRank.LEARNING_LINE:
-        return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
-    return best is FormRank.LINE and one > best
 
 
 def _is_precise(name: str, value: object) -> bool:

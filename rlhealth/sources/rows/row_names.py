@@ -30,6 +30,7 @@ _SAMPLE = re.compile(
     r"|\A\s*\d{1,4}\)\s",
     re.IGNORECASE,
 )
+_REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
 _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
 
 
@@ -66,6 +67,11 @@ def _some_learn(names: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=4096)
 def _learns(name: str) -> bool:
     return _LEARNING.search(words(name)) is not None
+
+
+def tells_reward(names: Iterable[str]) -> bool:
+    """Whether one of the names is a reward's: what a progress bar may tell alone."""
+    return any(_REWARD.search(words(name)) is not None and is_log_name(name) for name in names)
 
 
 def names_sample(text: str) -> bool:

@@ -1,0 +1,130 @@
+"""The lines that training loops print with statements of their own are rows: every test runs the statement."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tqdm import tqdm
+
+from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
+from rlhealth.run import Run
+from rlhealth.sources import open_runs
+
+COUNT = 30
+REWARDS = [round(0.1 + 0.02 * n + 0.03 * (n % 3), 3) for n in range(COUNT)]
+
+
+def log(tmp_path: Path, text: str) -> Run:
+    path = tmp_path / "train.log"
+    path.write_text(text)
+    (run,) = open_runs(str(path))
+    return run
+
+
+def printed(tmp_path: Path, line: Callable[[int, float], str]) -> Run:
+    return log(tmp_path, "".join(line(n, reward) + "\n" for n, reward in enumerate(REWARDS)))
+
+
+def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
+    found = translate(run).metrics[metric]
+    return found.steps.tolist(), found.values.tolist()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n, r: f"  Ep {n * 10:6d}/300 | BailAcc: {n}.5% | Rew: {r:.3f} | eps: 0.9",
+        lambda n, r: f"Episode {n * 10} | Step {37 + 91 * n % 50}\tReward {r}\tAvgReward {r + 1}\t172",
+        lambda n, r: f"[step {n * 10:4d}] reward_mean={r:.3f} reward_best=0.9 loss=1.25",
+        lambda n, r: f"[EPISODE] {n * 10:3d} total_reward={r:.3f} steps={20 + n * 7 % 13}",
+        lambda n, r: f"[{n // 60:02d}:{n % 60:02d}][Ep   {n * 10}] loss: 0.5, reward: {r:.3f}",
+        lambda n, r: f"Evaluation at step {n * 10}:\n  Mean Reward: {r:.3f} +/- 0.25\n  Best: 0.9\n",
+        lambda n, r: f"\n[Step {n * 10}] the state of training:\n>>> Loss: 0.5\n>>> Reward: {r:.3f}",
+        lambda n, r: f"Step {n * 10}: Evaluating policy...\nReward: {r:.3f}, Accuracy: 0.5",
+    ],
+)
+def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:
+    run = printed(tmp_path, line)
+    metrics = translate(run).metrics
+    name = "reward" if "reward" in metrics else "eval/reward"
+    assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+def test_a_count_of_steps_that_jumps_up_and_down_is_the_length_of_an_episode(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"  {n}: Steps: {20 + n * 37 % 101:8d} | Avg reward: {r:8.3f} | eps: 0.5")
+    assert values(run, "reward") == (list(range(1, COUNT + 1)), pytest.approx(REWARDS))
+
+
+def test_the_lines_below_the_heading_of_a_step_are_one_row(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path,
+        lambda n, r: f"\nUpdate {n}/30\nStats - Success: 10.5%, Avg Return: {r}\nLoss: 1.5, Policy Loss: -0.02",
+    )
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+    assert values(run, "loss/policy_avg") == (list(range(COUNT)), [-0.02] * COUNT)
+
+
+def test_several_rollouts_below_the_heading_of_a_step_are_not_its_reward(tmp_path: Path) -> None:
+    rollouts = "Length: 31, Score: 0.25\nLength: 35, Score: 0.75\n"
+    run = printed(tmp_path, lambda n, r: f"=== Step {n} ===\n{rollouts}Loss: 1.5, KL: {r}")
+    assert "Score" not in run.series
+    assert len(run.series["KL"]) == COUNT
+
+
+def test_a_log_that_grows_is_read_as_one_that_was_whole(tmp_path: Path) -> None:
+    from rlhealth.sources.rows.console import ConsoleLog
+
+    rollout = "Length: 3{0}, Score: 0.2{0}\n"
+    first = "=== Step 1 ===\n" + rollout.format(1) + "Loss: 1.5, KL: 0.25\n"
+    rest = "".join(f"=== Step {n} ===\n{rollout.format(1)}{rollout.format(2)}Loss: 1.5, KL: 0.{n}\n" for n in (2, 3, 4))
+    path = tmp_path / "train.log"
+    path.write_text(first)
+    followed = ConsoleLog(path)
+    followed.poll()
+    assert "Score" in followed.runs[0].series  # one a step, as far as anybody can tell
+    path.write_text(first + rest)
+    followed.poll()
+    whole = log(tmp_path, first + rest)
+    assert (
+        {tag for tag, series in followed.runs[0].series.items() if len(series)} == whole.series.keys() == {"Loss", "KL"}
+    )
+
+
+def bar(told: Callable[[float], dict[str, object]], *, desc: str | None = None) -> str:
+    """What a real progress bar draws around the steps of a loop."""
+    drawn = io.StringIO()
+    steps = tqdm(REWARDS, file=drawn, mininterval=0, desc=desc)
+    for reward in steps:
+        steps.set_postfix(told(reward))
+    return drawn.getvalue() + "\n"
+
+
+@pytest.mark.parametrize("desc", [None, "Training"])
+@pytest.mark.parametrize("name", ["reward", "avg_reward", "rew"])
+def test_a_progress_bar_that_tells_the_reward_alone_gives_one_row_a_step(
+    tmp_path: Path, name: str, desc: str | None
+) -> None:
+    run = log(tmp_path, bar(lambda reward: {name: reward}, desc=desc))
+    assert run.series.keys() == {name}
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_what_a_progress_bar_shows_twice_is_read_once_and_what_stays_is_read_on(tmp_path: Path) -> None:
+    run = log(tmp_path, bar(lambda reward: {"loss": f"{reward:.3f}", "reward": "0.0"}))
+    assert run.series["loss"].values.tolist() == pytest.approx(REWARDS)
+    still = log(tmp_path, bar(lambda reward: {"loss": "0.0", "reward": "0.0"}))
+    assert len(still.series["reward"]) >= COUNT // 2
+
+
+def test_the_progress_of_an_evaluation_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError):
+        log(tmp_path, bar(lambda reward: {"acc": reward}, desc="Evaluating"))
+
+
+def test_a_prefix_that_says_evaluation_behind_that_of_a_logger_counts(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"2025-06-15 15:06:40,000 - train - INFO - [eval] step={n} reward={r}")
+    assert values(run, "eval/reward")[1] == pytest.approx(REWARDS)
