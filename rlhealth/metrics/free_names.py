@@ -9,9 +9,10 @@ from functools import cache, lru_cache
 from rlhealth.metrics.catalogue import FOLDER, names
 from rlhealth.parsing.own_texts import read_texts
 
-_BETWEEN = re.compile(r"[\s.()-]+")
+_BETWEEN = re.compile(r"[\s.():-]+")
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
+_LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
 _FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -41,24 +42,49 @@ def forms(tag: str) -> tuple[str, ...]:
             found.append("/".join(parts))
         if len(parts) > 1:
             found.append("_".join(parts))
-            if parts[-1] in _words()["plain_last"] and not any(one.isdigit() for one in parts[0]):
+            if parts[-1] in _words()["plain_last"] and _is_of_the_run(parts[0]):
                 found.append(parts[-1])
+            if parts[0] in _words()["evaluated_words"]:
+                found.append(f"eval/{'/'.join(parts[1:])}")
     name, _, last = found[averaged].rpartition("_")
-    if name and last in _words()["kept"]:
+    if name and (last in _words()["kept"] or (last in _words()["whole"] and _is_paid(name))):
         found.append(name)
     found += [rest for name in tuple(found) for rest in _without_first(name)]
-    return tuple(dict.fromkeys([*found, plain(tag)]))
+    return tuple(dict.fromkeys([*found, *_component(tag), plain(tag)]))
+
+
+def _is_of_the_run(first: str) -> bool:
+    """Whether a first part names neither one of several (`agent_0`) nor what the run is only compared with."""
+    return not any(one.isdigit() for one in first) and _words()["of_others"].isdisjoint(first.split("_"))
+
+
+def _is_paid(name: str) -> bool:
+    return not (_words()["paid"] | _words()["solved"]).isdisjoint(_said(name))
+
+
+def _said(name: str) -> list[str]:
+    """The words of a name, each as the one that it means."""
+    return [_same().get(word, word) for word in _split(name)]
+
+
+def _split(name: str) -> list[str]:
+    return plain(_HUMP.sub("_", name)).replace("/", "_").split("_")
+
+
+def _is_mean(word: str) -> bool:
+    return _same().get(word, word) == "mean"
 
 
 def _of_the_last(tag: str) -> list[str]:
     """What a mean reward of the last episodes is called, where a tag's words are those of one: `Reward/Mean_100`,
     `mean_100ep_reward`, `avg_score_last_50_episodes`."""
-    said = [_same().get(word, word) for word in plain(_HUMP.sub("_", tag)).replace("/", "_").split("_")]
+    said = _said(_LAST_OF.sub(r"\1_", tag))
     while len(said) > 3 and said[0] in _words()["heads"] and said[0] != "mean":
         said = said[1:]
     counts = [found[1] for word in said if (found := _NUMBER.fullmatch(word))]
     rest = [word for word in said if not _NUMBER.fullmatch(word)]
-    is_mean = rest.count("mean") == 1 and sum(word in _words()["paid"] for word in rest) == 1
+    is_mean = rest.count("mean") == 1 or ("mean" not in rest and not _words()["of_the_last"].isdisjoint(rest))
+    is_mean = is_mean and sum(word in _words()["paid"] for word in rest) == 1
     others = [word for word in rest if word != "mean" and word not in _words()["paid"]]
     if len(counts) != 1 or not is_mean or not _words()["beside_the_last"].issuperset(others):
         return []
@@ -69,15 +95,60 @@ def _of_the_last(tag: str) -> list[str]:
 def _without_first(name: str) -> list[str]:
     """The name without a first word that says where the number comes from; that of an evaluation is called `eval`."""
     first, _, rest = name.partition("_")
-    if rest and first in _words()["first_words"]:
+    if rest and (first in _words()["first_words"] or (first in _words()["averaged_over"] and _is_paid(rest))):
         return [rest]
     return [f"eval_{rest}", f"eval/{rest}"] if rest and first in _words()["evaluated_words"] else []
 
 
+def _component(tag: str) -> list[str]:
+    """The name of one reward of several, `format_reward` for `mean_format_reward`, `reward_format` and
+    `Format/Rewards`, where no word says that it is a statistic, a setting, a loss or of somebody else."""
+    written = _split(tag)
+    while len(written) > 2 and written[0] in _words()["heads"] | _words()["first_words"] and not _is_mean(written[0]):
+        written = written[1:]
+    rest = [word for word in written if not _is_mean(word)]
+    said = [_same().get(word, word) for word in rest]
+    if len(rest) < max(2, len(written) - 1) or "reward" not in (said[0], said[-1]):
+        return []
+    is_last = said[-1] == "reward"
+    kind = slice(said[0] == "reward" and len(said) > 2, -1) if is_last else slice(1, None)
+    spelled, said = "_".join(rest[kind]), said[kind]
+    is_open = "reward" in said or any(word.isdigit() for word in said) or _no_kind_at_all().issuperset(said)
+    if not is_last and "/" not in tag:
+        is_open = is_open or _words()["doubtful_last"].issuperset(said)
+    return [] if is_open or not is_component(spelled, is_last) else [f"{spelled}_reward"]
+
+
+@cache
+def _no_kind_at_all() -> frozenset[str]:
+    """Words that alone say nothing of which reward it is: `env_reward`, `all_rewards`."""
+    return _words()["heads"] | _words()["whole"] | _words()["averaged_over"]
+
+
+def is_component(name: str, is_before: bool) -> bool:
+    """Whether a reward function may be called so.
+
+    Args:
+        is_before: whether the word `reward` follows: `tag_count_reward` is a reward, `reward/count` is a count.
+    """
+    said = [word for word in _said(name) if word != "mean"]
+    if "reward" in said:
+        said, is_before = said[: said.index("reward")] or said, True
+    if not is_before and ((said[-1:] and said[-1] in _words()["no_head"]) or not _words()["no_part"].isdisjoint(said)):
+        return False
+    if not is_before and (_words()["whole"] | _words()["averaged_over"]).issuperset(said):
+        return not said
+    return (_words()["no_kind"] | _words()["of_others"]).isdisjoint(said)
+
+
 def evaluation(tag: str) -> str:
-    """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`; "" if there is none."""
+    """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`, or before such a last one,
+    `Reward/Eval`; "" if there is none."""
     first, _, rest = tag.partition("/")
-    return rest if plain(first) in _words()["evaluations"] else ""
+    if plain(first) in _words()["evaluations"]:
+        return rest
+    before, _, last = tag.rpartition("/")
+    return before if plain(last) in _words()["evaluations"] else ""
 
 
 def in_another_order(file: str, tag: str) -> str:
@@ -105,7 +176,7 @@ def _by_words(file: str) -> dict[tuple[str, ...], str]:
 @lru_cache(maxsize=4096)
 def _key(tag: str) -> tuple[str, ...]:
     """The words of a name, sorted; none of one whose meaning hangs on their order."""
-    words = [_same().get(word, word) for word in plain(tag).replace("/", "_").split("_")]
+    words = _said(tag.lower())
     return () if len(words) < 2 or not _words()["ordered"].isdisjoint(words) else tuple(sorted(words))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlhealth.metrics.catalogue import Alias, Names, names
-from rlhealth.metrics.free_names import evaluation, forms, in_another_order
+from rlhealth.metrics.free_names import evaluation, forms, in_another_order, is_component
 from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
 from rlhealth.run import Run
 
@@ -19,6 +19,7 @@ _ONE_MEANING = re.compile(
     r"reward|reward_std|rewards/[^/]+/mean|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
     r"|loss/policy_avg|loss/value_avg|grad_norm|val/explained_variance|advantages/(?:mean|std)"
 )
+_COMPONENT, _SAID_MEAN = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 MOST_KEPT = 64  # sortings; a sweep has few
 
@@ -88,7 +89,9 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
     split, whole = "", name
     if known.is_hugging_face and name.startswith(("eval/", "eval_")):
         split, name, whole = "eval/", name[5:], name
-    found, parts = known.names.find(name)
+        if known.is_free and whole in known.names.exact:
+            split, name = "", whole
+    found, parts = _sure(known.names.find(name)) if known.is_free else known.names.find(name)
     if not found and split and known.names.find(whole)[0]:
         split, (found, parts) = "", known.names.find(whole)
     distance = 0
@@ -141,7 +144,7 @@ def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list
     """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
     spellings = forms(name)
     for distance, form in enumerate(spellings, 1):
-        found = vocabulary.find(form)
+        found = _sure(vocabulary.find(form))
         if found[0] or vocabulary.ignores(form):
             return distance, form, found
     for distance, form in enumerate(spellings, 1 + len(spellings)):
@@ -149,6 +152,13 @@ def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list
         if same:
             return distance, same, vocabulary.find(same)
     return 0, spellings[0], ([], {})
+
+
+def _sure(found: tuple[list[Alias], dict[str, str]]) -> tuple[list[Alias], dict[str, str]]:
+    """What was found, unless it takes for a reward function what no reward function is called by."""
+    aliases, parts = found
+    is_one = not aliases or "f" not in parts or aliases[0].name != _COMPONENT or aliases[0].raw.endswith(_SAID_MEAN)
+    return found if is_one or is_component(parts["f"], aliases[0].raw.startswith("{f}")) else ([], {})
 
 
 def _leave(sorting: SortedTags, tag: str, name: str) -> None:

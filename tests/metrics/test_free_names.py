@@ -40,6 +40,32 @@ from tests.metrics.logged import run_of
         ("Episode Rewards History", "reward"),
         ("reward_latest", "reward"),
         ("metrics/ep_length", "episodes/mean_length"),
+        ("epoch/avg_reward", "reward"),
+        ("reward/train", "reward"),
+        ("mean_reward_all", "reward"),
+        ("all_rewards", "reward"),
+        ("Reward per episode", "reward"),
+        ("Reward/Train_Reward", "reward"),
+        ("rollout/reward/raw_mean", "reward"),
+        ("Evaluation Average Reward:", "eval/reward"),
+        ("exp_data/reward_score_mean", "reward"),
+        ("mean_search_reward", "rewards/search/mean"),
+        ("worker_mean_reward", "rewards/worker/mean"),
+        ("train_format_reward_mean", "rewards/format/mean"),
+        ("format_rewards", "rewards/format/mean"),
+        ("reward_format", "rewards/format/mean"),
+        ("tag_count_reward", "rewards/tag_count/mean"),
+        ("Batch Success", "rewards/success_rate/mean"),
+        ("train/fraction_correct", "rewards/correct_rate/mean"),
+        ("valid/reward", "eval/reward"),
+        ("Reward/Eval", "eval/reward"),
+        ("held_out/mean_reward", "eval/reward"),
+        ("val/exact_match", "eval/reward"),
+        ("actor/ratio_mean", "val/ratio"),
+        ("debug/ratio_mean", "val/ratio"),
+        ("Entropies", "entropy"),
+        ("clip_rate", "clip_ratio/outside_mean"),
+        ("loss/entropy_loss", "loss/entropy_avg"),
     ],
 )
 def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> None:
@@ -58,6 +84,8 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
         ("avg_score_last_50_episodes", 50),
         ("train/average_return_20", 20),
         ("avg_reward_last_5", 5),
+        ("reward(last50)", 50),
+        ("Reward MA100", 100),
     ],
 )
 def test_a_mean_over_the_last_episodes_is_the_reward_and_knows_over_how_many(tag: str, over: int) -> None:
@@ -82,7 +110,7 @@ def test_another_number_behind_a_reward_is_no_mean_of_the_last_episodes(tag: str
     [
         "actor/kl",
         "policy_kl",
-        "entropy_loss",
+        "beta_kl",
         "clip_ratio",
         "agent_0/value_loss",
         "Cumulative Reward/info",
@@ -92,6 +120,56 @@ def test_another_number_behind_a_reward_is_no_mean_of_the_last_episodes(tag: str
 )
 def test_a_name_with_two_meanings_stays_unrecognised(tag: str) -> None:
     assert tag in translate(run_of([tag, "advantage_mean"])).unrecognised
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "baseline/avg_reward",
+        "opponent/mean_reward",
+        "hyperparams/invalid_reward",
+        "reward/train_loss",
+        "reward/value_loss",
+        "reward/val_accuracy",
+        "rewards/margin",
+        "rewards/format_std",
+        "rewards/advantage_mean",
+        "reward/hacking_score",
+        "reward/target",
+        "reward_scale",
+        "mean_best_reward",
+        "mean_reward_kept",
+        "rewards_with_kl_penalty_mean",
+        "reward_model_accuracy",
+        "reward_accuracy",
+        "kl_reward",
+        "mean_step_reward",
+        "Mean Reward Score in buffer:",
+        "Rewards/Sample_0",
+        "batch_length",
+    ],
+)
+def test_what_is_no_reward_of_the_run_is_taken_for_none(tag: str) -> None:
+    metrics = translate(run_of([tag, "advantage_std"])).metrics
+    assert not any(name == "reward" or name.startswith("rewards/") for name in metrics)
+
+
+def test_the_entropy_term_of_a_loss_is_no_entropy_for_its_sign_and_factor_are_open() -> None:
+    metrics = translate(run_of(["entropy_loss", "advantage_mean"])).metrics
+    assert metrics["loss/entropy_avg"].tag == "entropy_loss"
+    assert "entropy" not in metrics
+
+
+def test_a_loss_of_ones_own_with_names_of_another_trainer_is_read_by_plain_names() -> None:
+    own = ["train/approx_kl", "train/clip_fraction", "train/kl_divergence", "train/entropy", "reward/mean"]
+    assert translate(run_of(own)).framework == "generic"
+    assert translate(run_of(["train/approx_kl", "train/clip_fraction", "train/entropy_loss"])).framework == "sb3"
+    ddpo = ["reward_mean", "reward_std", "approx_kl", "clipfrac"]
+    assert translate(run_of(ddpo)).framework == "trl-ddpo"
+    assert translate(run_of([*ddpo, "policy_loss", "entropy"])).framework == "generic"
+    model = ["min_reward", "max_reward", "mean_reward", "accuracy"]
+    assert not translate(run_of(model)).is_rl
+    assert translate(run_of([*model, "policy_loss", "kl_loss"])).framework == "generic"
 
 
 def test_preference_training_is_not_taken_for_reinforcement_learning() -> None:
