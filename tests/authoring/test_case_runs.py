@@ -133,7 +133,7 @@ def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
 def test_a_framework_that_there_is_none_of_is_told_with_what_was_meant():
     file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-negative-per-token.yaml")
     text = file.read_text(encoding="utf-8")
-    problems = lint(text.replace("trl-rloo,", "trl-rlo,", 1), str(file), RULES)
+    problems = lint(text.replace("generic]", "trl-rlo]", 1), str(file), RULES)
     assert any("there is no framework `trl-rlo`; did you mean `trl-rloo`?" in one for one in problems), problems
 
 

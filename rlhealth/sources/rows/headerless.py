@@ -88,15 +88,16 @@ def is_of_rewards(name: str) -> bool:
 
 
 def tag_of(stem: str) -> str:
-    """The metric's name that a file of that stem gives to its numbers: `dqn_rewards` holds `episode_rewards`, a name
-    that is known by itself stays as it is."""
+    """The metric's name that a file of that stem gives to its numbers: `dqn_rewards` holds `episode_rewards`, for alone
+    it is the whole reward, not a part of one. A name that is known by itself stays as it is."""
     from rlhealth.metrics import translate  # late: the names are read from YAML
 
     plain = words(stem).replace("-", "_")
     said = _PAID.search(plain)
     alone = Run(stem, Place("csv", stem))
     alone.add(stem, np.array([1]), np.array([0.0]), np.array([np.nan]))
-    if said is None or _OTHER.search(plain) or translate(alone).metrics:
+    is_known = any(not name.startswith("rewards/") for name in translate(alone).metrics)
+    if said is None or _OTHER.search(plain) or is_known:
         return stem
     return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
 

@@ -35,12 +35,12 @@ _LOGGER = re.compile(
     )(?:[\s:|>]|-\s)*+)++""".replace("LEVEL", _LEVEL),
     re.VERBOSE,
 )
-_WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep)"
+_WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep\.?)"
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
-    rf"(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})\b\]?(?:[\s:=#\[(]{{0,12}}|\s-\s)(?P<n>\d{{1,15}})"
-    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,15}))?(?![\w.])\]?",
+    rf"(?<![A-Za-z]\.)(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})(?:\b|(?<=\.))\]?(?:[\s:=#\[(]{{0,12}}|\s-\s)"
+    r"(?P<n>\d{1,15})(?:\s?(?:/|of)\s?(?P<total>\d{1,15}))?(?![\w.])\]?",
     re.IGNORECASE,
 )
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
@@ -172,7 +172,7 @@ def _step(counted: re.Match[str]) -> PrintedStep:
         return PrintedStep("steps", int(counted["n"]), None)  # `Steps: 37` may be the length of an episode
     name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
-    name = "episode" if name == "ep" else name
+    name = "episode" if name in ("ep", "ep.") else name
     return PrintedStep(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
 
 

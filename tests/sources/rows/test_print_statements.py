@@ -44,6 +44,7 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"[{n // 60:02d}:{n % 60:02d}][Ep   {n * 10}] loss: 0.5, reward: {r:.3f}",
         lambda n, r: f"Evaluation at step {n * 10}:\n  Mean Reward: {r:.3f} +/- 0.25\n  Best: 0.9\n",
         lambda n, r: f"\n[Step {n * 10}] the state of training:\n>>> Loss: 0.5\n>>> Reward: {r:.3f}",
+        lambda n, r: f"Ep. {n * 10}, Ep.Timesteps {20 + n * 37 % 81}, Score: {r:.3f}, Time: 00:00:{n:02d} ",
         lambda n, r: f"Step {n * 10}: Evaluating policy...\nReward: {r:.3f}, Accuracy: 0.5",
     ],
 )
