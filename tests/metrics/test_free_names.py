@@ -144,6 +144,7 @@ def test_a_name_with_two_meanings_stays_unrecognised(tag: str) -> None:
         "reward_accuracy",
         "kl_reward",
         "mean_step_reward",
+        "greedy_reward",
         "Mean Reward Score in buffer:",
         "Rewards/Sample_0",
         "batch_length",
