@@ -10,6 +10,7 @@ from rlhealth.metrics.catalogue import FOLDER, names
 from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.():-]+")
+_REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
@@ -32,7 +33,7 @@ def forms(tag: str) -> tuple[str, ...]:
     """
     found: list[str] = _of_the_last(tag)
     averaged = len(found)
-    for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _ASIDE.sub("", tag))):
+    for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _without_aside(tag))):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
         while len(parts) > 1 and parts[-1] in _words()["tails"]:
             parts = parts[:-1]
@@ -51,6 +52,13 @@ def forms(tag: str) -> tuple[str, ...]:
         found.append(name)
     found += [rest for name in tuple(found) for rest in _without_first(name)]
     return tuple(dict.fromkeys([*found, *_component(tag), plain(tag)]))
+
+
+def _without_aside(tag: str) -> str:
+    """The name without what stands in brackets behind it, unless that makes it another: `Reward (eval)`."""
+    name, _, aside = tag.rstrip(") ").rpartition("(")
+    another = _words()["another"] | _words()["of_others"] | _words()["no_kind"]
+    return tag if not name or not another.isdisjoint(_said(aside)) else _ASIDE.sub("", tag)
 
 
 def _is_of_the_run(first: str) -> bool:
@@ -114,7 +122,7 @@ def _component(tag: str) -> list[str]:
     kind = slice(said[0] == "reward" and len(said) > 2, -1) if is_last else slice(1, None)
     spelled, said = "_".join(rest[kind]), said[kind]
     is_open = "reward" in said or any(word.isdigit() for word in said) or _no_kind_at_all().issuperset(said)
-    if not is_last and "/" not in tag:
+    if not is_last and not _REWARD_PART.search(tag):
         is_open = is_open or _words()["doubtful_last"].issuperset(said)
     return [] if is_open or not is_component(spelled, is_last) else [f"{spelled}_reward"]
 

@@ -114,6 +114,10 @@ def test_another_number_behind_a_reward_is_no_mean_of_the_last_episodes(tag: str
         "clip_ratio",
         "agent_0/value_loss",
         "Cumulative Reward/info",
+        "KL (current vs old policy)",
+        "KL(pi_agent | pi_data)",
+        "Reward (eval)",
+        "metrics/reward_rate",
         "time_step",
         "mean_of_return",
     ],
@@ -171,6 +175,14 @@ def test_a_loss_of_ones_own_with_names_of_another_trainer_is_read_by_plain_names
     model = ["min_reward", "max_reward", "mean_reward", "accuracy"]
     assert not translate(run_of(model)).is_rl
     assert translate(run_of([*model, "policy_loss", "kl_loss"])).framework == "generic"
+    assert translate(run_of(["reward", "kl", "ratio", "loss"])).framework == "generic"
+    assert translate(run_of(["train/pg_loss", "train/entropy", "rollout/reward_mean"])).framework == "generic"
+
+
+def test_an_epsilon_is_of_exploration_only_in_control_and_eps_may_count_episodes() -> None:
+    assert "policy/exploration_rate" in translate(run_of(["reward", "epsilon", "loss"])).metrics
+    assert "policy/exploration_rate" not in translate(run_of(["reward", "kl", "epsilon", "response_length"])).metrics
+    assert "policy/exploration_rate" not in translate(run_of(["episode_reward", "eps"])).metrics
 
 
 def test_preference_training_is_not_taken_for_reinforcement_learning() -> None:
