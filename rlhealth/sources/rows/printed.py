@@ -19,9 +19,9 @@ from rlhealth.sources.rows.printed_line import (
     heading,
     is_labelled,
     pairs,
-    spaced_pairs,
     steps_in,
 )
+from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample, tells_reward
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
@@ -33,6 +33,7 @@ _NEGATIVE_KL = re.compile(
 )  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
+_PAID = re.compile(r"reward|return|score", re.IGNORECASE)
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
@@ -45,7 +46,7 @@ class PrintedRow(dict[str, Any]):
     Attributes:
         form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line) or "bar" (beside a
             progress bar).
-        rank: of the process that printed it; "" where the line does not say.
+        rank: of the process that printed it; "" where the line does not say; with a colon where a bare number says it.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
         again: whether one with some of its names stood below that heading before.
@@ -117,6 +118,7 @@ class Printed:
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
         self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
+        text = in_english(text)
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
@@ -162,6 +164,8 @@ class Printed:
             yield from self._made(self._blocks.rows(text), "block")
             return
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
+        if (not several or " with " in text) and _PAID.search(text):
+            several = told_in(text) | several
         if is_labelled(text) and several:
             self._blocks.add(several)
             return

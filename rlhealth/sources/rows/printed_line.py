@@ -10,6 +10,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import AXES, number
 
 LONGEST_NAME = 100  # characters
+LABEL = ":"  # ends a rank that a bare number says, `3: loss 0.5`, which may be a count of steps
 _ANSI = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]")
 #: Who printed the line, where several processes share a console: Ray, torchrun, PyTorch, srun --label, mpirun.
 _RANK = re.compile(
@@ -35,12 +36,13 @@ _LOGGER = re.compile(
     )(?:[\s:|>]|-\s)*+)++""".replace("LEVEL", _LEVEL),
     re.VERBOSE,
 )
-_WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep\.?)"
+WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep\.?)"
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 _COUNTED = re.compile(
-    rf"(?<![A-Za-z]\.)(?P<name>(?:{_QUALITY}[ _-]?)?{_WORD})(?:\b|(?<=\.))\]?(?:[\s:=#\[(]{{0,12}}|\s-\s)"
-    r"(?P<n>\d{1,15})(?:\s?(?:/|of)\s?(?P<total>\d{1,15}))?(?![\w.])\]?",
+    rf"(?<![A-Za-z]\.)(?P<name>(?:{_QUALITY}[ _-]?)?{WORD})(?:\b|(?<=\.))\]?(?:\s(?:num(?:ber)?|no\.?)\b)?"
+    r"(?:[\s:=#\[(]{0,12}|\s-\s)(?P<n>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
+    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15}))?(?![\w.])\]?",
     re.IGNORECASE,
 )
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
@@ -72,11 +74,7 @@ _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
     re.IGNORECASE,
 )
-LONGEST_SPACED = 1000  # characters of a line of names and numbers
-_WORD_AND_NUMBER = re.compile(
-    r"([A-Za-z_][\w/.@%()-]{0,60})\s{1,9}([-+]?\d[\d.,]*(?:[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf)(?=[\s,;%]|$)"
-)
-_WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
+_PARTS = re.compile(r"[|,;\t·•▸►→»]|->|\s-\s")
 _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s{2,}|\s-\s|±|(?<=[:=])\s")
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
@@ -93,6 +91,11 @@ _EVALUATES = re.compile(
     re.IGNORECASE,
 )
 _EVALUATES_LAST = re.compile(r"\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]\W*\Z", re.IGNORECASE)
+_OF_THE_LAST = re.compile(
+    r"(?:\w+ ){0,2}(?:avg|average|mean)\s(?:\w+ )?(?:reward|return|score)s? (?:over|of|in|for|on|across) (?:the )?"
+    r"(?:last|past) \d{1,5}(?: \w+)?",
+    re.IGNORECASE,
+)
 MOST_WORDS = 6  # of a name
 
 
@@ -106,8 +109,8 @@ class PrintedStep:
 
 
 def bare(line: str) -> tuple[str, str]:
-    """The rank that printed a line ("" where it does not say), and the line without colours, rank and the prefix of a
-    logger."""
+    """The rank that printed a line ("" where it does not say, with `LABEL` where it is a bare number), and the line
+    without colours, rank and the prefix of a logger."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     rank = ""
@@ -118,6 +121,7 @@ def bare(line: str) -> tuple[str, str]:
     found = _RANK.match(line, start)
     if found:
         rank, start = next(group for group in found.groups() if group), found.end()
+        rank += LABEL if found["c"] else ""
     logger = _LOGGER.match(line, start)
     return rank, line[logger.end() if logger else start :]
 
@@ -131,6 +135,12 @@ def evaluates(line: str, prefix: str = "") -> bool:
 def is_labelled(text: str) -> bool:
     """Whether the line gives statistics of one name: `Rewards: mean=0.5, std=0.1`."""
     return "=" in text and _LABEL.match(text) is not None
+
+
+def begins_with_count(text: str) -> bool:
+    """Whether a line begins with a step: `Episode 3 finished …`."""
+    begins = _ENDS.match(text)
+    return begins is not None and _COUNTED.match(text, begins.end()) is not None
 
 
 def heading(text: str) -> PrintedStep | None:
@@ -168,12 +178,14 @@ def steps_in(text: str) -> PrintedStep | None:
 
 def _step(counted: re.Match[str]) -> PrintedStep:
     before = counted.string[: counted.start()].rstrip()[-1:]
-    if counted["name"].lower() == "steps" and not counted["total"] and not before.isalnum():
-        return PrintedStep("steps", int(counted["n"]), None)  # `Steps: 37` may be the length of an episode
+    count, total = (int(one.replace(",", "")) if one else None for one in (counted["n"], counted["total"]))
+    assert count is not None
+    if counted["name"].lower() == "steps" and total is None and not before.isalnum():
+        return PrintedStep("steps", count, None)  # `Steps: 37` may be the length of an episode
     name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
     name = "episode" if name in ("ep", "ep.") else name
-    return PrintedStep(_AXES.get(name, name), int(counted["n"]), int(counted["total"]) if counted["total"] else None)
+    return PrintedStep(_AXES.get(name, name), count, total)
 
 
 def pairs(text: str) -> dict[str, Any]:
@@ -193,20 +205,19 @@ def pairs(text: str) -> dict[str, Any]:
             value = pair["value"] + ("%" if pair["unit"].strip() == "%" else "")
             if value == "None" or number(value) is not None:
                 found.setdefault(name, value)
-    if any(text.count(sign) > 1 for sign in ("|", ",", "\t", "·", "•", " - ")):
-        for part in re.split(r"[|,\t·•▸►→»]|\s-\s", text[:4000]) if len(found) < 2 or "|" in text else ():
-            spaced = _SPACED.fullmatch(part.rpartition(": ")[2].strip()) if len(part) < 120 else None
+    if any(text.count(sign) > 1 for sign in ("|", ",", ";", "\t", "·", "•", " - ", "->")):
+        for part in _PARTS.split(text[:4000]) if len(found) < 2 or "|" in text else ():
+            spaced = _SPACED.fullmatch(_part(part)) if len(part) < 120 else None
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""
                 found.setdefault(spaced["name"].strip(), spaced["value"] + share)
     return found
 
 
-def spaced_pairs(text: str) -> dict[str, Any]:
-    """The pairs of a line of only names and numbers, `episode 3 reward 0.5 length 20`; empty if it is another."""
-    if len(text) > LONGEST_SPACED or not _WORDS_AND_NUMBERS.fullmatch(text):
-        return {}
-    return {pair[1]: pair[2] for pair in _WORD_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
+def _part(text: str) -> str:
+    """A part of a line between two separators, without the step before it and the remark behind it."""
+    part = text.rpartition(": ")[2].strip()
+    return part[: part.rindex("(")].rstrip() if part.endswith(")") and "(" in part.lstrip("(") else part
 
 
 def name_before(text: str, start: int, end: int) -> str:
@@ -223,7 +234,8 @@ def name_before(text: str, start: int, end: int) -> str:
     counted = _COUNTED.match(name)  # `Train step 5 training loss: 1.2`
     name = name[counted.end() :].lstrip(" :,-|") if counted else name
     odd = part[: letter.start()].strip("([{-*#>=~ :.→▶✓✨📊🚀")
-    if odd or not _NAME.fullmatch(name) or name.count(" ") >= MOST_WORDS:
+    is_long = name.count(" ") >= MOST_WORDS and not _OF_THE_LAST.fullmatch(name)
+    if odd or not _NAME.fullmatch(name) or is_long:
         name = part.rsplit(None, 1)[-1] if part.strip() else ""  # what stands before it is the value of another name
         return name if _ONE_WORD.fullmatch(name) else ""
     return name

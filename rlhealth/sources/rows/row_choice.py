@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
+from rlhealth.sources.rows.printed_line import LABEL
 from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
 MANY = 8  # names beside a step: a row that anybody would know alone
 RARE = 0.05  # of the commonest form: settings that are printed once before the rows are no form of the log
+FEWEST_LABELS = 3  # bare numbers by which steps are known
 FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in a form of its own
 
 _COUNTS = frozenset(AXES)
@@ -48,6 +51,24 @@ def worth(row: PrintedRow) -> FormRank:
     return FormRank.LEARNING_LINE if learns else FormRank.LINE
 
 
+@dataclass(frozen=True)
+class Labels:
+    """Bare numbers before rows, `3: loss 0.5`: those of processes come again, those of steps only rise."""
+
+    last: int = -1
+    rises: int = 0
+    fell: bool = False
+
+    def after(self, label: int) -> Labels:
+        """What is known once another one has come."""
+        return Labels(label, self.rises + (label > self.last), self.fell or label < self.last)
+
+    @property
+    def count_steps(self) -> bool:
+        """Whether they are steps, as far as anybody can tell."""
+        return self.rises >= FEWEST_LABELS and not self.fell
+
+
 class RowChoice:
     """Judges rows one by one.
 
@@ -56,6 +77,7 @@ class RowChoice:
         twice: rows that were printed twice.
         samples: names of rows that tell nothing of learning, of which several stand below one heading.
         are_paid: whether rows that tell of learning tell a reward too.
+        labels: the bare numbers that stand before the rows.
         has_guessed: whether a row was accepted that `samples` and `are_paid` may still refuse, once they grow.
     """
 
@@ -63,6 +85,7 @@ class RowChoice:
         self.ranks = 0
         self.twice = 0
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
+        self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
         self.are_paid: bool = before.are_paid if before else False
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
@@ -74,12 +97,15 @@ class RowChoice:
         """What the row is worth; None if it is none of the run's own."""
         if row.rank:
             self._rank = row.rank if self._rank is None else self._rank
-            if row.rank != self._rank:
+            if row.rank.endswith(LABEL):
+                self.labels = self.labels.after(int(row.rank.removesuffix(LABEL)))
+            elif row.rank != self._rank:
                 self.ranks += 1
                 return None
         if row.bar is not None and self._is_drawn_again(row, row.bar):
             return None
-        if row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
+        is_copy = row.rank == (self._rank or "") or self.labels.count_steps
+        if is_copy and row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
             self.twice += 1
             return None
         if row.names_sample:
@@ -94,7 +120,15 @@ class RowChoice:
         return found
 
     def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
-        """Whether a row of that worth is read where `best` is the best that there is."""
+        """Whether a row of that worth is read where `best` is the best that there is; a bare number before it is its
+        step or the process that printed it, and those of other processes are left out."""
+        if row.rank.endswith(LABEL):
+            self.has_guessed = True
+            if self.labels.count_steps:
+                row.setdefault("steps", row.rank.removesuffix(LABEL))
+            elif row.rank != self._rank:
+                self.ranks += 1
+                return False
         if one == best:
             return True
         if one is FormRank.SAMPLE:
@@ -113,8 +147,8 @@ class RowChoice:
 
     @property
     def known(self) -> tuple[object, ...]:
-        """What decides which rows below a heading are accepted."""
-        return self.samples, self.are_paid
+        """What decides which rows below a heading, and behind a bare number, are accepted."""
+        return self.samples, self.are_paid, self.labels.count_steps
 
     def _is_of_step(self, row: PrintedRow) -> bool:
         """Whether a row that tells nothing of learning is of a whole step: it names one, or is the only one of its

@@ -46,6 +46,16 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"\n[Step {n * 10}] the state of training:\n>>> Loss: 0.5\n>>> Reward: {r:.3f}",
         lambda n, r: f"Ep. {n * 10}, Ep.Timesteps {20 + n * 37 % 81}, Score: {r:.3f}, Time: 00:00:{n:02d} ",
         lambda n, r: f"Step {n * 10}: Evaluating policy...\nReward: {r:.3f}, Accuracy: 0.5",
+        lambda n, r: f"episode  {n * 10} score {r + 1:.3f} average score {r:.3f} epsilon 0.97",
+        lambda n, r: f"step {n * 10:4d}/600  loss  1.42  reward {r:.3f}  kl 0.0033  lr 3.00e-04  2.2s",
+        lambda n, r: f"Update {n * 10}: mean reward {r:.3f}; policy loss -0.0085; value loss 1.4560; entropy 1.4",
+        lambda n, r: f"Iter {n * 10:4d} -> mean return {r:.3f} (std 20.8), loss 1.35",
+        lambda n, r: f"Episode {n * 10} finished with reward {r:.3f} after 20 steps",
+        lambda n, r: f"Episode {n * 10} ended with score {r:.3f}, average score over the last 100 episodes: 0.5",
+        lambda n, r: f"Episode Num: {n * 10} Episode T: {n * 7 % 13} Reward: {r:.3f}",
+        lambda n, r: f"{n * 10}: reward: {r:6.3f}, mean_100_rewards: {r + 1:.2f}",
+        lambda n, r: f"Эпизод {n * 10}: 4 шагов, reward={r:.3f}",
+        lambda n, r: f"第 {n * 10} 轮：reward: {r:.3f}，loss: 0.5",
     ],
 )
 def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:
@@ -53,6 +63,43 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     metrics = translate(run).metrics
     name = "reward" if "reward" in metrics else "eval/reward"
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+def test_a_count_with_thousands_is_one_number(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Timesteps: {n * 500:,} | Episodes: {n:,} | Mean Reward: {r:.3f} | FPS: 554")
+    assert values(run, "reward") == ([n * 500 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+def test_the_statistics_of_one_reward_are_told_apart(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path,
+        lambda n, r: (
+            f"Updates {n}, num timesteps {n * 80}, FPS 472\n"
+            f" Last 10 training episodes: mean/median reward {r:.3f}/{r + 1:.1f}, min/max reward 0.1/9.5\n"
+        ),
+    )
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+
+
+def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> None:
+    lines = [f"{rank}: reward: {reward + rank:.3f}, loss: 0.5\n" for reward in REWARDS for rank in range(4)]
+    run = log(tmp_path, "".join(lines))
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+    assert any("of other processes" in note for note in run.notes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "In step 3 we add 5 and 7 to the reward 12",
+        "The agent finished with reward 12 after 3 steps.",
+        "so the score of 5 is what the return of 3 gives",
+        "reward 5 is what 3 more give and 12 is enough",
+    ],
+)
+def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
+    with pytest.raises(RlhealthError):
+        log(tmp_path, f"{line}\n" * COUNT)
 
 
 def test_a_count_of_steps_that_jumps_up_and_down_is_the_length_of_an_episode(tmp_path: Path) -> None:
