@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
@@ -177,15 +178,24 @@ def steps_in(text: str) -> PrintedStep | None:
 
 
 def _step(counted: re.Match[str]) -> PrintedStep:
-    before = counted.string[: counted.start()].rstrip()[-1:]
-    count, total = (int(one.replace(",", "")) if one else None for one in (counted["n"], counted["total"]))
-    assert count is not None
-    if counted["name"].lower() == "steps" and total is None and not before.isalnum():
+    count, total = _whole(counted["n"]), _whole(counted["total"]) if counted["total"] else None
+    name = counted["name"].lower()
+    if name == "steps" and total is None and not counted.string[: counted.start()].rstrip()[-1:].isalnum():
         return PrintedStep("steps", count, None)  # `Steps: 37` may be the length of an episode
-    name = re.sub(r"[\s-]+", "_", counted["name"].strip().lower()).removesuffix("s")
+    return PrintedStep(_name_of(name), count, total)
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@lru_cache(maxsize=1024)
+def _name_of(counted: str) -> str:
+    """The name of the column that counts what a line counts by that name."""
+    name = re.sub(r"[\s-]+", "_", counted.strip()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
     name = "episode" if name in ("ep", "ep.") else name
-    return PrintedStep(_AXES.get(name, name), count, total)
+    return _AXES.get(name, name)
 
 
 def pairs(text: str) -> dict[str, Any]:
