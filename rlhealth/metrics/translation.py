@@ -83,7 +83,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     metrics = _distributed(run, known, settings) | metrics
     absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in sorting.named)
     return Translation(
-        framework=known.entry["id"] if metrics or known.entry["id"] != "generic" else "unknown",
+        framework=_framework(known, metrics),
         title=known.entry["title"],
         version=known.version,
         is_rl=known.entry.get("is_rl") != "no",
@@ -100,6 +100,14 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         usual=usual_settings(known.entry["id"], run.config),
         _origin=origin,
     )
+
+
+def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:
+    """The id of the trainer; whoever logs a reward trains by reinforcement, and is not quite unknown."""
+    said: str = known.entry["id"]
+    if said in ("generic", "unknown"):
+        return "generic" if "reward" in metrics or (metrics and said == "generic") else "unknown"
+    return said
 
 
 def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
