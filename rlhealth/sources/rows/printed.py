@@ -13,8 +13,10 @@ from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
 from rlhealth.sources.rows.printed_line import (
+    LABEL,
     PrintedStep,
     bare,
+    begins_with_count,
     evaluates,
     heading,
     is_labelled,
@@ -164,6 +166,8 @@ class Printed:
             yield from self._made(self._blocks.rows(text), "block")
             return
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
+        if not several and "," in text and (rank.endswith(LABEL) or begins_with_count(text)):
+            several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text) and _PAID.search(text):
             several = told_in(text) | several
         if is_labelled(text) and several:

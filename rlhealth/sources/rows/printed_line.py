@@ -16,7 +16,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]")
 #: Who printed the line, where several processes share a console: Ray, torchrun, PyTorch, srun --label, mpirun.
 _RANK = re.compile(
     r"\[(?:default|rank|Rank |local_rank=)(?P<a>\d{1,5})\]:?\s?|\[\d{1,4},(?P<b>\d{1,5})\]<std(?:out|err)>:?"
-    r"|(?P<c>\d{1,4}): (?=\S)"
+    r"|(?P<c>\d{1,12}): (?=\S)"
 )
 _RAY = re.compile(r"\((?:\w{1,80}\s)?pid=(?P<pid>\d{1,9})[^()\n]{0,80}\)\s?")
 _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
@@ -53,12 +53,14 @@ _ENDS = re.compile(
     r"\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )
-#: What may stand behind the count of a heading: one of its words, a title that ends in a colon, what is done now.
+#: What may stand behind the count of a heading: one of its words, or what the trainer does now. `Step 1: Add the two
+#: numbers:` is prose.
 _LAST_WORDS = re.compile(
     r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*"
-    r"|[^\d:=|]{0,60}:\s*|\W{0,3}[A-Za-z]{2,20}ing\s[^\d:=|]{0,60}(?:\.\.\.|…)\s*",
+    r"|\W{0,3}(?:evaluating|training|collecting|sampling|generating|updating|optimi[sz]ing)\b[^\d:=|]{0,60}(?:\.\.\.|…)\s*",
     re.IGNORECASE,
 )
+_TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # behind brackets only, `[Step 3] Losses:`
 _NUMBER = (
     r"[-+]?(?:\d++(?:,\d{3}(?!\d))*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d{1,5})?|[-+]?(?:nan|inf(?:inity)?)\b|None\b"
     r"|[A-Za-z_][\w.]{0,40}\([-+\w.,\[\]=:'<> ]{1,120}\)"
@@ -139,9 +141,11 @@ def is_labelled(text: str) -> bool:
 
 
 def begins_with_count(text: str) -> bool:
-    """Whether a line begins with a step: `Episode 3 finished …`."""
+    """Whether a line begins with a count that prose has none of: `Episode 3 finished …`, where `Step 3` and `Round 3`
+    may be those of a solution."""
     begins = _ENDS.match(text)
-    return begins is not None and _COUNTED.match(text, begins.end()) is not None
+    counted = _COUNTED.match(text, begins.end()) if begins else None
+    return counted is not None and not counted["name"].lower().startswith(("step", "round"))
 
 
 def heading(text: str) -> PrintedStep | None:
@@ -157,7 +161,9 @@ def heading(text: str) -> PrintedStep | None:
         at = counted.end()
         while at < len(text) and text[at] in " ,|-:":
             at += 1
-    if found is None or not _LAST_WORDS.fullmatch(text, at):
+    if found is None or not (
+        _LAST_WORDS.fullmatch(text, at) or (found[0].endswith("]") and _TITLE.fullmatch(text, at))
+    ):
         return None
     return _step(found)
 

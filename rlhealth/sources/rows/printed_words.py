@@ -69,6 +69,6 @@ def told_in(text: str) -> dict[str, Any]:
     if "/" in text and (several := _STATISTICS.search(text)) is not None:
         names, told = several["names"].split("/"), several["values"].split("/")
         return {f"{name} {several['of']}": value for name, value in zip(names, told, strict=False)}
-    if len(text) > LONGEST_SENTENCE or not begins_with_count(text):
+    if len(text) > LONGEST_SENTENCE or " with " not in text or not begins_with_count(text):
         return {}
     return {pair["name"].strip(): pair["value"] for pair in reversed(list(_TOLD.finditer(text)))}

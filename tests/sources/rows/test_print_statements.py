@@ -65,6 +65,12 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
 
 
+def test_the_steps_of_a_solution_are_no_headings(tmp_path: Path) -> None:
+    prose = "Step 1: Add the two numbers:\nStep 2: Evaluate the sum...\nStep 3: Simplifying the fraction...\n"
+    run = printed(tmp_path, lambda n, r: f"{prose}{{'loss': 0.5, 'reward': {r}, 'kl': 0.{n}}}")
+    assert values(run, "reward") == (list(range(1, COUNT + 1)), pytest.approx(REWARDS))
+
+
 def test_a_count_with_thousands_is_one_number(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"Timesteps: {n * 500:,} | Episodes: {n:,} | Mean Reward: {r:.3f} | FPS: 554")
     assert values(run, "reward") == ([n * 500 for n in range(COUNT)], pytest.approx(REWARDS))
@@ -81,6 +87,11 @@ def test_the_statistics_of_one_reward_are_told_apart(tmp_path: Path) -> None:
     assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
 
 
+def test_bare_numbers_before_rows_may_be_counts_of_frames(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"{n * 1500}: done {n} games, reward {r:.3f}, eps 0.5, speed 120.5 f/s")
+    assert values(run, "reward") == ([n * 1500 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
 def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> None:
     lines = [f"{rank}: reward: {reward + rank:.3f}, loss: 0.5\n" for reward in REWARDS for rank in range(4)]
     run = log(tmp_path, "".join(lines))
@@ -95,6 +106,9 @@ def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> 
         "The agent finished with reward 12 after 3 steps.",
         "so the score of 5 is what the return of 3 gives",
         "reward 5 is what 3 more give and 12 is enough",
+        "Step 3: Her total score is 85, with a bonus score of 5.",
+        "Step 3, the reward is 12, so the score is 5",
+        "Round 3 ends with score 85, and the average score is 12",
     ],
 )
 def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
