@@ -53,11 +53,10 @@ _ENDS = re.compile(
     r"\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )
-#: What may stand behind the count of a heading: one of its words, or what the trainer does now. `Step 1: Add the two
-#: numbers:` is prose.
+#: What may stand behind the count of a heading. `Step 1: Add the two numbers:` is prose, and what is printed behind
+#: `Step 1, evaluating...` are often samples.
 _LAST_WORDS = re.compile(
-    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*"
-    r"|\W{0,3}(?:evaluating|training|collecting|sampling|generating|updating|optimi[sz]ing)\b[^\d:=|]{0,60}(?:\.\.\.|…)\s*",
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # behind brackets only, `[Step 3] Losses:`

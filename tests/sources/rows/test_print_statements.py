@@ -45,7 +45,6 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"Evaluation at step {n * 10}:\n  Mean Reward: {r:.3f} +/- 0.25\n  Best: 0.9\n",
         lambda n, r: f"\n[Step {n * 10}] the state of training:\n>>> Loss: 0.5\n>>> Reward: {r:.3f}",
         lambda n, r: f"Ep. {n * 10}, Ep.Timesteps {20 + n * 37 % 81}, Score: {r:.3f}, Time: 00:00:{n:02d} ",
-        lambda n, r: f"Step {n * 10}: Evaluating policy...\nReward: {r:.3f}, Accuracy: 0.5",
         lambda n, r: f"episode  {n * 10} score {r + 1:.3f} average score {r:.3f} epsilon 0.97",
         lambda n, r: f"step {n * 10:4d}/600  loss  1.42  reward {r:.3f}  kl 0.0033  lr 3.00e-04  2.2s",
         lambda n, r: f"Update {n * 10}: mean reward {r:.3f}; policy loss -0.0085; value loss 1.4560; entropy 1.4",
