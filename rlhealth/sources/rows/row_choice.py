@@ -104,8 +104,8 @@ class RowChoice:
                 return None
         if row.bar is not None and self._is_drawn_again(row, row.bar):
             return None
-        is_copy = row.rank == (self._rank or "") or self.labels.count_steps
-        if is_copy and row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
+        is_others = row.rank.endswith(LABEL) and row.rank != self._rank and not self.labels.count_steps
+        if not is_others and row in self._recent and any(_is_precise(name, value) for name, value in row.items()):
             self.twice += 1
             return None
         if row.names_sample:
