@@ -67,14 +67,14 @@ def _members(one: pdoc.doc.Class) -> Iterator[pdoc.doc.Doc[object]]:
 
 
 def _signature(one: pdoc.doc.Function) -> str:
-    """The parameters with their types, by the names that do not depend on the version of numpy or pandas."""
+    """The parameters with their types, by the names that do not depend on the version of Python, numpy or pandas."""
     said = re.sub(r"\s+", " ", str(one.signature)).replace("( ", "(").replace(", )", ")")
     said = re.sub(
         r"numpy\.ndarray\[(?:tuple\[typing\.Any, \.\.\.\]|typing\.Any), numpy\.dtype\[([\w.]+)\]\]",
         r"NDArray[\1]",
         said,
     )
-    return said.replace("pandas.core.frame.", "pandas.")
+    return said.replace("pandas.core.frame.", "pandas.").replace("pathlib._local.", "pathlib.")
 
 
 def _text(docstring: str) -> str:

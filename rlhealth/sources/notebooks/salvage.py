@@ -12,6 +12,8 @@ from typing import Any
 BAR = 2_000
 #: Characters that may be decoded in vain, as a multiple of the text: damage in a notebook costs one or two.
 MOST_WORK = 8
+#: Characters that count as decoded where objects are nested too deeply: how deep a Python tries is its own affair.
+DEEP = 1 << 16
 _MARKS = re.compile(r"^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?$", re.MULTILINE)
 _CELL = re.compile(r"\{\s*+\"(?:cell_type|attachments|execution_count|id|metadata|output_type|data|name|ename)\"\s*+:")
 _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)(?:"|\Z)', re.DOTALL)
@@ -49,8 +51,7 @@ def salvage(text: str) -> list[Any]:
         try:
             found, end = _decode(text, start.start())
         except (ValueError, RecursionError) as error:
-            reached = error.pos if isinstance(error, json.JSONDecodeError) else start.end()
-            work += reached - start.start()
+            work += error.pos - start.start() if isinstance(error, json.JSONDecodeError) else DEEP
             at = start.start() + 1
             if work > MOST_WORK * len(text) + (1 << 20):
                 break

@@ -167,6 +167,9 @@ class JsonRows:
                 self._damaged(self._inside())
                 return None
             except ValueError as error:
+                if self._is_too_deep(error):  # for a Python that would try a thousand levels; newer ones try more
+                    self._damaged(self._inside())
+                    return None
                 if self._is_damage(error):
                     self._damaged(self._behind(error))
                     return None
@@ -185,6 +188,13 @@ class JsonRows:
         self._tried = self._tried + 1 if fault == self._fault else 1
         self._fault = fault
         return max(error.pos, self._at + 1) if self._tried > MOST_LEVELS else None
+
+    def _is_too_deep(self, error: ValueError) -> bool:
+        """Whether the fault lies inside more objects and lists than any log has."""
+        if not isinstance(error, json.JSONDecodeError) or error.pos - self._at < TOO_DEEP:
+            return False
+        part = self._text[self._at : error.pos]
+        return part.count("{") + part.count("[") - part.count("}") - part.count("]") >= TOO_DEEP
 
     def _is_damage(self, error: ValueError) -> bool:
         """Whether more text could not mend it: the fault lies well before the end of what was read."""
