@@ -12,6 +12,8 @@ import numpy as np
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Floats, Run, UnreadFile
 from rlhealth.sources.base.arrays import array_in, array_of
+from rlhealth.sources.base.candidates import why_unread
+from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_of_rewards, stem_of, tag_of
 from rlhealth.sources.rows.json_tables import runs_of
@@ -27,7 +29,19 @@ _OF_A_DATA_SET = frozenset(
     f"{before}{one}"
     for one in ("action", "actions", "obs", "observation", "observations", "state", "states", "terminal", "terminals")
     for before in ("", "next_")
-) | {"dones", "done", "timeouts", "truncations", "images", "labels", "features"}
+) | {
+    "trajectories",
+    "demonstrations",
+    "demos",
+    "transitions",
+    "dones",
+    "done",
+    "timeouts",
+    "truncations",
+    "images",
+    "labels",
+    "features",
+}
 
 
 class NoCurveError(ValueError):
@@ -76,7 +90,9 @@ def readers(
     to `left`, and so do all of them beside other logs."""
     found: list[Reader] = []
     for path in files:
-        if not is_of_rewards(stem_of(path.name)):
+        if not is_of_rewards(stem_of(path.name)) and not _holds_rewards(path):
+            if path.suffix.lower() == ".npz" and (why := why_unread(path)):
+                left.append(UnreadFile(str(path), why))
             continue  # the weights of a reward model
         if not are_alone:
             said = "an array of rewards beside a log of training: name the file itself to read it"
@@ -129,6 +145,18 @@ def _flat(values: Floats) -> Floats | None:
     """An array of one dimension longer than one, shape (count,); None for any other."""
     flat: Floats = values.squeeze()
     return flat if flat.ndim == 1 and len(flat) else None
+
+
+def _holds_rewards(path: Path) -> bool:
+    """Whether an archive that is called otherwise, `history.npz`, has an array that is called after rewards."""
+    if path.suffix.lower() != ".npz":
+        return False
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            names = {one.filename.removesuffix(".npy") for one in archive.infolist()[:MOST_ARRAYS]}
+    except (OSError, RlhealthError, zipfile.BadZipFile):
+        return False
+    return any(map(is_of_rewards, names)) and _OF_A_DATA_SET.isdisjoint(names)
 
 
 def _data_set_beside(path: Path) -> str:

@@ -50,7 +50,12 @@ NAMES: dict[str, re.Pattern[str]] = {
     "csv": re.compile(r"\.(csv|tsv)$", re.IGNORECASE),
     "notebook": re.compile(r"\.ipynb$", re.IGNORECASE),
     "evaluations": re.compile(r"^evaluations.*\.npz$", re.IGNORECASE),
-    "numpy": re.compile(r"(?:^|[^a-z])(?:rewards?|returns?|scores?)(?:[^a-z].*)?\.np[yz]$", re.IGNORECASE),
+    "numpy": re.compile(
+        r"(?:^|[^a-z])(?:rewards?|returns?|scores?)(?:[^a-z].*)?\.np[yz]$"
+        r"|(?:^|[^a-z])(?:train|training|history|logs?|metrics|results?|curves?|stats|statistics|progress)"
+        r"(?:[^a-z].*)?\.npz$",
+        re.IGNORECASE,
+    ),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
 #: Kinds whose readers take packed and rotated files too; a packed file of another kind is said to be left out.

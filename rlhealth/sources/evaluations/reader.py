@@ -21,6 +21,8 @@ from rlhealth.sources.rows.saved_arrays import SavedArrays
 KIND = "evaluations"
 #: Arrays of the file, and the tags under which their means are read.
 TAGS = {name: f"evaluations/{name}" for name in ("results", "ep_lengths", "successes")}
+#: What people's own callbacks call the returns.
+RESULTS = ("results", "rewards", "episode_rewards", "returns")
 STEPS = "timesteps"
 NOTE = "rewards of evaluations alone; what the training itself logged is not in this file"
 
@@ -46,7 +48,9 @@ class Evaluations(SavedArrays):
             steps = array_in(archive, held[STEPS]).ravel()
             if not len(steps) or not np.all(np.isfinite(steps)) or np.any(np.abs(steps) >= FURTHEST):
                 raise ValueError("its steps are none")
-            for name, tag in TAGS.items():
+            results = next((name for name in RESULTS if name in held), "results")
+            for tag_name, tag in TAGS.items():
+                name = results if tag_name == "results" else tag_name
                 if name in held:
                     means = _means(array_in(archive, held[name]), len(steps))
                     order = np.argsort(steps, kind="stable")

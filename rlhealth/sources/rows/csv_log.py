@@ -20,6 +20,7 @@ from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, texts_of
+from rlhealth.sources.rows.json_parts import named_by_file
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
@@ -206,7 +207,7 @@ class CsvLog(TextLog):
             raise RlhealthError(
                 f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
             )
-        self._names, self._columns = _unique(cells[:MOST_TAGS]), len(cells)
+        self._names, self._columns = _unique(named_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]
         if side_by_side and len(side_by_side) >= len(cells) - 2:

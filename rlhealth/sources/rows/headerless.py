@@ -63,12 +63,21 @@ def names_of(name: str, text: str) -> list[str]:
         return []
     if all(len(row) == 1 for row in rows):
         return [tag_of(stem)]
+    if is_of_rewards(stem) and all(len(row) == 2 for row in rows) and _counts_on([row[0] for row in rows]):
+        return ["episode", tag_of(stem)]
     counts = [(whole(row[0]), whole(row[1])) for row in rows[:-1] if len(row) == 3]
     rises = all(
         None not in (*early, *late) and early[0] <= late[0] and early[1] < late[1]  # type: ignore[operator]
         for early, late in pairwise(counts)
     )
     return ["epoch", "step", stem] if len(counts) == len(rows) - 1 and rises else []
+
+
+def _counts_on(cells: list[str]) -> bool:
+    """Whether cells are whole numbers, each the same above the one before."""
+    found = [whole(cell) for cell in cells]
+    steps = {late - early for early, late in pairwise(found) if late is not None and early is not None}
+    return None not in found and len(steps) == 1 and min(steps) > 0
 
 
 def is_long(names: list[str]) -> bool:

@@ -16,8 +16,9 @@ from rlhealth.sources.base.growing import SparseFile, open_regular
 from rlhealth.sources.base.packed import as_text
 from rlhealth.sources.base.saved import stamp_of
 from rlhealth.sources.base.spelling import BESIDE, clock, whole
-from rlhealth.sources.rows.headerless import is_list, list_in
+from rlhealth.sources.rows.headerless import is_list, list_in, stem_of
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
+from rlhealth.sources.rows.json_parts import holds_run
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.json_tables import JsonRun, runs_of, unpivoted
 from rlhealth.sources.rows.printed import dict_in
@@ -26,6 +27,7 @@ from rlhealth.sources.rows.textlog import TextLog, board_tag
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
 HEAD = 1024  # bytes that say whether it is a list of numbers, an object or a list of rows
+FIRST_ROW = 1 << 20  # bytes in which the first object of a list ends, where it is a whole run
 LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
 
 
@@ -166,8 +168,11 @@ class JsonDocument(TextLog):
     def _tables(self, head: bytes) -> bool:
         """Takes the tables of one JSON object; False where the file is none, and stands at its beginning."""
         if not head.lstrip(_BLANK).startswith(b"{"):  # a list of rows is not read twice
-            return False
-        runs = document_runs(self._document.read(LARGEST_DOCUMENT + 1))
+            first = self._document.read(FIRST_ROW)
+            self._document.seek(0)
+            if not begins_with_run(first):
+                return False
+        runs = document_runs(self._document.read(LARGEST_DOCUMENT + 1), self.path.name)
         self.text.offset = self._document.tell()
         self._document.seek(0)
         self.is_gathered = bool(runs)
@@ -226,9 +231,24 @@ _BETWEEN = re.compile(r"[\s,\x1e]*")
 _decode = json.JSONDecoder().raw_decode
 
 
-def document_runs(text: bytes) -> list[JsonRun]:
-    """The runs of a JSON text that is one object of lists under names of its own; empty for any other text."""
-    if not text.lstrip(_BLANK).startswith(b"{") or len(text) > LARGEST_DOCUMENT or _HISTORY in text:
+def begins_with_run(text: bytes) -> bool:
+    """Whether a JSON text begins as a list of which each object holds a whole run."""
+    if not text.lstrip(_BLANK).startswith(b"["):
+        return False
+    try:
+        said = text.decode("utf-8-sig", "ignore").lstrip()[1:].lstrip()
+        row, _ = _decode(said)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and holds_run(row)
+
+
+def document_runs(text: bytes, name: str = "") -> list[JsonRun]:
+    """The runs of a JSON text that is one object of lists under names of its own, or a list of runs; empty for any
+    other text. `name` is that of the file."""
+    is_list_of_runs = begins_with_run(text[:FIRST_ROW])
+    is_object = text.lstrip(_BLANK).startswith(b"{") and _HISTORY not in text
+    if not (is_list_of_runs or is_object) or len(text) > LARGEST_DOCUMENT:
         return []
     try:
         found = orjson.loads(text)
@@ -237,7 +257,7 @@ def document_runs(text: bytes) -> list[JsonRun]:
             found = json.loads(text)
         except (ValueError, RecursionError):
             return []
-    return runs_of(found)
+    return runs_of({"": found} if is_list_of_runs else found, stem_of(name))
 
 
 def document_rows(text: str) -> Iterator[dict[str, Any]]:

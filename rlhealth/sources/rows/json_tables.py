@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, BESIDE, CLOCKS, PROGRESS, number, whole
+from rlhealth.sources.rows.json_parts import are_of_rewards, are_runs, names_below, run_names, tag_below, unsplit
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, words
 
 DEEPEST = 4  # objects within objects in which tables are looked for
@@ -66,10 +67,12 @@ class JsonRun:
     name: str = ""
 
 
-def runs_of(document: Mapping[str, Any]) -> list[JsonRun]:
-    """The runs in a JSON object, in their order; empty if it holds no table."""
+def runs_of(document: Mapping[str, Any], name: str = "") -> list[JsonRun]:
+    """The runs in a JSON object, in their order; empty if it holds no table. `name` is that of its file, without a
+    suffix: lists in `rewards.json` whose own names say nothing are rewards.
+    """
     by_run: dict[str, list[JsonTable]] = {}
-    for table in _tables(document, (), 0):
+    for table in _tables(document, (), 0, name if are_of_rewards(name) else ""):
         by_run.setdefault(table.run, []).append(table)
     if len(by_run) > 1:
         by_run.pop("", None)  # what stands beside several runs sums them up
@@ -103,12 +106,13 @@ def _is_column(value: object) -> bool:
     )
 
 
-def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Iterator[JsonTable]:
+def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int, holder: str) -> Iterator[JsonTable]:
+    found = unsplit(found)
     if holds_numbered(found):
         rows = [{"step": _step(key)} | row for key, row in found.items() if isinstance(row, dict)]
         yield JsonTable(path, "step", rows)
         return
-    yield from _of_columns({key: value for key, value in found.items() if _is_column(value)}, path)
+    yield from _of_columns({key: value for key, value in found.items() if _is_column(value)}, path, holder)
     inner: dict[str, list[JsonTable]] = {}
     for key, value in found.items():
         if isinstance(value, list):
@@ -116,7 +120,7 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int) -> Iter
         elif isinstance(value, dict) and holds_numbers_by_step(value):
             inner[key] = [JsonTable((*path, key), "step", [{"step": _step(at), key: one} for at, one in value.items()])]
         elif isinstance(value, dict) and depth < DEEPEST:
-            inner[key] = list(_tables(value, (*path, key), depth + 1))
+            inner[key] = list(_tables(value, (*path, key), depth + 1, key))
     for key in _that_are_runs(inner):
         for table in inner[key]:
             table.run = table.run or key
@@ -134,7 +138,12 @@ def _that_are_runs(inner: Mapping[str, list[JsonTable]]) -> list[str]:
 
 def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[JsonTable]:
     rows = [row for row in found if isinstance(row, dict)]
-    if len(rows) > 1 and 2 * len(rows) > len(found):
+    if len(rows) == len(found) and (names := run_names(rows)):
+        for name, row in zip(names, rows, strict=True):
+            for table in _tables(row, (), DEEPEST, ""):
+                table.run = name
+                yield table
+    elif len(rows) > 1 and 2 * len(rows) > len(found):
         rows = [dict(unpivoted(row, key)) for row in rows]
         first = frozenset[str]().union(*rows[:20])
         axes = [one for one in (*AXES, "epoch") if one in first]
@@ -143,11 +152,19 @@ def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[Json
         yield JsonTable((*path, key), "step", [{"step": one[0], key: one[1]} for one in found])
 
 
-def _of_columns(columns: Mapping[str, list[Any]], path: tuple[str, ...]) -> Iterator[JsonTable]:
-    """Columns of one length are one table."""
+def _of_columns(columns: Mapping[str, list[Any]], path: tuple[str, ...], holder: str) -> Iterator[JsonTable]:
+    """Columns of one length are one table; each is a run where their names are those of seeds, under a name that tells
+    what they are."""
+    counted = {key for key, value in columns.items() if _counts(key, value)}
+    below = names_below(holder, [key for key in columns if key not in counted])
+    if below and are_runs([*below]):
+        tag = tag_below(holder)
+        for key in below:
+            yield JsonTable((*path, key), "", [{tag: one} for one in columns[key]], key)
+        return
     by_length: dict[int, dict[str, list[Any]]] = {}
     for key, value in columns.items():
-        by_length.setdefault(len(value), {})[key] = value
+        by_length.setdefault(len(value), {})[below.get(key, key)] = value
     for length, same in by_length.items():
         rows = [{key: value[at] for key, value in same.items()} for at in range(length)]
         counting = [key for key in same if _counted(key) and _rises(rows, key)]
@@ -186,7 +203,21 @@ def _joined(tables: list[JsonTable]) -> JsonRun:
             if counted is not None:
                 own = {prefix + one: value for one, value in row.items() if one != axis and one not in BESIDE}
                 rows.append((counted, {name: counted, **own, **{one: row[one] for one in CLOCKS if one in row}}))
-    return JsonRun([row for _, row in sorted(rows, key=lambda one: one[0])], left)
+    return JsonRun(_merged(sorted(rows, key=lambda one: one[0]), name), left)
+
+
+def _merged(rows: list[tuple[float, Row]], axis: str) -> list[Row]:
+    """Rows in the order of what they count; those that follow each other with one count and nothing in common else
+    are one."""
+    found: list[Row] = []
+    newest: float | None = None
+    for counted, row in rows:
+        if counted == newest and found[-1].keys() & row.keys() <= {axis}:
+            found[-1] |= row
+        else:
+            found.append(row)
+        newest = counted
+    return found
 
 
 def _worth(table: JsonTable) -> tuple[bool, bool, bool, int]:
@@ -252,6 +283,10 @@ def _rises(rows: list[Any], name: str) -> bool:
         and counts[-1] > counts[0]
         and all(late >= early for early, late in itertools.pairwise(counts))
     )
+
+
+def _counts(name: str, values: list[Any]) -> bool:
+    return bool(_counted(name)) and _rises([{name: one} for one in values], name)
 
 
 def _is_pair(value: object) -> bool:

@@ -14,11 +14,13 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS
+from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
 from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.row_names import is_learning
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
@@ -46,13 +48,15 @@ def log_kind(path: Path) -> str | None:
             kind = sniff(head, path.name)
         except RlhealthError:
             return None
+        if kind == "jsonl" and _sums_up(path.name, text_of(head)):
+            return None
         if kind == "console":
             head += file.read(LOG_HEAD - HEAD)
         if _holds_rows(kind, head, doubtful) or (kind == "csv" and _is_plain(path.name, text_of(head), doubtful)):
             return kind
         if kind == "json":
             whole = head + file.read(WHOLE)
-            is_log = is_log_document(whole, doubtful) or (not doubtful and _is_curve(path.name, whole))
+            is_log = is_log_document(whole, doubtful, path.name) or (not doubtful and _is_curve(path.name, whole))
             return "json" if len(whole) < WHOLE and is_log else None
         while kind in ("jsonl", "console") and file.tell() < FURTHEST and (block := file.read(LOG_HEAD)):
             if _ROWISH.search(block) and _holds_rows(kind, block.partition(b"\n")[2], doubtful):
@@ -61,6 +65,15 @@ def log_kind(path: Path) -> str | None:
 
 
 _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
+
+
+def _sums_up(name: str, text: str) -> bool:
+    """Whether a JSON file is one object of numbers that counts nothing: what came out in the end, `{"episodes": 60,
+    "mean_reward": 0.7}`, no row of a log."""
+    if kind_of(name) != "json" or len(text.strip().splitlines()) > 1:
+        return False
+    row = row_in(text.strip())
+    return row is not None and PROGRESS.isdisjoint(flatten(row))
 
 
 def _is_plain(name: str, text: str, doubtful: bool) -> bool:
@@ -74,10 +87,10 @@ def _is_curve(name: str, text: bytes) -> bool:
     return found is not None and len(found.values) >= FEWEST_OF_A_RUN
 
 
-def is_log_document(text: bytes, doubtful: bool = False) -> bool:
+def is_log_document(text: bytes, doubtful: bool = False, name: str = "") -> bool:
     """Whether a JSON file that holds no list of rows is a log nevertheless: columns of numbers, or objects one after
     the other."""
-    if runs := document_runs(text):
+    if runs := document_runs(text, name):
         return any(_are_counted(one.rows, doubtful) for one in runs)
     try:
         rows = list(islice(document_rows(text_of(text).lstrip("\ufeff")), 40))
@@ -104,12 +117,36 @@ _METRIC = re.compile(r"loss|reward|kl|entropy|grad_?norm|return|clip_?frac|score
 
 def _are_log_rows(rows: list[dict[str, Any]], doubtful: bool) -> bool:
     """Whether these are a log's rows, or end in a log's rows (settings may stand before them)."""
-    if not any(looks_like_rows(part) for part in (rows[:20], rows[-20:]) if part):
+    if not any(looks_like_rows(part) for part in (rows[:20], rows[-20:]) if part) or _are_trials(rows):
         return False
     if not doubtful:
         return True
     telling = [row for row in rows if _names_a_metric(row) and sum(isinstance(one, str) for one in row.values()) < 2]
     return 2 * len(telling) > len(rows)
+
+
+def _are_trials(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether rows are settings that were tried, or tasks that were solved, one each: they count no steps, and name
+    what they are of, each another."""
+    key = next((one for one in _TRIED if all(one in row for row in rows)), None)
+    if key is None or any(not _COUNTS.isdisjoint(row) or is_learning(row) for row in rows):
+        return False
+    return isinstance(rows[0][key], dict) or len({str(row[key]) for row in rows}) == len(rows)
+
+
+_COUNTS = PROGRESS - {"steps"}  # beside a task, those that it took
+#: Names in a row of the settings that it is of, or of the task.
+_TRIED = (
+    "params",
+    "hyperparameters",
+    "hyperparams",
+    "hparams",
+    "trial",
+    "trial_id",
+    "config_id",
+    "task_id",
+    "sample_id",
+)
 
 
 def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:

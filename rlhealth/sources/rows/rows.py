@@ -19,12 +19,16 @@ from rlhealth.sources.rows.split_rows import StepMeans, told_apart
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 COUNTED_ON = "the steps begin again in every epoch: they are counted on"
+ROUNDS_COUNTED_ON = "the steps begin again in every round: they are counted on"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 #: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
 #: Where they rise and the steps begin again, each epoch counts its own steps.
 EPOCHS = ("epoch", "train/epoch", "Epoch")
+#: Where they rise and so few steps begin again, each counts the episodes between two updates.
+ROUNDS = ("run_id", "run", "rollout", "round", "cycle")
+FEWEST_OF_A_RUN = 10  # steps; fewer are no run of their own where the rounds rise
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 
@@ -77,6 +81,7 @@ class Rows:
         self._first: int | None = None
         self._passed = 0  # steps of the epochs before, where every epoch counts its own
         self._epoch: float | None = None
+        self._round: float | None = None
         self._row = 0
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
@@ -145,7 +150,8 @@ class Rows:
         self._first = int(steps[0]) if self._first is None else self._first
         self._step = int(steps[-1])
         (last,) = dicts(table, count, count - 1)
-        self._said, self._epoch = last.keys(), _epoch(last, self._epoch)
+        self._said, self._epoch = last.keys(), _latest(last, EPOCHS, self._epoch)
+        self._round = _latest(last, ROUNDS, self._round)
         self._plan(last)
         return steps
 
@@ -250,12 +256,15 @@ class Rows:
 
     def _counted_on(self, row: Mapping[str, Any], step: int) -> int:
         """The step of a row; where its epoch has begun and counts from the run's first step again, it is counted on."""
-        before, self._epoch = self._epoch, _epoch(row, self._epoch)
+        before, self._epoch = self._epoch, _latest(row, EPOCHS, self._epoch)
+        last, self._round = self._round, _latest(row, ROUNDS, self._round)
         if self._first is not None and self._step is not None and step <= self._first < self._step:
-            if before is not None and self._epoch is not None and before < self._epoch:
+            is_short = self._step - self._passed - self._first + 1 < FEWEST_OF_A_RUN
+            if _has_risen(before, self._epoch) or (is_short and _has_risen(last, self._round)):
                 self._passed = self._step + 1 - step
-                if COUNTED_ON not in self.run.notes:
-                    self.run.notes.append(COUNTED_ON)
+                said = COUNTED_ON if before != self._epoch else ROUNDS_COUNTED_ON
+                if said not in self.run.notes:
+                    self.run.notes.append(said)
             elif before != self._epoch:
                 self._passed = 0  # the epochs begin again too: another run
         return step + self._passed
@@ -344,9 +353,13 @@ class Rows:
         self._name_axis()
 
 
-def _epoch(row: Mapping[str, Any], before: float | None) -> float | None:
-    """The epoch of a row; that of the rows before where it names none."""
-    return next((found for name in EPOCHS if (found := number(row.get(name))) is not None), before)
+def _latest(row: Mapping[str, Any], names: tuple[str, ...], before: float | None) -> float | None:
+    """The epoch, or the round, of a row; that of the rows before where it names none."""
+    return next((found for name in names if (found := number(row.get(name))) is not None), before)
+
+
+def _has_risen(before: float | None, now: float | None) -> bool:
+    return before is not None and now is not None and before < now
 
 
 def _clocks(cells: Cells) -> Floats:

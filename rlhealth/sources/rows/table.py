@@ -16,6 +16,7 @@ from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import without_rotated
+from rlhealth.sources.rows import json_steps
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.formats import HEAD, sniff
@@ -77,9 +78,9 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
 
     A log that cannot be read goes to `errors`; what looks like a log and is read by nobody, to `left`.
     """
-    found: list[Reader] = []
+    found, others = json_steps.apart(without_rotated(list(files)))
     boards: dict[tuple[Path, str], CsvLog] = {}
-    for path in without_rotated(list(files)):
+    for path in others:
         try:
             kind = log_kind(path)
             head = _head(path) if kind == "csv" else b""

@@ -129,3 +129,24 @@ def test_an_array_larger_than_its_limit_is_refused(tmp_path: Path, monkeypatch: 
     np.save(tmp_path / "rewards.npy", RETURNS)
     with pytest.raises(RlhealthError, match="is larger than"):
         open_runs(tmp_path / "rewards.npy")
+
+
+@pytest.mark.parametrize("name", ["history.npz", "training_curves.npz", "results_seed0.npz"])
+def test_an_archive_that_is_called_a_log_is_known_by_the_rewards_in_it(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / name, episode_rewards=RETURNS, episode_lengths=RETURNS + 1)
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
+def test_an_archive_that_is_called_a_log_and_holds_no_reward_is_named_and_left(tmp_path: Path) -> None:
+    np.savez(tmp_path / "training_data.npz", x=RETURNS, labels=RETURNS)
+    left: list[UnreadFile] = []
+    with pytest.raises(RlhealthError, match="no runs found"):
+        find_readers(tmp_path, left=left)
+
+
+def test_the_rewards_of_states_beside_trajectories_are_no_run(tmp_path: Path) -> None:
+    np.save(tmp_path / "rewards.npy", RETURNS)
+    np.save(tmp_path / "trajectories.npy", np.zeros((4, 10, 2)))
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)

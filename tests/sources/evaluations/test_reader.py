@@ -111,3 +111,10 @@ def test_a_file_that_is_cut_anywhere_is_refused_in_one_line(tmp_path: Path, cut:
     (tmp_path / "evaluations.npz").write_bytes(FIXTURE.read_bytes()[:cut])
     with pytest.raises(RlhealthError):
         open_runs(tmp_path / "evaluations.npz")
+
+
+def test_evaluations_that_somebody_saved_under_another_name_are_read(tmp_path: Path) -> None:
+    episodes = np.arange(60.0).reshape(20, 3)
+    np.savez(tmp_path / "evaluations.npz", timesteps=np.arange(1, 21) * 1000, rewards=episodes)
+    (run,) = open_runs(tmp_path)
+    assert run.series["evaluations/results"].values.tolist() == episodes.mean(axis=1).tolist()

@@ -154,3 +154,15 @@ def test_a_table_with_names_or_other_columns_is_left_to_others() -> None:
     assert not names_of("rewards.csv", "step,reward\n1,0.5\n2,0.5\n3,0.5\n")
     assert not names_of("rewards.csv", "0.5,0.25\n0.5,0.25\n0.5,0.25\n0.5,0.25\n")
     assert not names_of("rewards.csv", "2,5,0.5\n1,4,0.5\n3,3,0.5\n4,4,0.5\n")
+
+
+def test_two_columns_are_episodes_and_their_rewards(tmp_path: Path) -> None:
+    lines = "\n".join(f"{n},{one}" for n, one in enumerate(RETURNS))
+    (tmp_path / "reward_log.csv").write_text(lines + "\n")
+    (run,) = open_runs(tmp_path)
+    known = translate(run).metrics["reward"]
+    assert (known.steps.tolist(), known.values.tolist()) == (list(range(40)), RETURNS.tolist())
+
+
+def test_two_columns_that_do_not_count_are_no_run(tmp_path: Path) -> None:
+    assert names_of("rewards.csv", "\n".join(f"{one},{one + 1}" for one in RETURNS)) == []

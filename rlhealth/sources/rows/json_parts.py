@@ -1,0 +1,122 @@
+"""What the lists in an object are of where their own names do not say: of tasks, agents or seeds, under a name that
+tells of rewards (`{"rewards_per_episode": {"easy": […], "hard": […]}}`), and lists of which each holds a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlhealth.sources.base.spelling import BESIDE, PROGRESS, number
+from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_of_rewards, stem_of, tag_of
+from rlhealth.sources.rows.row_names import is_log_name, words
+
+MOST_RUNS = 200  # in one list
+#: Keys of which each is a run: a seed, a repetition, a setting that was tried.
+_EACH_A_RUN = re.compile(
+    r"(?:seed|run|trial|rep|repeat|replicate|fold|lr|alpha|gamma|eps|epsilon)?[ _=-]?\d+(?:\.\d+)?(?:e-?\d+)?"
+)
+_OF_SOMEBODY = re.compile(r"(?:seed|run|trial|rep|agent|player|policy|env|worker)[ _-]?\d+")
+#: Names in a row that say which run it is; of these, the first that is there names it.
+_RUN_KEYS = (
+    "run_name",
+    "name",
+    "run_id",
+    "run",
+    "seed",
+    "trial",
+    "algorithm",
+    "algo",
+    "method",
+    "variant",
+    "condition",
+)
+#: Names that only a record of one episode or one sample has.
+_OF_A_RECORD = re.compile(
+    r"(?:^|_)(?:prompts?|questions?|completions?|responses?|samples?|trajectory|trajectories|actions?|states?"
+    r"|observations?|messages|task_id|episode_id)(?:_|$)"
+)
+_HISTORY = re.compile(r"(?:^|_)(?:history|logs?|curve|episodes|records)$")
+_DATA = re.compile(r"_data$")
+
+
+def are_of_rewards(holder: str) -> bool:
+    """Whether a name says that what stands below it are rewards: of an object's key, or of a file without suffix."""
+    plain = _DATA.sub("", words(holder))
+    return is_of_rewards(plain) and not plain.endswith(("score", "scores"))
+
+
+def names_below(holder: str, names: Sequence[str]) -> dict[str, str]:
+    """The names of columns as metrics, by their own: with the name of what holds them where none of them tells what it
+    is and that one does; empty where they stay as they are."""
+    if not names or any(is_log_name(one) for one in names) or not is_log_name(holder):
+        return {}
+    of = "rewards" if are_of_rewards(holder) else holder
+    return {one: f"{of}/{one}" for one in names}
+
+
+def tag_below(holder: str) -> str:
+    """The metric's name of a list that is a run of its own, by what holds it: `rewards_data` holds episode_rewards."""
+    return tag_of(_DATA.sub("", holder)) if are_of_rewards(holder) else holder
+
+
+def are_runs(names: Sequence[str]) -> bool:
+    """Whether each of some lists is of a run of its own, by their names: seeds, numbers, settings."""
+    return len(names) > 1 and all(_EACH_A_RUN.fullmatch(words(one)) for one in names)
+
+
+def named_by_file(file: str, names: list[str]) -> list[str]:
+    """The names of a table's columns, those of seeds and agents as rewards in a file that is called after them:
+    `episode,seed_0,seed_1` in `rewards.csv`."""
+    others = [one for one in names if one and one not in BESIDE]
+    if not are_of_rewards(stem_of(file)) or not all(_OF_SOMEBODY.fullmatch(words(one)) for one in others):
+        return names
+    below = names_below(stem_of(file), others)
+    return [below.get(one, one) for one in names]
+
+
+def unsplit(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The columns of a table as pandas splits it, `{"columns": […], "index": […], "data": [[…], …]}`; any other object
+    as it is."""
+    names, rows = found.get("columns"), found.get("data")
+    if not isinstance(names, list) or not isinstance(rows, list) or not rows or not all(map(_is_text, names)):
+        return found
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return found
+    return {name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def run_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of runs, where each row of a list holds a whole one, `[{"seed": 1, "episode_rewards": […]}, …]`; empty
+    where the rows are something else: steps, episodes, samples."""
+    if not 1 < len(rows) <= MOST_RUNS or not all(holds_run(row) for row in rows):
+        return []
+    key = next((one for one in _RUN_KEYS if all(one in row for row in rows)), "")
+    named = [str(row[key]) for row in rows] if key else []
+    return [f"{key} {one}" if one.isdigit() else one for one in named] if len(set(named)) == len(rows) else []
+
+
+def is_of_a_record(row: Mapping[str, Any]) -> bool:
+    """Whether a row names what only one episode or one sample has: a prompt, actions, a task."""
+    return any(_OF_A_RECORD.search(words(name)) for name in row)
+
+
+def holds_run(row: Mapping[str, Any]) -> bool:
+    """Whether a row holds a curve of rewards, or a history, and is neither a step nor a sample."""
+    if is_of_a_record(row):
+        return False
+    if any(number(row[name]) is not None for name in PROGRESS & row.keys()):
+        return False
+    return any(
+        isinstance(value, list)
+        and len(value) >= FEWEST_OF_A_RUN
+        and (
+            (is_of_rewards(name) and number(value[0]) is not None)
+            or (_HISTORY.search(words(name)) is not None and isinstance(value[0], dict))
+        )
+        for name, value in row.items()
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
