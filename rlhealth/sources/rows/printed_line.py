@@ -82,9 +82,13 @@ _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
 _AXES = {axis.lower(): axis for axis in reversed(AXES)}
-#: `Total Rewards: mean=0.5, std=0.1`: what stands before the colon is part of each name.
-_STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?="
-_LABEL = re.compile(rf"\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}):\s{{1,4}}(?={_STATISTIC})")
+#: `Total Rewards: mean=0.5, std=0.1`, `[DEBUG] Reward stats - mean: 0.5, max: 1`: what stands before the statistics is
+#: part of each name.
+_STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?"
+_LABEL = re.compile(
+    rf"(?:\w?\[DEBUG\])?\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}?)(?:\sstat(?:istic)?s)?"
+    rf"(?::\s{{1,4}}(?={_STATISTIC}=)|\s-\s(?={_STATISTIC}[:=]\s?[-+\d]))"
+)
 _GREEK = {"μ": "mean", "σ": "std"}
 _EVALUATES = re.compile(
     r"[^A-Za-z]{0,40}(?:LEVEL\b[^A-Za-z]{0,10})?(?:\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]|(?:eval(?:uation)?|validation)\s?[:|>-])".replace(
@@ -136,7 +140,11 @@ def evaluates(line: str, prefix: str = "") -> bool:
 
 def is_labelled(text: str) -> bool:
     """Whether the line gives statistics of one name: `Rewards: mean=0.5, std=0.1`."""
-    return "=" in text and _LABEL.match(text) is not None
+    return _label(text) is not None
+
+
+def _label(text: str) -> re.Match[str] | None:
+    return _LABEL.match(text) if "=" in text or " - m" in text else None
 
 
 def begins_with_count(text: str) -> bool:
@@ -206,7 +214,7 @@ def _name_of(counted: str) -> str:
 def pairs(text: str) -> dict[str, Any]:
     """The pairs of a name and a number on a line, `a: 1 | b=2, c (s): 3.1s`; a percentage is a share."""
     found: dict[str, Any] = {}
-    label = _LABEL.match(text) if "=" in text else None
+    label = _label(text)
     end = label.end() if label else 0
     for pair in _VALUE.finditer(text):
         start = max(end, pair.start() - LONGEST_NAME)

@@ -189,3 +189,18 @@ def test_the_progress_of_an_evaluation_is_no_run(tmp_path: Path) -> None:
 def test_a_prefix_that_says_evaluation_behind_that_of_a_logger_counts(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"2025-06-15 15:06:40,000 - train - INFO - [eval] step={n} reward={r}")
     assert values(run, "eval/reward")[1] == pytest.approx(REWARDS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n, r: f"[DEBUG] Batch reward stats - mean: {r:.3f}, min: {r - 1:.3f}, max: 4.0000",
+        lambda n, r: f"Episode reward - mean: {r:.3f}, std: 0.25",
+        lambda n, r: f"Total Rewards: mean={r:.3f}, std=0.25",
+    ],
+)
+def test_statistics_of_a_reward_are_named_after_what_stands_before_them(
+    tmp_path: Path, line: Callable[[int, float], str]
+) -> None:
+    run = printed(tmp_path, lambda n, r: line(n, r) + f"\nepoch 0, step {n + 1}")
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
