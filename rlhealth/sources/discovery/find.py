@@ -107,7 +107,7 @@ def _kind_by_bytes(path: Path) -> str | None:
 def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[UnreadFile] | None) -> list[Reader]:
     from rlhealth.sources.base import candidates
     from rlhealth.sources.base.walk import natural, walk
-    from rlhealth.sources.discovery import grouping
+    from rlhealth.sources.discovery import grouping, snapshots
 
     root = Path(os.path.abspath(path))  # noqa: PTH100 (resolve would follow links and change the names)
     found = walk(root)
@@ -131,6 +131,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if arrays := found.files.get("numpy") if "numpy" in kinds else None:
         readers += source_module("numpy").readers(arrays, errors, left, are_alone=not readers)
+    readers = snapshots.without_older(readers, left)
     if evaluations := found.files.get("evaluations") if "evaluations" in kinds else None:
         if readers:
             said = "evaluations beside a log of training: name the file itself to read it"

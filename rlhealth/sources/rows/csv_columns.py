@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
-from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, columns_apart
+from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, WRITERS, columns_apart, writers
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
+LOOKED_AT = 1000  # rows by which it is known whether several runs stand between each other
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
@@ -52,3 +54,15 @@ def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, A
 def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
     """The cells as texts, those that are empty as "", shape (rows,)."""
     return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
+
+
+def text_writers(frame: pd.DataFrame) -> str:
+    """The column of texts by which rows of several algorithms or agents stand between each other; "" if there is
+    none."""
+    axis = next((name for name in AXES if name in frame), None)
+    some = frame.head(LOOKED_AT)
+    texts = [name for name in WRITERS if name in some and all(number(one) is None for one in some[name].tolist())]
+    if axis is None or not texts:
+        return ""
+    some = some[[axis, *texts]]
+    return writers([dict(zip(some.columns, row, strict=True)) for row in some.to_numpy().tolist()], axis)

@@ -19,7 +19,7 @@ from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
-from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, texts_of
+from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.json_parts import named_by_file
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog, board_tag
@@ -60,6 +60,8 @@ class CsvLog(TextLog):
         self._open = b""
         self._torn = self._first_torn = 0
         self._several: dict[str, Rows] = {}
+        self._writers: str | None = None  # None until the first rows
+        self._numbered: dict[str, int] = {}
         self._exports: list[CsvLog] = []
 
     def make(self, number: int) -> Run:
@@ -163,7 +165,18 @@ class CsvLog(TextLog):
         elif self._several:
             self._take_side_by_side(frame)
         else:
-            self.rows.take_columns(evaluations_apart(columns(frame), frame))
+            if self._writers is None:
+                self._writers = text_writers(frame)
+            table = evaluations_apart(columns(frame), frame)
+            if self._writers in frame:
+                table[self._writers] = self._numbers_of(texts_of(frame[self._writers]).tolist())
+            self.rows.take_columns(table)
+
+    def _numbers_of(self, names: list[str]) -> Any:
+        """The numbers of agents or algorithms, shape (rows,), in the order in which they came, from 1."""
+        for name in names:
+            self._numbered.setdefault(name, len(self._numbered) + 1)
+        return np.ma.masked_array([float(self._numbered[name]) for name in names])
 
     def _count(self, cells: Cells) -> None:
         """Takes note of what was lost in reading some lines."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlhealth.sources.base.spelling import AXES, CLOCKS, number
 from rlhealth.sources.rows.row_shapes import Cells
-from rlhealth.sources.rows.split_rows import EVALUATED, SIDES
+from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, WRITERS
 
 FEWEST = 16  # rows; fewer are taken row by row
 MOST = 1024  # rows turned into columns at once: an odd cell sends no more than these through the slow path
@@ -55,7 +55,10 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
 
 
 def _say_nothing(tag: str, texts: set[str]) -> bool:
-    """Whether texts under a tag are neither a time, a step, the side of an evaluation nor a number in some spelling."""
+    """Whether texts under a tag are neither a time, a step, the side of an evaluation, one of several runs
+    nor a number in some spelling."""
     if tag in CLOCKS or tag in AXES or (tag in SIDES and any(one.lower() in EVALUATED for one in texts)):
+        return False
+    if tag in WRITERS and len(texts) > 1:
         return False
     return all("/" not in one and number(one) is None for one in texts)

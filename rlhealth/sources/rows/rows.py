@@ -15,7 +15,7 @@ from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.base.spelling import CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
-from rlhealth.sources.rows.split_rows import StepMeans, told_apart
+from rlhealth.sources.rows.split_rows import StepMeans, told_apart, writers, written
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 COUNTED_ON = "the steps begin again in every epoch: they are counted on"
@@ -57,6 +57,10 @@ class Rows:
     def __init__(self, make: Callable[[int], Run], *, steps: str | None = None) -> None:
         self._make = make
         self.runs: list[Run] = [make(0)]
+        self._current = self.runs[0]
+        self._writers = ""
+        self._own = ""
+        self._others: dict[str, Rows] = {}
         self.axis = steps
         self.chosen = steps is not None
         self.repeated = 0
@@ -73,7 +77,7 @@ class Rows:
     @property
     def run(self) -> Run:
         """The run that the next row goes to."""
-        return self.runs[-1]
+        return self._current
 
     def _begin(self) -> None:
         self._step: int | None = None
@@ -102,7 +106,7 @@ class Rows:
         """The rows that come now are of another run, of that name, and may count otherwise."""
         self.flush(is_over=True)
         self._next_run()
-        self.axis, self.chosen = None, False
+        self.axis, self.chosen, self._writers, self._others = None, False, "", {}
         if name and len(self.runs) > 1:
             self.run.name = f"{self.runs[0].name}#{name}"
 
@@ -137,7 +141,7 @@ class Rows:
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
         """The steps of a table whose steps only rise, shape (rows,); None if every row must be looked at."""
-        if self._means.is_needed:
+        if self._means.is_needed or self._writers:
             return None
         if self.axis is None:
             return self._row_numbers(table, count)
@@ -178,7 +182,8 @@ class Rows:
             self._choose()
         for row in self._means.close() if is_over else ():
             self._take_one(row)
-        return self._points.move()
+        moved = [one.flush(is_over) for one in self._others.values()]
+        return self._points.move() or any(moved)
 
     def _choose(self, take: bool = True) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
@@ -188,7 +193,11 @@ class Rows:
         self.chosen = True
         self.axis = axis(telling)
         self._name_axis()
-        self._means = StepMeans((told_apart(row, self.axis) for row in waiting), self.axis)
+        self._writers = writers(waiting, self.axis)
+        if self._writers:
+            self._own = written(waiting[0].get(self._writers))
+        else:
+            self._means = StepMeans((told_apart(row, self.axis) for row in waiting), self.axis)
         for row in waiting if take else ():
             self._take(row)
 
@@ -198,7 +207,13 @@ class Rows:
             self.run.notes.append(NUMBERED)
 
     def _take(self, nested: Mapping[str, Any]) -> None:
-        row = told_apart(flatten(nested), self.axis)
+        flat = flatten(nested)
+        if self._writers in flat and (writer := written(flat[self._writers])) != self._own:
+            if writer not in self._others:
+                self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
+            self._others[writer].take((flat,))
+            return
+        row = told_apart(flat, self.axis)
         if not self._means.is_needed:
             self._take_one(row)
             return
@@ -345,10 +360,20 @@ class Rows:
             self._step = step - 1
         self._said = set()
 
+    def _run_of(self, writer: str) -> Run:
+        """A run for the rows of another seed, algorithm or agent, that stand between this one's."""
+        if len(self.runs) > MOST_RUNS:
+            return self.runs[-1]
+        self.runs.append(self._make(len(self.runs)))
+        self.runs[-1].name = f"{self.runs[0].name}#{self._writers} {writer}"
+        self.runs[-1].step_axis = self.run.step_axis
+        return self.runs[-1]
+
     def _next_run(self) -> None:
         self._points.move()
         if len(self.runs) <= MOST_RUNS:
             self.runs.append(self._make(len(self.runs)))
+        self._current = self.runs[-1]
         self._begin()
         self._name_axis()
 

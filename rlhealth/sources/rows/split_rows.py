@@ -4,7 +4,8 @@ several are of one step: an evaluation overwrites no training, and samples are r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,22 @@ SIDES = frozenset(
     {"split", "phase", "mode", "stage", "type", "log_type", "kind", "event", "set", "subset", "partition"}
 )
 EVALUATED = frozenset({"eval", "evaluation", "evaluate", "validation", "val", "valid", "test", "testing", "heldout"})
+#: Columns in which a row says which of several runs it is of, where each step has a row of every one.
+WRITERS = (
+    "seed",
+    "run_id",
+    "run",
+    "trial",
+    "algorithm",
+    "algo",
+    "method",
+    "variant",
+    "condition",
+    "agent",
+    "agent_id",
+    "player",
+)
+MOST_WRITERS = 50
 FEWEST_ROWS = 3  # of a step, from which on they are its samples
 FEWEST_STEPS = 3
 _BESIDE = frozenset({"epoch", "train/epoch", "Epoch", *CLOCKS})
@@ -36,6 +53,29 @@ def told_apart(row: Row, axis: str | None) -> Row:
                 for one, value in row.items()
             }
     return row
+
+
+def writers(rows: Sequence[Row], axis: str | None) -> str:
+    """The column by which rows of several runs stand between each other, `episode,seed,reward`: nearly every step has
+    one row of each; "" if there is none."""
+    if axis is None:
+        return ""
+    for name in WRITERS:
+        pairs = [(str(row[axis]), written(row[name])) for row in rows if name in row and axis in row]
+        said = {one for _, one in pairs}
+        if len(pairs) < len(rows) or not 1 < len(said) <= MOST_WRITERS or len(pairs) < FEWEST_STEPS * len(said):
+            continue
+        changes = sum(early[1] != late[1] for early, late in pairwise(pairs))
+        steps = len({step for step, _ in pairs})
+        if len(set(pairs)) == len(pairs) and len(pairs) > 0.9 * steps * len(said) and 2 * changes > len(pairs):
+            return name
+    return ""
+
+
+def written(writer: object) -> str:
+    """A seed or the name of an agent as text, the same for 1 and 1.0."""
+    found = number(writer)
+    return str(writer) if found is None else f"{found:g}"
 
 
 def columns_apart(table: Mapping[str, Cells], evaluated: NDArray[np.bool_]) -> dict[str, Cells]:

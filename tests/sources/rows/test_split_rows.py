@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from rlhealth.metrics import translate
@@ -92,3 +93,40 @@ def test_runs_one_after_the_other_are_told_by_their_steps(tmp_path: Path) -> Non
     runs = open_runs(path)
     assert [len(run.series["reward"]) for run in runs] == [9] * 5
     assert not any("mean of their step" in note for run in runs for note in run.notes)
+
+
+def _between_each_other(path: Path, key: str, names: list[Any], count: int = 40) -> list[list[float]]:
+    curves = [[float(at * (place + 1)) for at in range(count)] for place in range(len(names))]
+    rows = [
+        {"episode": at, key: name, "reward": one[at]}
+        for at in range(count)
+        for name, one in zip(names, curves, strict=True)
+    ]
+    pd.DataFrame(rows).to_csv(path / "results.csv", index=False)
+    (path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return curves
+
+
+@pytest.mark.parametrize("file", ["results.csv", "rows.jsonl"])
+@pytest.mark.parametrize(("key", "names"), [("seed", [7, 8, 9]), ("agent", ["agent_0", "agent_1"]), ("run_id", [0, 1])])
+def test_runs_whose_rows_stand_between_each_other_are_told_apart(
+    tmp_path: Path, file: str, key: str, names: list[Any]
+) -> None:
+    curves = _between_each_other(tmp_path, key, names)
+    runs = open_runs(tmp_path / file)
+    assert [run.series["reward"].values.tolist() for run in runs] == curves
+    assert all(run.series["reward"].steps.tolist() == list(range(40)) for run in runs)
+
+
+def test_many_runs_between_each_other_are_read_in_blocks(tmp_path: Path) -> None:
+    curves = _between_each_other(tmp_path, "seed", list(range(4)), 3000)
+    runs = open_runs(tmp_path / "rows.jsonl")
+    assert [run.series["reward"].values.tolist() for run in runs] == curves
+    assert [run.name for run in runs[1:]] == [f"{runs[0].name}#seed {n}" for n in range(1, 4)]
+
+
+def test_a_seed_that_every_episode_has_its_own_of_is_no_run(tmp_path: Path) -> None:
+    rows = [{"episode": at, "seed": 100 + at, "reward": float(at)} for at in range(40)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = open_runs(tmp_path)
+    assert len(run.series["reward"]) == 40
