@@ -12,17 +12,8 @@ from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
-from rlhealth.sources.rows.printed_line import (
-    LABEL,
-    PrintedStep,
-    bare,
-    begins_with_count,
-    evaluates,
-    heading,
-    is_labelled,
-    pairs,
-    steps_in,
-)
+from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs
+from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample, tells_reward
 

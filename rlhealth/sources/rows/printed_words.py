@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from rlhealth.sources.base.spelling import number
-from rlhealth.sources.rows.printed_line import WORD, begins_with_count
+from rlhealth.sources.rows.printed_steps import WORD, begins_with_count
 
 LONGEST_SPACED = 1000  # characters of a line of names and numbers
 _WORD_AND_NUMBER = re.compile(

@@ -1,0 +1,107 @@
+"""The step that a printed line names: `Step 3/100`, `Episode 3`, `=== Epoch 1/3 Step 30 ===`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rlhealth.sources.base.spelling import AXES
+
+WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep\.?)"
+_QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
+#: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
+COUNTED = re.compile(
+    rf"(?<![A-Za-z]\.)(?P<name>(?:{_QUALITY}[ _-]?)?{WORD})(?:\b|(?<=\.))\]?(?:\s(?:num(?:ber)?|no\.?)\b)?"
+    r"(?:[\s:=#\[(]{0,12}|\s-\s)(?P<n>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
+    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15}))?(?![\w.])\]?",
+    re.IGNORECASE,
+)
+#: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
+_WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
+_ENDS = re.compile(
+    r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s|(?:results?|summary|stats|eval(?:uation)?|validation)"
+    r"\s(?:at|for|of|after)\s)?",
+    re.IGNORECASE,
+)
+#: What may stand behind the count of a heading. `Step 1: Add the two numbers:` is prose, and what is printed behind
+#: `Step 1, evaluating...` are often samples.
+_LAST_WORDS = re.compile(
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # behind brackets only, `[Step 3] Losses:`
+_AXES = {axis.lower(): axis for axis in reversed(AXES)}
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedStep:
+    """A step that a line names without a colon: `Step 3/100`."""
+
+    name: str
+    count: int
+    total: int | None
+
+
+def begins_with_count(text: str) -> bool:
+    """Whether a line begins with a count that prose has none of: `Episode 3 finished …`, where `Step 3` and `Round 3`
+    may be those of a solution."""
+    begins = _ENDS.match(text)
+    counted = COUNTED.match(text, begins.end()) if begins else None
+    return counted is not None and not counted["name"].lower().startswith(("step", "round"))
+
+
+def heading(text: str) -> PrintedStep | None:
+    """The step of a line that names a step and nothing else, such as `Learning iteration 3/1500`."""
+    if len(text) > 200:
+        return None
+    found = None
+    place = _ENDS.match(text)
+    at = place.end() if place else 0
+    while (counted := COUNTED.match(text, at)) is not None:
+        if found is None or counted["name"].lower() != "epoch":
+            found = counted
+        at = counted.end()
+        while at < len(text) and text[at] in " ,|-:":
+            at += 1
+    if found is None or not (
+        _LAST_WORDS.fullmatch(text, at) or (found[0].endswith("]") and _TITLE.fullmatch(text, at))
+    ):
+        return None
+    return _step(found)
+
+
+def steps_in(text: str) -> PrintedStep | None:
+    """The first step that a line names, an epoch only where it names nothing else; steps that count within epochs are
+    counted on."""
+    within = _WITHIN.search(text[:400]) if "(" in text else None
+    if within is not None:
+        epoch, epochs, count, each = (int(number) for number in within.groups())
+        return PrintedStep("step", (epoch - 1) * each + count, epochs * each)
+    found = None
+    for counted in COUNTED.finditer(text[:400]):
+        if counted["name"].lower() not in ("epoch", "epochs"):
+            return _step(counted)
+        found = found or counted
+    return _step(found) if found else None
+
+
+def _step(counted: re.Match[str]) -> PrintedStep:
+    count, total = _whole(counted["n"]), _whole(counted["total"]) if counted["total"] else None
+    name = counted["name"].lower()
+    if name == "steps" and total is None and not counted.string[: counted.start()].rstrip()[-1:].isalnum():
+        return PrintedStep("steps", count, None)  # `Steps: 37` may be the length of an episode
+    return PrintedStep(_name_of(name), count, total)
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@lru_cache(maxsize=1024)
+def _name_of(counted: str) -> str:
+    """The name of the column that counts what a line counts by that name."""
+    name = re.sub(r"[\s-]+", "_", counted.strip()).removesuffix("s")
+    name = name if name in _AXES else name.rpartition("_")[2]
+    name = "episode" if name in ("ep", "ep.") else name
+    return _AXES.get(name, name)
