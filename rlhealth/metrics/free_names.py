@@ -108,6 +108,10 @@ def _without_first(name: str) -> list[str]:
     return [f"eval_{rest}", f"eval/{rest}"] if rest and first in _words()["evaluated_words"] else []
 
 
+#: The reward of one of a few, by its number: `Reward 1` beside `Reward 2`; `reward_100` is a mean.
+_OF_ONE = re.compile(r"reward \d")
+
+
 def _component(tag: str) -> list[str]:
     """The name of one reward of several, `format_reward` for `mean_format_reward`, `reward_format` and
     `Format/Rewards`, where no word says that it is a statistic, a setting, a loss or of somebody else."""
@@ -118,6 +122,8 @@ def _component(tag: str) -> list[str]:
     said = [_same().get(word, word) for word in rest]
     if len(rest) < max(2, len(written) - 1) or "reward" not in (said[0], said[-1]):
         return []
+    if _OF_ONE.fullmatch(" ".join(said)):
+        return [f"{said[1]}_reward"]
     is_last = said[-1] == "reward"
     kind = slice(said[0] == "reward" and len(said) > 2, -1) if is_last else slice(1, None)
     spelled, said = "_".join(rest[kind]), said[kind]

@@ -24,6 +24,8 @@ from tests.metrics.logged import run_of
         ("Train/Grad. Norm", "grad_norm"),
         ("reward/format", "rewards/format/mean"),
         ("correctness_reward", "rewards/correctness/mean"),
+        ("Reward 1", "rewards/1/mean"),
+        ("reward_2", "rewards/2/mean"),
         ("Evaluation/Mean Reward", "eval/reward"),
         ("test_accuracy", "eval/reward"),
         ("avg_resp_len", "completions/mean_length"),
