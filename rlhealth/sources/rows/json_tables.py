@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, BESIDE, CLOCKS, PROGRESS, number, whole
-from rlhealth.sources.rows.json_parts import are_of_rewards, are_runs, names_below, run_names, tag_below, unsplit
+from rlhealth.sources.rows.json_parts import (
+    are_of_rewards,
+    are_runs,
+    holds_run,
+    names_below,
+    run_names,
+    tag_below,
+    unsplit,
+)
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, words
 
 DEEPEST = 4  # objects within objects in which tables are looked for
@@ -108,6 +116,13 @@ def _is_column(value: object) -> bool:
 
 def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int, holder: str) -> Iterator[JsonTable]:
     found = unsplit(found)
+    runs = {key: value for key, value in found.items() if isinstance(value, dict)}
+    if are_runs([*runs]) and all(map(holds_run, runs.values())):  # by seed; a step holds no whole curve
+        for key, value in runs.items():
+            for table in _tables(value, (), DEEPEST, ""):
+                table.run = key
+                yield table
+        return
     if holds_numbered(found):
         rows = [{"step": _step(key)} | row for key, row in found.items() if isinstance(row, dict)]
         yield JsonTable(path, "step", rows)

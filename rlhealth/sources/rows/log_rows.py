@@ -129,13 +129,16 @@ def _are_trials(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether rows are settings that were tried, or tasks that were solved, one each: they count no steps, and name
     what they are of, each another."""
     key = next((one for one in _TRIED if all(one in row for row in rows)), None)
-    if key is None or any(not _COUNTS.isdisjoint(row) or is_learning(row) for row in rows):
+    if key is None or any(not _COUNTS.isdisjoint(row) for row in rows):
         return False
+    if key in _OF_TASKS and any(map(is_learning, rows)):
+        return False  # the task of a step
     return isinstance(rows[0][key], dict) or len({str(row[key]) for row in rows}) == len(rows)
 
 
 _COUNTS = PROGRESS - {"steps"}  # beside a task, those that it took
 #: Names in a row of the settings that it is of, or of the task.
+_OF_TASKS = frozenset({"task_id", "sample_id"})
 _TRIED = (
     "params",
     "hyperparameters",

@@ -128,3 +128,15 @@ def test_steps_that_name_their_task_are_steps(tmp_path: Path) -> None:
     steps = [{"task_id": f"t{n}", "reward": one, "loss": 0.1, "kl": 0.01} for n, one in enumerate(CURVES[0])]
     (run,) = open_runs(write(tmp_path / "training_log.json", steps))
     assert run.series["reward"].values.tolist() == CURVES[0]
+
+
+def test_objects_by_seed_are_runs_and_no_steps(tmp_path: Path) -> None:
+    seeds = {str(42 + n): {"episode_rewards": one, "lengths": one} for n, one in enumerate(CURVES)}
+    runs = open_runs(write(tmp_path / "results.json", {"seeds": seeds, "mean_final": 3.0}))
+    assert [run.series["episode_rewards"].values.tolist() for run in runs] == CURVES
+
+
+def test_a_grid_of_learning_rates_is_no_training(tmp_path: Path) -> None:
+    grid = [{"trial": n, "lr": 10.0 ** -(n % 4), "gamma": 0.99, "mean_reward": 1.0 * n} for n in range(24)]
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(write(tmp_path / "sweep_results.json", grid))

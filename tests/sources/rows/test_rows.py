@@ -46,29 +46,19 @@ def test_rows_of_floats_make_the_runs_that_the_same_numbers_in_another_spelling_
     assert repr(made_of(rows, polls)) == repr(made_of(spelt, polls))
 
 
-def test_few_episodes_of_every_rollout_are_counted_on() -> None:
-    runs: list[Run] = []
-
-    def make(number: int) -> Run:
-        runs.append(Run(f"run{number}", Place("csv", "x")))
-        return runs[-1]
-
-    rows = Rows(make)
-    rows.take({"run_id": n // 5 + 1, "episode": n % 5 + 1, "reward": float(n)} for n in range(60))
+def _rounds_of(length: int) -> list[Run]:
+    """The runs of sixty episodes, that many in each round."""
+    rows = Rows(lambda number: Run(f"run{number}", Place("csv", "x")))
+    rows.take({"run_id": n // length + 1, "episode": n % length + 1, "reward": float(n)} for n in range(60))
     rows.flush()
-    (run,) = runs
+    return rows.runs
+
+
+def test_few_episodes_of_every_rollout_are_counted_on() -> None:
+    (run,) = _rounds_of(5)
     assert run.series["reward"].steps.tolist() == list(range(1, 61))
     assert run.notes == ["the steps begin again in every round: they are counted on"]
 
 
 def test_whole_runs_of_a_table_stay_runs() -> None:
-    runs: list[Run] = []
-
-    def make(number: int) -> Run:
-        runs.append(Run(f"run{number}", Place("csv", "x")))
-        return runs[-1]
-
-    rows = Rows(make)
-    rows.take({"run_id": n // 20 + 1, "episode": n % 20 + 1, "reward": float(n)} for n in range(60))
-    rows.flush()
-    assert [len(run.series["reward"]) for run in runs] == [20, 20, 20]
+    assert [len(run.series["reward"]) for run in _rounds_of(20)] == [20, 20, 20]
