@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,3 +21,8 @@ def kinds() -> dict[str, list[str]]:
 def written_out(names: str) -> str:
     """`one|another` with the names that a word of rewards.yaml stands for in its place."""
     return "|".join("|".join(kinds().get(one, [one])) for one in names.split("|"))
+
+
+def is_paid_for(kind: str, name: str) -> bool:
+    """Whether the metric of that canonical name is one that a word of rewards.yaml stands for."""
+    return any(fnmatchcase(name, pattern) for pattern in kinds()[kind])

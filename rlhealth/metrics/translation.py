@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, spaced
+from rlhealth.metrics.rewards import is_paid_for
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
 from rlhealth.metrics.sorting import SortedTags, sorted_tags
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
 
+_PART = re.compile(r"rewards/[^/]+/mean")
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -81,6 +84,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     settings = settings_of(run, known)
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
     metrics = _distributed(run, known, settings) | metrics
+    metrics |= _total(metrics)
     absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in sorting.named)
     return Translation(
         framework=_framework(known, metrics),
@@ -149,6 +153,14 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
                 alias.name, alias.raw, alias, SummedSeries(alias.raw, [run.series[tag] for tag in tags], axis, change)
             )
     return metrics
+
+
+def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """The reward of a run that logs one reward function and no total; what pays for the form alone is none."""
+    parts = [name for name in metrics if _PART.fullmatch(name)]
+    if "reward" in metrics or len(parts) != 1 or is_paid_for("form_reward", parts[0]):
+        return {}
+    return {"reward": replace(metrics[parts[0]], name="reward")}
 
 
 def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> dict[str, Metric]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 
+import numpy as np
 import pytest
 
-from rlhealth.metrics import meanings
+from rlhealth.metrics import meanings, translate
 from rlhealth.metrics.rewards import kinds, written_out
 from rlhealth.rules.conditions import Condition
+from rlhealth.run import Place, Run
 
 
 def test_a_word_stands_for_its_names_beside_others_and_a_metric_for_itself() -> None:
@@ -47,3 +49,22 @@ def test_a_published_reward_function_pays_for_the_answer_or_the_form(name: str, 
     tag = f"rewards/{name}/mean"
     found = [one for one, patterns in kinds().items() if any(fnmatch.fnmatchcase(tag, each) for each in patterns)]
     assert found == ([] if kind is None else [kind])
+
+
+@pytest.mark.parametrize(
+    ("tags", "reward"),
+    [
+        (["success_rate", "loss"], "success_rate"),
+        (["success_rate", "episode_reward"], "episode_reward"),
+        (["reward_format", "loss"], None),
+        (["predator_reward", "prey_reward"], None),
+    ],
+)
+def test_the_only_reward_function_of_a_run_that_logs_no_total_is_its_reward(
+    tags: list[str], reward: str | None
+) -> None:
+    run = Run("run", Place("csv", "run.csv"))
+    for tag in tags:
+        run.add(tag, np.arange(20), np.linspace(0, 1, 20), np.full(20, np.nan))
+    found = translate(run).metrics.get("reward")
+    assert (found and found.tag) == reward

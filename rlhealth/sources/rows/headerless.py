@@ -97,16 +97,15 @@ def is_of_rewards(name: str) -> bool:
 
 
 def tag_of(stem: str) -> str:
-    """The metric's name that a file of that stem gives to its numbers: `dqn_rewards` holds `episode_rewards`, for alone
-    it is the whole reward, not a part of one. A name that is known by itself stays as it is."""
+    """The metric's name that a file of that stem gives to its numbers: `q_learning_scores` holds `episode_scores`, a
+    name that is known by itself stays as it is."""
     from rlhealth.metrics import translate  # late: the names are read from YAML
 
     plain = words(stem).replace("-", "_")
     said = _PAID.search(plain)
     alone = Run(stem, Place("csv", stem))
     alone.add(stem, np.array([1]), np.array([0.0]), np.array([np.nan]))
-    is_known = any(not name.startswith("rewards/") for name in translate(alone).metrics)
-    if said is None or _OTHER.search(plain) or is_known:
+    if said is None or _OTHER.search(plain) or translate(alone).metrics:
         return stem
     return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
 

@@ -31,8 +31,8 @@ def test_a_list_that_numpy_saved_is_under_the_name_of_its_file(name: str, tmp_pa
     ("stem", "tag"),
     [
         ("rewards_history", "rewards_history"),  # known as it is
-        ("dqn_rewards", "episode_rewards"),
-        ("lunar_lander_rewards", "episode_rewards"),
+        ("dqn_rewards", "dqn_rewards"),
+        ("lunar_lander_rewards", "lunar_lander_rewards"),
         ("q_learning_scores", "episode_scores"),
         ("all_returns", "all_returns"),
         ("test_rewards_dqn", "eval_reward"),
