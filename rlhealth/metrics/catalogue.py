@@ -279,10 +279,11 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
 
 
 def _over(alias: Alias, parts: Mapping[str, str]) -> Alias:
-    """The alias with what a name says of it: over how many points it is averaged."""
+    """The alias with what a name says of it: over how many episodes it is averaged, of which about four end from one
+    logged point to the next, as Stable-Baselines3 logs them."""
     if alias.smoothed != OVER_N:
         return alias
-    return replace(alias, smoothed=max(1, int(parts["n"])), note=alias.note.replace("{n}", parts["n"]))
+    return replace(alias, smoothed=max(1, int(parts["n"]) // 4), note=alias.note.replace("{n}", parts["n"]))
 
 
 def _to_the_end(version: Version | None) -> Version | None:
