@@ -18,9 +18,10 @@ from rlhealth.sources.base.saved import stamp_of
 from rlhealth.sources.base.spelling import BESIDE, clock, whole
 from rlhealth.sources.rows.headerless import is_list, list_in, stem_of
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
+from rlhealth.sources.rows.json_joining import JsonRun
 from rlhealth.sources.rows.json_parts import holds_run
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.json_tables import JsonRun, runs_of, unpivoted
+from rlhealth.sources.rows.json_tables import runs_of, unpivoted
 from rlhealth.sources.rows.printed import dict_in
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
