@@ -65,7 +65,8 @@ _LABEL = re.compile(
 )
 _GREEK = {"μ": "mean", "σ": "std"}
 _EVALUATES = re.compile(
-    r"[^A-Za-z]{0,40}(?:LEVEL\b[^A-Za-z]{0,10})?(?:\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]|(?:eval(?:uation)?|validation)\s?[:|>-])".replace(
+    r"[^A-Za-z]{0,40}(?:LEVEL\b[^A-Za-z]{0,10})?(?:\[(?:eval(?:uation)?|valid(?:ation)?|val|test)\]|(?:eval(?:uation)?|validation)\s?[:|>-]"
+    r"|(?:eval(?:uation)?|test(?:ing)?|validation)\s(?:episode|ep|game|trial|run|rollout)s?\b)".replace(
         "LEVEL", _LEVEL
     ),
     re.IGNORECASE,

@@ -204,3 +204,10 @@ def test_statistics_of_a_reward_are_named_after_what_stands_before_them(
 ) -> None:
     run = printed(tmp_path, lambda n, r: line(n, r) + f"\nepoch 0, step {n + 1}")
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_episodes_of_a_test_after_training_are_an_evaluation_and_not_the_reward_of_the_run(tmp_path: Path) -> None:
+    lines = [f"Episode {n * 10}, Average Reward (last 10): {reward:.3f}\n" for n, reward in enumerate(REWARDS)]
+    run = log(tmp_path, "".join([*lines, *(f"Test Episode {n}, Total Reward: 9.5\n" for n in (1, 2, 3))]))
+    assert values(run, "reward") == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+    assert values(run, "eval/reward")[1] == [9.5] * 3
