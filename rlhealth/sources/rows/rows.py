@@ -208,7 +208,7 @@ class Rows:
 
     def _take(self, nested: Mapping[str, Any]) -> None:
         flat = flatten(nested)
-        if self._writers in flat and (writer := written(flat[self._writers])) != self._own:
+        if self._writers and self._writers in flat and (writer := written(flat[self._writers])) != self._own:
             if writer not in self._others:
                 self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
             self._others[writer].take((flat,))
