@@ -15,8 +15,9 @@ from rlhealth.parsing.own_texts import read_texts
 FOLDER = Path(__file__).parent
 #: What is measured from the completions themselves begins so, in every framework.
 TEXT = "text/"
-#: Of an alias whose name says over how many points it is averaged, in the place of `{n}`: `smoothed: n`.
+#: Of an alias whose name says over how many episodes it is averaged, in the place of `{n}`: `smoothed: n`.
 OVER_N = 0
+EPISODES_A_POINT = 4  # that end from one logged point to the next, about, as Stable-Baselines3 logs them
 Version = tuple[int, ...]
 
 
@@ -279,11 +280,11 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
 
 
 def _over(alias: Alias, parts: Mapping[str, str]) -> Alias:
-    """The alias with what a name says of it: over how many episodes it is averaged, of which about four end from one
-    logged point to the next, as Stable-Baselines3 logs them."""
+    """The alias with what a name says of it: over about how many logged points it is averaged."""
     if alias.smoothed != OVER_N:
         return alias
-    return replace(alias, smoothed=max(1, int(parts["n"]) // 4), note=alias.note.replace("{n}", parts["n"]))
+    points = max(1, int(parts["n"]) // EPISODES_A_POINT)
+    return replace(alias, smoothed=points, note=alias.note.replace("{n}", parts["n"]))
 
 
 def _to_the_end(version: Version | None) -> Version | None:

@@ -72,15 +72,15 @@ def _is_paid(name: str) -> bool:
 
 def _said(name: str) -> list[str]:
     """The words of a name, each as the one that it means."""
-    return [_same().get(word, word) for word in _split(name)]
+    return [_meant(word) for word in _split(name)]
 
 
 def _split(name: str) -> list[str]:
     return plain(_HUMP.sub("_", name)).replace("/", "_").split("_")
 
 
-def _is_mean(word: str) -> bool:
-    return _same().get(word, word) == "mean"
+def _meant(word: str) -> str:
+    return _same().get(word, word)
 
 
 def _of_the_last(tag: str) -> list[str]:
@@ -116,10 +116,12 @@ def _component(tag: str) -> list[str]:
     """The name of one reward of several, `format_reward` for `mean_format_reward`, `reward_format` and
     `Format/Rewards`, where no word says that it is a statistic, a setting, a loss or of somebody else."""
     written = _split(tag)
-    while len(written) > 2 and written[0] in _words()["heads"] | _words()["first_words"] and not _is_mean(written[0]):
+    while (
+        len(written) > 2 and written[0] in _words()["heads"] | _words()["first_words"] and _meant(written[0]) != "mean"
+    ):
         written = written[1:]
-    rest = [word for word in written if not _is_mean(word)]
-    said = [_same().get(word, word) for word in rest]
+    rest = [word for word in written if _meant(word) != "mean"]
+    said = [_meant(word) for word in rest]
     if len(rest) < max(2, len(written) - 1) or "reward" not in (said[0], said[-1]):
         return []
     if _OF_ONE.fullmatch(" ".join(said)):

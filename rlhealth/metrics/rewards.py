@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rlhealth.parsing.own_texts import read_texts
 
+#: The canonical names of what each reward function pays.
+PART = r"rewards/[^/]+/mean"
 FILE = Path(__file__).with_name("rewards.yaml")
 
 

@@ -10,13 +10,14 @@ from typing import Any
 from rlhealth.metrics.catalogue import Alias, Names, names
 from rlhealth.metrics.free_names import evaluation, forms, in_another_order, is_component
 from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
+from rlhealth.metrics.rewards import PART
 from rlhealth.run import Run
 
 PLAIN_RANK = 1_000_000  # of a name that is taken by its plain meaning: what the trainer says goes before it
-_REWARD = re.compile(r"reward|rewards/[^/]+/mean|objective/rlhf_reward")
+_REWARD = re.compile(rf"reward|{PART}|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
-    r"reward|reward_std|rewards/[^/]+/mean|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
+    rf"reward|reward_std|{PART}|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
     r"|loss/policy_avg|loss/value_avg|grad_norm|val/explained_variance|advantages/(?:mean|std)"
 )
 _COMPONENT, _SAID_MEAN = "rewards/{f}/mean", "}/mean"

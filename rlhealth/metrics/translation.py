@@ -11,14 +11,13 @@ from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, spaced
-from rlhealth.metrics.rewards import is_paid_for
+from rlhealth.metrics.rewards import PART, is_paid_for
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
 from rlhealth.metrics.sorting import SortedTags, sorted_tags
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
 
-_PART = re.compile(r"rewards/[^/]+/mean")
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -157,7 +156,7 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """The reward of a run that logs one reward function and no total; what pays for the form alone is none."""
-    parts = [name for name in metrics if _PART.fullmatch(name)]
+    parts = [name for name in metrics if re.fullmatch(PART, name)]
     if "reward" in metrics or len(parts) != 1 or is_paid_for("form_reward", parts[0]):
         return {}
     return {"reward": replace(metrics[parts[0]], name="reward")}

@@ -20,8 +20,10 @@ def without_older(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]
     go to `left`."""
     groups: dict[tuple[Path, str], list[Reader]] = {}
     for one in readers:
+        if one.run.place.kind not in _KINDS:
+            continue
         path = Path(one.run.place.location)
-        if one.run.place.kind in _KINDS and stem_of(path.name) != path.name.partition(".")[0]:
+        if stem_of(path.name) != path.name.partition(".")[0]:
             groups.setdefault((path.parent, stem_of(path.name)), []).append(one)
     older: set[int] = set()
     for group in groups.values():

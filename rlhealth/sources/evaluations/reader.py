@@ -21,8 +21,8 @@ from rlhealth.sources.rows.saved_arrays import SavedArrays
 KIND = "evaluations"
 #: Arrays of the file, and the tags under which their means are read.
 TAGS = {name: f"evaluations/{name}" for name in ("results", "ep_lengths", "successes")}
-#: What people's own callbacks call the returns.
-RESULTS = ("results", "rewards", "episode_rewards", "returns")
+#: What people's own callbacks call them; the first that is there is read.
+CALLED = {"results": ("results", "rewards", "episode_rewards", "returns")}
 STEPS = "timesteps"
 NOTE = "rewards of evaluations alone; what the training itself logged is not in this file"
 
@@ -48,10 +48,9 @@ class Evaluations(SavedArrays):
             steps = array_in(archive, held[STEPS]).ravel()
             if not len(steps) or not np.all(np.isfinite(steps)) or np.any(np.abs(steps) >= FURTHEST):
                 raise ValueError("its steps are none")
-            results = next((name for name in RESULTS if name in held), "results")
-            for tag_name, tag in TAGS.items():
-                name = results if tag_name == "results" else tag_name
-                if name in held:
+            for array, tag in TAGS.items():
+                name = next((one for one in CALLED.get(array, (array,)) if one in held), None)
+                if name is not None:
                     means = _means(array_in(archive, held[name]), len(steps))
                     order = np.argsort(steps, kind="stable")
                     run.add(tag, steps[order].astype(np.int64), means[order], np.full(len(steps), np.nan))

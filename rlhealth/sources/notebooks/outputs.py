@@ -19,7 +19,7 @@ from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.row_choice import RowChoice
-from rlhealth.sources.rows.row_names import has_step, is_log_row
+from rlhealth.sources.rows.row_names import PAID, has_step, is_log_row
 from rlhealth.sources.rows.row_shapes import flatten
 
 #: Rows of one metric among other text that are a log; fewer are a result that somebody printed.
@@ -61,7 +61,6 @@ _TRAINS = re.compile(
 )
 #: What an evaluation returns, whose result a notebook prints.
 _EVALUATED = ("eval_", "test_", "predict_")
-_REWARD = re.compile(r"reward|return|score", re.IGNORECASE)
 
 
 def tables_of(cell: Cell) -> list[Table]:
@@ -77,7 +76,7 @@ def tables_of(cell: Cell) -> list[Table]:
             texts.append(output.text)
     framed = _tables(cell.number, frames(streamed)) if "tep" in streamed else []
     found += framed
-    if any(_REWARD.search(tag) for table in found for tag in table.tags):
+    if any(PAID.search(tag) for table in found for tag in table.tags):
         return found  # what a trainer prints beside such a table is less than the table
     rows = _chosen([row for text in ([] if framed else [streamed]) + texts for row in _rows(text)])
     often = {tag for tag, count in Counter(tag for row in rows for tag in row).items() if count >= FEWEST_ROWS}
@@ -106,7 +105,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
     """Whether rows that hold rewards and nothing else of learning are those of a training: many, with counts that rise,
     in a cell whose code trains.
     """
-    rewarded = [row for row in rows if any(_REWARD.search(tag) and not tag.startswith(_EVALUATED) for tag in row)]
+    rewarded = [row for row in rows if any(PAID.search(tag) and not tag.startswith(_EVALUATED) for tag in row)]
     if len(rewarded) < FEWEST_REWARDS or not _TRAINS.search(cell.code[:LONGEST_CODE]):
         return False
     axis = next((name for name in (*AXES, "epoch", "Epoch") if all(name in row for row in rewarded)), "")
@@ -117,7 +116,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
 
 def _rows(text: str) -> Iterator[PrintedRow]:
     """The log rows in a text; what is printed for other reasons, and what is of one sample only, is left out."""
-    if not _TRAINED.search(text) and not _REWARD.search(text):
+    if not _TRAINED.search(text) and not PAID.search(text):
         return
     printed = Printed()
     for line in _LINE_ENDS.split(text):
@@ -180,7 +179,7 @@ def _with_rows(found: list[Table], printed: Table) -> list[Table]:
         return [printed]
     if printed.axis:
         return found if _add(found[-1], printed) else [*found, printed]
-    if not any(_REWARD.search(tag) for tag in printed.tags):
+    if not any(PAID.search(tag) for tag in printed.tags):
         return found
     last = found[-1]
     if len(last.rows) != len(printed.rows):

@@ -20,7 +20,7 @@ from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
-from rlhealth.sources.rows.json_parts import named_by_file
+from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
@@ -168,7 +168,7 @@ class CsvLog(TextLog):
             if self._writers is None:
                 self._writers = text_writers(frame)
             table = evaluations_apart(columns(frame), frame)
-            if self._writers in frame:
+            if self._writers and self._writers in frame:  # an index that pandas writes has no name
                 table[self._writers] = self._numbers_of(texts_of(frame[self._writers]).tolist())
             self.rows.take_columns(table)
 
@@ -220,7 +220,7 @@ class CsvLog(TextLog):
             raise RlhealthError(
                 f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
             )
-        self._names, self._columns = _unique(named_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
+        self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]
         if side_by_side and len(side_by_side) >= len(cells) - 2:

@@ -55,8 +55,8 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
 
 
 def _say_nothing(tag: str, texts: set[str]) -> bool:
-    """Whether texts under a tag are neither a time, a step, the side of an evaluation, one of several runs
-    nor a number in some spelling."""
+    """Whether texts under a tag are neither a time, a step, the side of an evaluation, one of several runs nor a number
+    in some spelling."""
     if tag in CLOCKS or tag in AXES or (tag in SIDES and any(one.lower() in EVALUATED for one in texts)):
         return False
     if tag in WRITERS and len(texts) > 1:

@@ -247,9 +247,10 @@ def begins_with_run(text: bytes) -> bool:
 def document_runs(text: bytes, name: str = "") -> list[JsonRun]:
     """The runs of a JSON text that is one object of lists under names of its own, or a list of runs; empty for any
     other text. `name` is that of the file."""
-    is_list_of_runs = begins_with_run(text[:FIRST_ROW])
+    if len(text) > LARGEST_DOCUMENT:
+        return []
     is_object = text.lstrip(_BLANK).startswith(b"{") and _HISTORY not in text
-    if not (is_list_of_runs or is_object) or len(text) > LARGEST_DOCUMENT:
+    if not is_object and not begins_with_run(text[:FIRST_ROW]):
         return []
     try:
         found = orjson.loads(text)
@@ -258,7 +259,7 @@ def document_runs(text: bytes, name: str = "") -> list[JsonRun]:
             found = json.loads(text)
         except (ValueError, RecursionError):
             return []
-    return runs_of({"": found} if is_list_of_runs else found, stem_of(name))
+    return runs_of(found if is_object else {"": found}, stem_of(name))
 
 
 def document_rows(text: str) -> Iterator[dict[str, Any]]:

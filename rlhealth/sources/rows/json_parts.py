@@ -10,6 +10,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import BESIDE, PROGRESS, number
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_of_rewards, stem_of, tag_of
 from rlhealth.sources.rows.row_names import is_log_name, words
+from rlhealth.sources.rows.split_rows import VARIANTS
 
 MOST_RUNS = 200  # in one list
 #: Keys of which each is a run: a seed, a repetition, a setting that was tried.
@@ -18,19 +19,7 @@ _EACH_A_RUN = re.compile(
 )
 _OF_SOMEBODY = re.compile(r"(?:seed|run|trial|rep|agent|player|policy|env|worker)[ _-]?\d+")
 #: Names in a row that say which run it is; of these, the first that is there names it.
-_RUN_KEYS = (
-    "run_name",
-    "name",
-    "run_id",
-    "run",
-    "seed",
-    "trial",
-    "algorithm",
-    "algo",
-    "method",
-    "variant",
-    "condition",
-)
+_RUN_KEYS = ("run_name", "name", "run_id", "run", "seed", *VARIANTS)
 #: Names that only a record of one episode or one sample has.
 _OF_A_RECORD = re.compile(
     r"(?:^|_)(?:prompts?|questions?|completions?|responses?|samples?|trajectory|trajectories|actions?|states?"
@@ -65,7 +54,7 @@ def are_runs(names: Sequence[str]) -> bool:
     return len(names) > 1 and all(_EACH_A_RUN.fullmatch(words(one)) for one in names)
 
 
-def named_by_file(file: str, names: list[str]) -> list[str]:
+def names_by_file(file: str, names: list[str]) -> list[str]:
     """The names of a table's columns, those of seeds and agents as rewards in a file that is called after them:
     `episode,seed_0,seed_1` in `rewards.csv`."""
     others = [one for one in names if one and one not in BESIDE]

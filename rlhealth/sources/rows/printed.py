@@ -15,7 +15,7 @@ from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, 
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
-from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_row, names_sample, tells_reward
+from rlhealth.sources.rows.row_names import PAID, has_step, is_learning, is_log_row, names_sample, tells_reward
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
@@ -26,7 +26,6 @@ _NEGATIVE_KL = re.compile(
 )  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
-_PAID = re.compile(r"reward|return|score", re.IGNORECASE)
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
@@ -159,7 +158,7 @@ class Printed:
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
         if not several and "," in text and (rank.endswith(LABEL) or begins_with_count(text)):
             several = pairs(text.replace(" -> ", ", "))
-        if (not several or " with " in text) and _PAID.search(text):
+        if (not several or " with " in text) and PAID.search(text):
             several = told_in(text) | several
         if is_labelled(text) and several:
             self._blocks.add(several)

@@ -22,6 +22,7 @@ _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
 _LOGGER = re.compile(
     r"""(?:(?:
         \(AReaL\)
+      | [A-Z]\[LEVEL\]  # the letter is what a recording leaves of a cursor that moved
       | \[(?![^\]\n]{0,100}
             (?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update|round|\bep\b)\w{0,8}\W{0,8}\d))
         [^\]\n{]{1,100}\]
@@ -56,11 +57,11 @@ _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s{2,}|\s-\s|±|(?<=[:=])\s")
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
-#: `Total Rewards: mean=0.5, std=0.1`, `[DEBUG] Reward stats - mean: 0.5, max: 1`: what stands before the statistics is
+#: `Total Rewards: mean=0.5, std=0.1`, `Reward stats - mean: 0.5, max: 1`: what stands before the statistics is
 #: part of each name.
 _STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?"
 _LABEL = re.compile(
-    rf"(?:\w?\[DEBUG\])?\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}?)(?:\sstat(?:istic)?s)?"
+    rf"\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}?)(?:\sstat(?:istic)?s)?"
     rf"(?::\s{{1,4}}(?={_STATISTIC}=)|\s-\s(?={_STATISTIC}[:=]\s?[-+\d]))"
 )
 _GREEK = {"μ": "mean", "σ": "std"}

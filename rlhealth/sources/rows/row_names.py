@@ -31,6 +31,8 @@ _SAMPLE = re.compile(
     re.IGNORECASE,
 )
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
+#: What a reward may be called, in a text.
+PAID = re.compile(r"reward|return|score", re.IGNORECASE)
 _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
 
 

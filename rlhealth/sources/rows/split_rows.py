@@ -19,21 +19,10 @@ SIDES = frozenset(
     {"split", "phase", "mode", "stage", "type", "log_type", "kind", "event", "set", "subset", "partition"}
 )
 EVALUATED = frozenset({"eval", "evaluation", "evaluate", "validation", "val", "valid", "test", "testing", "heldout"})
+#: Names of what several runs are compared by.
+VARIANTS = ("trial", "algorithm", "algo", "method", "variant", "condition")
 #: Columns in which a row says which of several runs it is of, where each step has a row of every one.
-WRITERS = (
-    "seed",
-    "run_id",
-    "run",
-    "trial",
-    "algorithm",
-    "algo",
-    "method",
-    "variant",
-    "condition",
-    "agent",
-    "agent_id",
-    "player",
-)
+WRITERS = ("seed", "run_id", "run", *VARIANTS, "agent", "agent_id", "player")
 MOST_WRITERS = 50
 FEWEST_ROWS = 3  # of a step, from which on they are its samples
 FEWEST_STEPS = 3
