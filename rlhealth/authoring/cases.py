@@ -244,7 +244,7 @@ def translation_of(case: Case, run: Run, rule: Rule) -> Translation:
         framework=entry["id"],
         title=entry["title"],
         version=None,
-        is_rl=True,
+        is_rl=entry.get("is_rl") != "no",
         assumed=(),
         metrics=metrics,
         config=dict(case.config),

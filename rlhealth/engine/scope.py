@@ -14,8 +14,11 @@ from rlhealth.rules.scope import Bounds
 
 
 def check_scope(rule: Rule, translation: Translation) -> None:
-    """Raises CannotRun if a rule is not meant for this run: another framework, or a setting that switches it off."""
+    """Raises CannotRun if a rule is not meant for this run: no reinforcement learning, another framework,
+    or a setting that switches it off."""
     scope = rule.scope
+    if not (translation.is_rl or scope.any_training):
+        raise CannotRun(f"it is about reinforcement learning, and this is {translation.title}")
     if not is_named(translation.framework, scope.frameworks):
         raise CannotRun(f"it is about {', '.join(scope.frameworks)}, and this is {translation.framework}")
     for name, test in scope.unless.items():

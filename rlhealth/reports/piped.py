@@ -19,7 +19,7 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
         for run in worst_first(verdict.runs):
             place = run.run.place.location or run.name
             where = place if places[place] <= 1 else f"{place}:{run.name}"
-            lines += _run(run, where, full=look.show_all or len(verdict.runs) == 1)
+            lines += _run(run, where, show_all=look.show_all, full=look.show_all or len(verdict.runs) == 1)
             lines += [line for cause, _ in stories(run) for line in excerpts.lines(look, run, cause, where)]
         for error in verdict.errors:
             hint = f" ({error.hint})" if error.hint else ""
@@ -34,14 +34,14 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     return "\n".join(words.clean(line, ascii=look.ascii) for line in lines)
 
 
-def _run(run: RunVerdict, where: str, *, full: bool) -> list[str]:
+def _run(run: RunVerdict, where: str, *, show_all: bool, full: bool) -> list[str]:
     lines = [_finding(one, where) for cause, following in stories(run) for one in (cause, *following)]
     if run.no_answer:
         lines.append("; ".join([f"{where}: unknown: {run.no_answer}", *run.run.notes]))
     elif not run.findings and full:
         lines.append(f"{where}: healthy")
     lines += [f"{where}: problem: {one}" for one in run.run.problems]
-    if full and run.skipped:
+    if show_all and run.skipped:
         lines.append(
             f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: "
             + ", ".join(f"{one.rule} ({one.reason})" for one in run.skipped)

@@ -20,6 +20,7 @@ class Scope(StrictData):
     """The runs that a rule is about; elsewhere it is skipped, with the reason.
 
     Attributes:
+        any_training: of supervised and preference training too, which no other rule judges.
         frameworks: trainers, where `*` matches anything; all of them where left out.
         unless: settings that switch the rule off: a value, or bounds.
         only_if: settings that the run must have.
@@ -29,6 +30,7 @@ class Scope(StrictData):
         full_precision: not for a log whose numbers are rounded, where 0 may be a small number.
     """
 
+    any_training: Flag = False
     frameworks: tuple[str, ...] = ()
     unless: dict[str, Setting | Bounds] = field(default_factory=dict)
     only_if: dict[str, Setting | Bounds] = field(default_factory=dict)

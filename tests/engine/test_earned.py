@@ -145,6 +145,17 @@ def test_supervised_training_is_named() -> None:
     assert "supervised fine-tuning" in verdict.no_answer
 
 
+def test_of_supervised_training_only_numbers_that_are_not_finite_are_told() -> None:
+    supervised = {"grad_norm": 0.0, "mean_token_accuracy": wiggling(0.7)}
+    loss = wiggling(2.0)
+    overflowed, broken = loss.copy(), loss.copy()
+    overflowed[10], broken[30:] = np.inf, np.nan
+    by_loss = [judge(logged(loss=one, **supervised), load_rules()) for one in (loss, overflowed, broken)]
+    assert [one.verdict for one in by_loss] == ["unknown", "unknown", "critical"]
+    assert [one.rule for one in by_loss[2].findings] == ["nonfinite"]
+    assert all("supervised fine-tuning" in one.no_answer for one in by_loss[:2])
+
+
 def test_a_log_of_which_only_the_loss_was_understood_is_unknown_and_says_what_it_did_not_understand() -> None:
     names = {f"my__{name}": wiggling(1.0) for name in ("thing", "other", "kl_mean", "value")}
     verdict = judge(logged(loss=wiggling(0.1), **names), load_rules())
