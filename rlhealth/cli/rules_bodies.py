@@ -149,7 +149,8 @@ def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool
     problems += _untested([file.name.rpartition(".")[0] for file in linted], [file for _, file in found])
     failed = [one for one in outcomes if not one.passed]
     lines = [*problems, *(line for one in failed for line in _failure(one))]
-    last = f"{plural(len(linted), 'rule')}, {plural(len(outcomes), 'case')}: " + (
+    looked_at = {file.name.rpartition(".")[0] for file in linted} | {file.rule for _, file in found}
+    last = f"{plural(len(looked_at), 'rule')}, {plural(len(outcomes), 'case')}: " + (
         f"{len(failed)} failed, {plural(len(problems), 'problem')}" if lines else "all as expected"
     )
     return "\n".join([*lines, last]) + "\n", not lines

@@ -152,13 +152,26 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
 def _unfolded(entry: dict[str, Any], tags: list[str]) -> dict[str, str]:
     """The tags that are names of that trainer with underscores for their slashes, each with that name."""
     known, plain = _folds(entry["names"]), names(entry["names"]).exact
-    return {tag: known[tag.lower()] for tag in tags if tag.lower() in known and tag not in plain}
+    found = {tag: known[tag.lower()] for tag in tags if tag.lower() in known and tag not in plain}
+    for tag in tags if found else ():
+        for pattern, name in _folded_patterns(entry["names"]):
+            if tag not in found and tag not in plain and (match := pattern.fullmatch(tag)):
+                found[tag] = name.replace("{f}", match["f"])
+    return found
 
 
 @cache
 def _folds(file: str) -> dict[str, str]:
     """The names in a file that have slashes, by what they are with underscores for all that is no letter."""
     return {_OTHERS.sub("_", name.lower()): name for name in names(file).exact if "/" in name}
+
+
+@cache
+def _folded_patterns(file: str) -> list[tuple[re.Pattern[str], str]]:
+    """What matches `rewards_{f}_mean`, and the name with slashes: of the names in a file that have a `{f}` between two
+    of them, for at the end it would match anything."""
+    raw = [aliases[0].raw for _, aliases in names(file).patterns]
+    return [(pattern_of(name.replace("/", "_")), name) for name in raw if "/{f}/" in name and "*" not in name]
 
 
 def _class_of(trainer: str) -> str:

@@ -191,6 +191,14 @@ def test_a_known_trainers_names_are_known_with_underscores_too() -> None:
     assert found.framework == "trl-grpo"
 
 
+def test_reward_functions_of_a_known_trainer_are_known_with_underscores_too() -> None:
+    folded = ["completions_clipped_ratio", "rewards_format_mean", "rewards_format_std", "rewards_was_right_mean"]
+    found = translate(run_of([*GRPO, "step_time", *folded]))
+    assert found.metrics["rewards/was_right/mean"].tag == "rewards_was_right_mean"
+    assert found.metrics["rewards/format/std"].tag == "rewards_format_std"
+    assert "rewards/format_mean/mean" not in found.metrics
+
+
 def test_a_loop_that_logs_the_least_and_the_largest_reward_is_no_reward_model() -> None:
     rewards = ["min_reward", "max_reward", "mean_reward"]
     assert translate(run_of([*rewards, "num_tokens"])).framework == "trl-reward"
