@@ -3,13 +3,13 @@ script."""
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.parsing.python_code import tree_of
 from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.preflight.shell import options_in
 from rlhealth.run import flat
@@ -90,7 +90,7 @@ def read_options(path: Path) -> list[Options]:
 def _parsed(path: Path, text: str) -> str:
     """The code, if it is Python. Raises RlhealthError with the line where it is not."""
     try:
-        ast.parse(text)
+        tree_of(text)
     except SyntaxError as error:
         said = f"{path}:{error.lineno or 1}:{error.offset or 1}: not Python: {error.msg}"
         raise RlhealthError(said, hint=_HINT, location=str(path)) from None

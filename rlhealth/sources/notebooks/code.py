@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlhealth.parsing.python_code import tree_of
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.notebooks.document import Cell
 from rlhealth.sources.notebooks.literals import NotPlain, settings_in, value_of
@@ -100,7 +101,7 @@ def _parsed(source: str) -> ast.Module | None:
     if python is None:
         return None
     try:
-        return ast.parse(python)
+        return tree_of(python)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # half a cell, Python 2, nested without end
         return None
 

@@ -48,7 +48,7 @@ def in_english(text: str) -> str:
     """The text with the words and signs by which people of other languages name a step in plain English."""
     if text.isascii() or len(text) > LONGEST_SPACED:
         return text
-    return _FOREIGN.sub(lambda found: _ENGLISH[found[0].lower()], _ORDINAL.sub(r"episode \g<n>", text))
+    return _FOREIGN.sub(lambda found: _ENGLISH[found[0].casefold()], _ORDINAL.sub(r"episode \g<n>", text))
 
 
 def spaced_pairs(text: str) -> dict[str, Any]:

@@ -211,3 +211,9 @@ def test_episodes_of_a_test_after_training_are_an_evaluation_and_not_the_reward_
     run = log(tmp_path, "".join([*lines, *(f"Test Episode {n}, Total Reward: 9.5\n" for n in (1, 2, 3))]))
     assert values(run, "reward") == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
     assert values(run, "eval/reward")[1] == [9.5] * 3
+
+
+def test_a_greek_letter_is_known_in_its_other_form(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Episode {n} | ϵ: {1 - n / 50:.2f} | reward: {r:.3f}")
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+    assert values(run, "policy/exploration_rate")[1][0] == 1.0
