@@ -16,6 +16,7 @@ from rlhealth.engine.metric_choice import pick, pick_all
 from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.scope import applicable, check_scope
 from rlhealth.metrics import Translation
+from rlhealth.metrics.translation import EVALUATED, is_evaluated_only
 from rlhealth.parsing.strict_data import StrictData
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.model import Aspect, Rule
@@ -220,6 +221,8 @@ def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple
     extra = applicable(rule.critical.and_ if rule.critical else (), translation)
     every = (*conditions, *extra)
     operands = [_operand(one, name, place == 0, translation, numbers) for place, one in enumerate(every)]
+    if len({"reward", EVALUATED}.intersection(one.metric for one in operands)) > 1 and is_evaluated_only(translation):
+        raise CannotRun("the only reward is that of the evaluations")
     settings = {**translation.config, "planned_steps": translation.planned_steps}
     bounds = tuple(bound_of(one, settings) for one in every)
     worse = None if rule.critical is None else worse_of(rule.critical, bounds[0], translation.config)

@@ -18,6 +18,7 @@ from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
 
+EVALUATED = "eval/reward"
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -155,11 +156,18 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 
 
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """The reward of a run that logs one reward function and no total; what pays for the form alone is none."""
-    parts = [name for name in metrics if re.fullmatch(PART, name)]
-    if "reward" in metrics or len(parts) != 1 or is_paid_for("form_reward", parts[0]):
+    """The reward of a run that logs no total: its only reward function, unless that pays for the form alone, or else
+    that of its evaluations, of which a log may hold nothing else."""
+    if "reward" in metrics:
         return {}
-    return {"reward": replace(metrics[parts[0]], name="reward")}
+    parts = [name for name in metrics if re.fullmatch(PART, name)]
+    sole = metrics.get(parts[0] if len(parts) == 1 else EVALUATED) if len(parts) < 2 else None
+    return {} if sole is None or is_paid_for("form_reward", sole.name) else {"reward": replace(sole, name="reward")}
+
+
+def is_evaluated_only(translation: Translation) -> bool:
+    """Whether the reward of a run is that of its evaluations, for want of another."""
+    return translation.metrics["reward"].tag == translation.metrics[EVALUATED].tag
 
 
 def _distributed(run: Run, known: Recognised, settings: Mapping[str, Any]) -> dict[str, Metric]:

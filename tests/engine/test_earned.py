@@ -145,6 +145,22 @@ def test_supervised_training_is_named() -> None:
     assert "supervised fine-tuning" in verdict.no_answer
 
 
+def test_a_log_of_evaluations_alone_is_judged_by_their_reward() -> None:
+    falls = np.concatenate([np.linspace(50.0, 300.0, 40), np.linspace(300.0, 20.0, 40)]) + wiggling(5.0, 80)
+    verdict = judge(logged(80, eval__mean_reward=falls, eval__mean_ep_length=wiggling(200.0, 80)), load_rules())
+    (found,) = [one for one in verdict.findings if one.rule == "reward-decline"]
+    assert found.metric == "reward" and verdict.verdict == "critical"
+    same = {one.reason for one in verdict.skipped if one.family == "evaluation"}
+    assert "the only reward is that of the evaluations" in same
+
+
+def test_the_reward_of_training_goes_before_that_of_evaluations() -> None:
+    logs = logged(rollout__ep_rew_mean=wiggling(3.0), eval__mean_reward=wiggling(100.0), train__loss=wiggling(1.0))
+    metrics = translate(logs).metrics
+    assert metrics["reward"].tag == "rollout/ep_rew_mean"
+    assert metrics["eval/reward"].tag == "eval/mean_reward"
+
+
 def test_of_supervised_training_only_numbers_that_are_not_finite_are_told() -> None:
     supervised = {"grad_norm": 0.0, "mean_token_accuracy": wiggling(0.7)}
     loss = wiggling(2.0)

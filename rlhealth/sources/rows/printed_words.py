@@ -18,11 +18,11 @@ _ENGLISH = {
     **dict.fromkeys(("эпизод", "回合", "エピソード", "에피소드"), "episode"),
     **dict.fromkeys(("шаг", "步骤", "ステップ", "스텝"), "step"),
     **dict.fromkeys(("эпоха", "エポック", "에포크"), "epoch"),
-    "ε": "epsilon",
+    **{"α": "alpha", "β": "beta", "γ": "gamma", "ε": "epsilon", "η": "eta", "λ": "lambda", "π": "policy", "τ": "tau"},
     "：": ":",
     "，": ",",
 }
-_FOREIGN = re.compile(rf"(?:{'|'.join(word for word in _ENGLISH if len(word) > 1)})\b|[ε：，]", re.IGNORECASE)
+_FOREIGN = re.compile(rf"(?:{'|'.join(word for word in _ENGLISH if len(word) > 1)})\b|[αβγεηλπτ：，]", re.IGNORECASE)
 _ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:轮|回合|步)")
 _NAME_AND_NUMBER = re.compile(
     _WORD_AND_NUMBER.pattern.replace("]{0,60})", "]{0,60}(?: [A-Za-z_][\\w/.@()-]{0,30}){0,2})", 1)

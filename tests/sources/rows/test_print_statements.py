@@ -217,3 +217,10 @@ def test_a_greek_letter_is_known_in_its_other_form(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"Episode {n} | ϵ: {1 - n / 50:.2f} | reward: {r:.3f}")
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
     assert values(run, "policy/exploration_rate")[1][0] == 1.0
+
+
+def test_greek_letters_in_names_are_spelt_out(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Step {n * 10:4d} | reward={r:+.4f} | KL=0.9 | π_loss=inf | v_loss=2.6")
+    metrics = translate(run).metrics
+    assert metrics["loss/policy_avg"].values.tolist() == [float("inf")] * COUNT
+    assert metrics["loss/value_avg"].values.tolist() == [2.6] * COUNT
