@@ -132,15 +132,17 @@ def _state(
         if worst.state is State.OVER:
             return VitalState.OVER, worst.title
         return (VitalState.SICK if worst.severity is Severity.CRITICAL else VitalState.WATCH), worst.title
+    judged = bool({run.families.get(rule) for rule in run.quiet} & set(entry["families"]))
+    if not (run.translation.is_rl or judged):
+        return VitalState.NOT_FOR_TRAINER, "no reinforcement learning"
     ending = _ENDINGS.get(run.state, "") if name == "pace" else ""
     if name == "pace" and not ending:
         return VitalState.UNKNOWN, "no planned length and no end in the log"
     absent = _absent(run.translation.framework, entry)
     if absent[0] is VitalState.NOT_FOR_TRAINER or (metric is None and not ending):
         return absent
-    families = {run.families.get(rule) for rule in run.quiet}
     ignored = [one for one in run.ignored if sign_of(one.finding) == name]
-    if ignored or families & set(entry["families"]):
+    if ignored or judged:
         accepted = f"{len(ignored)} ignored" if ignored else ""
         return VitalState.WELL, ", ".join(filter(None, (ending, accepted)))
     return VitalState.UNKNOWN, _unjudged(run, entry["families"])

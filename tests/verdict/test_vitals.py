@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rlhealth
+from rlhealth.check import judge
 from rlhealth.metrics import translate
+from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import FAMILIES
 from rlhealth.run import Place, Run
 from rlhealth.verdict.evidence import Evidence
@@ -190,3 +192,12 @@ def test_a_real_run_has_its_reward_and_policy_looked_at(folder: str) -> None:
         }
     else:
         assert any(one.state in (VitalState.SICK, VitalState.WATCH) for one in signs.values())
+
+
+def test_of_preference_training_only_the_numbers_are_a_sign() -> None:
+    wiggling = (0.5 + 0.1 * np.sin(np.arange(60.0))).tolist()
+    preferences = {f"rewards/{name}": wiggling for name in ("margins", "chosen", "rejected", "accuracies")}
+    run = run_of({"loss": wiggling, "grad_norm": wiggling} | preferences)
+    signs = by_id(judge(run, load_rules()))
+    assert signs.pop("numbers").state is VitalState.WELL
+    assert {one.state for one in signs.values()} == {VitalState.NOT_FOR_TRAINER}
