@@ -91,17 +91,20 @@ def is_of_a_record(row: Mapping[str, Any]) -> bool:
 
 
 def holds_run(row: Mapping[str, Any]) -> bool:
-    """Whether a row holds a curve of rewards, or a history, and is neither a step nor a sample."""
+    """Whether a row holds a curve of rewards, itself or in its `history`, and is neither a step nor a sample."""
     if is_of_a_record(row):
         return False
     if any(number(row[name]) is not None for name in PROGRESS & row.keys()):
         return False
     return any(
-        isinstance(value, list)
-        and len(value) >= FEWEST_OF_A_RUN
-        and (
-            (is_of_rewards(name) and number(value[0]) is not None)
-            or (_HISTORY.search(words(name)) is not None and isinstance(value[0], dict))
+        (isinstance(value, dict) and _HISTORY.search(words(name)) is not None and holds_run(value))
+        or (
+            isinstance(value, list)
+            and len(value) >= FEWEST_OF_A_RUN
+            and (
+                (is_of_rewards(name) and number(value[0]) is not None)
+                or (_HISTORY.search(words(name)) is not None and isinstance(value[0], dict))
+            )
         )
         for name, value in row.items()
     )

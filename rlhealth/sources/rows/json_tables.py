@@ -72,7 +72,7 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int, holder:
     runs = {key: value for key, value in found.items() if isinstance(value, dict)}
     if are_runs([*runs]) and all(map(holds_run, runs.values())):  # by seed; a step holds no whole curve
         for key, value in runs.items():
-            for table in _tables(value, (), DEEPEST, ""):
+            for table in _tables(value, (), DEEPEST - 1, ""):
                 table.run = key
                 yield table
         return
@@ -108,7 +108,7 @@ def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[Json
     rows = [row for row in found if isinstance(row, dict)]
     if len(rows) == len(found) and (names := run_names(rows)):
         for name, row in zip(names, rows, strict=True):
-            for table in _tables(row, (), DEEPEST, ""):
+            for table in _tables(row, (), DEEPEST - 1, ""):
                 table.run = name
                 yield table
     elif len(rows) > 1 and 2 * len(rows) > len(found):

@@ -11,7 +11,7 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
-from rlhealth.sources.rows.printed_dicts import LONGEST_LINE, WANDB_CUT, Dicts, dict_in
+from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
@@ -175,6 +175,7 @@ class Printed:
         """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
         found = False
         for row, is_cut in self._dicts.rows(text):
+            row = row if found else self._pairs_before() | row
             found = found or not is_cut
             if not is_log_row(row):
                 continue
@@ -191,6 +192,12 @@ class Printed:
                 made.names_sample = not is_learning(made) and names_sample(self._dicts.text)
                 yield made
         return found or self._dicts.is_open or len(text) >= WANDB_CUT
+
+    def _pairs_before(self) -> dict[str, Any]:
+        """The pairs before a dict that is one of them: `loss: 0.5, norm: 0.1, rewards: {'mean': 0.3}`."""
+        before = self._dicts.before
+        is_pair = len(before) < LONGEST_BEFORE and "," in before and before.rstrip().endswith((":", "="))
+        return pairs(before) if is_pair else {}
 
     def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
         row = pairs(text) if several is None else several

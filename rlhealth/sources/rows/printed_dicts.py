@@ -14,6 +14,7 @@ from rlhealth.sources.base.spelling import AXES, number
 _NUMBERS, _FLOATS = {float, int}, {float}
 
 LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
+LONGEST_BEFORE = 200  # characters before a dict that are looked at
 MOST_LINES = 400  # of one printed dict
 WANDB_CUT = 4096  # characters after which wandb cuts a line of output.log
 _OPENING = re.compile(r"\{\s*(?=['\"])")
@@ -119,7 +120,7 @@ class Dicts:
             self._lines = []
             return
         if not self._lines:
-            self.before = text[max(0, opening.start() - 200) : opening.start()]
+            self.before = text[max(0, opening.start() - LONGEST_BEFORE) : opening.start()]
         end = _closing(text, opening.start())
         if end is None:
             self._begin(line, text)

@@ -66,6 +66,14 @@ def test_a_list_of_runs_holds_each_of_them(tmp_path: Path) -> None:
     assert [run.name.partition("#")[2] for run in runs[1:]] == ["seed 1", "seed 2"]
 
 
+def test_a_list_of_algorithms_each_with_its_history_holds_a_run_of_each(tmp_path: Path) -> None:
+    told = zip(("grpo", "dpo", "ppo"), CURVES, strict=True)
+    document = [{"algorithm": one, "final_acc": 0.3, "history": {"rewards": of, "losses": of}} for one, of in told]
+    runs = open_runs(write(tmp_path / "results.json", document))
+    assert [translate(run).metrics["reward"].values.tolist() for run in runs] == CURVES
+    assert [run.name.partition("#")[2] for run in runs[1:]] == ["dpo", "ppo"]
+
+
 def test_histories_of_repetitions_are_runs(tmp_path: Path) -> None:
     document = {
         "runs": [

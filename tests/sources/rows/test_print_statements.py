@@ -224,3 +224,25 @@ def test_greek_letters_in_names_are_spelt_out(tmp_path: Path) -> None:
     metrics = translate(run).metrics
     assert metrics["loss/policy_avg"].values.tolist() == [float("inf")] * COUNT
     assert metrics["loss/value_avg"].values.tolist() == [2.6] * COUNT
+
+
+def test_pairs_before_a_dict_that_is_one_of_them_are_of_its_row(tmp_path: Path) -> None:
+    def line(n: int, r: float) -> str:
+        counts = {"total_num": 256, "total_reward": round(256 * r, 3)}
+        return f"2025-09-23 09:01:{n:02d},984 - train - INFO - rl_loss: {r - 1:.6f}, token_entropy: 0.8, data: {counts}"
+
+    run = printed(tmp_path, line)
+    assert values(run, "reward")[1] == pytest.approx([256 * r for r in REWARDS])
+    assert values(run, "loss")[1] == pytest.approx([r - 1 for r in REWARDS])
+    assert values(run, "entropy")[1] == [0.8] * COUNT
+
+
+def test_the_rewards_of_one_completion_are_none_of_the_run(tmp_path: Path) -> None:
+    def lines(n: int, r: float) -> str:
+        row = (
+            f"train - INFO - rl_loss: {r - 1:.6f}, token_entropy: 0.8, data: {{'total_num': 256, 'total_reward': {r}}}"
+        )
+        sample = "train - INFO - reward: {'format_reward': 1.0, 'answer_reward': 1.0, 'reward': 1.0}"
+        return f"{row}\ntrain - INFO - prompt: what is {n} + {n}?\n{sample}" if n % 5 == 0 else row
+
+    assert values(printed(tmp_path, lines), "reward")[1] == pytest.approx(REWARDS)
