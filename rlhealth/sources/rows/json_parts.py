@@ -97,17 +97,22 @@ def holds_run(row: Mapping[str, Any]) -> bool:
     if any(number(row[name]) is not None for name in PROGRESS & row.keys()):
         return False
     return any(
-        (isinstance(value, dict) and _HISTORY.search(words(name)) is not None and holds_run(value))
-        or (
-            isinstance(value, list)
-            and len(value) >= FEWEST_OF_A_RUN
-            and (
-                (is_of_rewards(name) and number(value[0]) is not None)
-                or (_HISTORY.search(words(name)) is not None and isinstance(value[0], dict))
-            )
-        )
+        any(_is_curve(*pair) for pair in value.items())
+        if isinstance(value, dict) and _is_history(name)
+        else _is_curve(name, value)
         for name, value in row.items()
     )
+
+
+def _is_curve(name: str, value: object) -> bool:
+    """Whether a value under a name is the rewards of a whole run, or its rows."""
+    if not isinstance(value, list) or len(value) < FEWEST_OF_A_RUN:
+        return False
+    return _is_history(name) if isinstance(value[0], dict) else is_of_rewards(name) and number(value[0]) is not None
+
+
+def _is_history(name: str) -> bool:
+    return _HISTORY.search(words(name)) is not None
 
 
 def _is_text(value: object) -> bool:
