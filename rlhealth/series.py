@@ -101,9 +101,10 @@ class Series:
     def _note_overwritten(
         self, order: Ints, last: NDArray[np.bool_], steps: Ints, values: Floats, times: Floats
     ) -> None:
-        """Keeps the points that give way to a later one with another value at their step."""
-        kept_by = np.flatnonzero(last)[np.searchsorted(np.flatnonzero(last), np.arange(len(order)))]
-        before, after = values[order], values[order[kept_by]]
+        """Keeps the points that give way to the next one with another value at their step: the next, not the last, so
+        that it is the same in whatever pieces they come."""
+        before = values[order]
+        after = np.append(before[1:], np.nan)
         other = ~last & (before != after) & ~(np.isnan(before) & np.isnan(after))
         if other.any():
             lost = order[other]

@@ -63,7 +63,9 @@ TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
 PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)
 _UNPACKED_HERE = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 #: What a rotation puts behind a name: `.1`, `.2026-01-31`, `-20260131`, and the suffix of what packed it.
-ROTATED = re.compile(r"(?P<age>\.\d{1,4}|[.-]\d{4}-?\d\d-?\d\d(?:[-_T]\d{2,6})?)(?:\.(?:gz|bz2|xz))?$", re.IGNORECASE)
+ROTATED = re.compile(
+    r"(?<=[^.])(?P<age>\.\d{1,4}|[.-]\d{4}-?\d\d-?\d\d(?:[-_T]\d{2,6})?)(?:\.(?:gz|bz2|xz))?$", re.IGNORECASE
+)
 
 
 @dataclass
