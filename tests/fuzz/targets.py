@@ -120,6 +120,7 @@ YAML_WORDS = (
     b"unless_logged: kl|entropy",
     b"each_metric: true",
     b"full_precision: true",
+    b"any_training: true",
     b"metric: kl",
     b"value",
     b"kl*",
