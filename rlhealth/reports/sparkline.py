@@ -92,9 +92,8 @@ def _block(height: float, low: float, high: float, level: int, blocks: str, miss
         return missing
     if level >= 0:
         return blocks[level]
-    share = (height / 2 - low / 2) / (
-        high / 2 - low / 2
-    )  # halves: the distance of two finite numbers need not be finite
+    span = high / 2 - low / 2  # halves: the distance of two finite numbers need not be finite
+    share = (height / 2 - low / 2) / span if span else 0.0  # the least number of all has no half
     return blocks[min(7, int(share * 8))]
 
 

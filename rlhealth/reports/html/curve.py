@@ -69,7 +69,7 @@ def scale_of(values: Floats, tall: int, *, log: bool = False, also: float | None
         gap = abs(np.log10(also / (high if also > high else low))) if log else max(also - high, low - also)
         if gap <= 2 * reach:
             low, high = min(low, also), max(high, also)
-    if high == low:
+    if high / 2 == low / 2:  # no more than the least number there is lies between them
         low, high = (low, low + 1) if abs(low) < 1e-9 else (low - 0.5 * abs(low), high + 0.5 * abs(low))
     if not log:
         pad = 0.04 * (high / 2 - low / 2) * 2
