@@ -153,10 +153,10 @@ def _unfolded(entry: dict[str, Any], tags: list[str]) -> dict[str, str]:
     """The tags that are names of that trainer with underscores for their slashes, each with that name."""
     known, plain = _folds(entry["names"]), names(entry["names"]).exact
     found = {tag: known[tag.lower()] for tag in tags if tag.lower() in known and tag not in plain}
-    for tag in tags if found else ():
-        for pattern, name in _folded_patterns(entry["names"]):
-            if tag not in found and tag not in plain and (match := pattern.fullmatch(tag)):
-                found[tag] = name.replace("{f}", match["f"])
+    others = [tag for tag in tags if tag not in found and tag not in plain] if found else []
+    for pattern, name in _folded_patterns(entry["names"]) if others else ():
+        matches = filter(None, map(pattern.fullmatch, others))
+        found = {match[0]: name.replace("{f}", match["f"]) for match in matches} | found
     return found
 
 

@@ -22,7 +22,8 @@ _ENGLISH = {
     "：": ":",
     "，": ",",
 }
-_FOREIGN = re.compile(rf"(?:{'|'.join(word for word in _ENGLISH if len(word) > 1)})\b|[αβγεηλπτ：，]", re.IGNORECASE)
+_SIGNS = "".join(word for word in _ENGLISH if len(word) == 1)
+_FOREIGN = re.compile(rf"(?:{'|'.join(word for word in _ENGLISH if len(word) > 1)})\b|[{_SIGNS}]", re.IGNORECASE)
 _ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:轮|回合|步)")
 _NAME_AND_NUMBER = re.compile(
     _WORD_AND_NUMBER.pattern.replace("]{0,60})", "]{0,60}(?: [A-Za-z_][\\w/.@()-]{0,30}){0,2})", 1)
