@@ -299,7 +299,7 @@ def _places(text: bytes, sign: bytes, feeds_only: bool) -> Iterator[int]:
 
 def _may_belong(line: bytes) -> bool:
     """Whether a line without a sign may be part of a table or of a block of `name: number` lines."""
-    if b"|" in line or b"\xe2" in line:
+    if b"|" in line or b"\xe2" in line or b"<-" in line:
         return True
     at = max(line.rfind(b":"), line.rfind(b"="))
     after = line[at + 1 :].lstrip()

@@ -12,7 +12,7 @@ from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in
-from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs
+from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import PAID, has_step, is_learning, is_log_row, names_sample, tells_reward
@@ -110,7 +110,7 @@ class Printed:
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
         self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
-        text = in_english(text)
+        text = without_remark(in_english(text))
         if rank != self._rank:
             yield from self.end()
             self._rank = rank

@@ -79,6 +79,14 @@ _OF_THE_LAST = re.compile(
     re.IGNORECASE,
 )
 MOST_WORDS = 6  # of a name
+_REMARKED = r"(?P<pair>[SIGNS]\s{0,40}[-+]?(?:\.?\d[\d.eE+-]{0,30}|nan|inf)%?)"
+_REMARK = r"(?:$|\s(?![^\n]{0,200}[:=]\s?[-+.\d]))"
+#: What is said of a number behind it: `kl: 0.38  <---- distance from the reference model`, `kl: 0.38  # in nats`. An
+#: assignment with a comment, `kl = 0.38  # in nats`, is source code.
+_REMARKS = (
+    re.compile(rf"{_REMARKED.replace('SIGNS', ':=')}\s{{0,40}}(?:<-{{1,20}}|<={{2,20}}|←){_REMARK}"),
+    re.compile(rf"{_REMARKED.replace('SIGNS', ':')}\s{{1,40}}(?:\#|//){_REMARK}"),
+)
 
 
 def bare(line: str) -> tuple[str, str]:
@@ -97,6 +105,15 @@ def bare(line: str) -> tuple[str, str]:
         rank += LABEL if found["c"] else ""
     logger = _LOGGER.match(line, start)
     return rank, line[logger.end() if logger else start :]
+
+
+def without_remark(text: str) -> str:
+    """The line without what is said behind its number, after an arrow that points at it or the sign of a comment."""
+    if "<" in text or "#" in text or "//" in text or "←" in text:
+        for remark in _REMARKS:
+            if (found := remark.search(text)) is not None:
+                return text[: found.end("pair")]
+    return text
 
 
 def evaluates(line: str, prefix: str = "") -> bool:

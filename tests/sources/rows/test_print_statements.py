@@ -129,6 +129,34 @@ def test_the_lines_below_the_heading_of_a_step_are_one_row(tmp_path: Path) -> No
     assert values(run, "loss/policy_avg") == (list(range(COUNT)), [-0.02] * COUNT)
 
 
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "\t<---- what it was paid (higher=better)",
+        "  <-- what it was paid",
+        " <== paid",
+        "  ← what it was paid",
+        "  # what it was paid",
+        "  // what it was paid",
+    ],
+)
+def test_a_remark_behind_a_number_is_no_part_of_it(tmp_path: Path, remark: str) -> None:
+    run = printed(tmp_path, lambda n, r: f"------ STEP {n} ------\nscores/mean:\t{r}{remark}\nkl:\t0.5{remark}\n")
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+    assert run.series["kl"].values.tolist() == [0.5] * COUNT
+
+
+@pytest.mark.parametrize("sign", ["<-", "#", "//"])
+def test_what_stands_behind_a_sign_and_has_a_number_itself_is_no_remark(tmp_path: Path, sign: str) -> None:
+    run = printed(tmp_path, lambda n, r: f"Step: {n} {sign} Loss: 0.5 {sign} Reward: {r}")
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+
+
+def test_source_code_with_comments_is_no_row(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError):
+        log(tmp_path, "def train():\n    reward = 0.0  # what it was paid\n    kl = 0.5  # in nats\n    go()\n" * COUNT)
+
+
 def test_several_rollouts_below_the_heading_of_a_step_are_not_its_reward(tmp_path: Path) -> None:
     rollouts = "Length: 31, Score: 0.25\nLength: 35, Score: 0.75\n"
     run = printed(tmp_path, lambda n, r: f"=== Step {n} ===\n{rollouts}Loss: 1.5, KL: {r}")
