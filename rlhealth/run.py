@@ -94,6 +94,7 @@ class Run:
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
+        excerpted: tags of which somebody displayed a part of the steps: that the others lack them says nothing.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Run:
     refused: int = 0
     heartbeat: float = float("nan")
     trainer: str = ""
+    excerpted: set[str] = field(default_factory=set)
 
     def __repr__(self) -> str:
         steps = "" if self.first_step is None else f", steps {self.first_step} to {self.last_step}"
@@ -229,6 +231,7 @@ class Run:
             step_axis=self.step_axis,
             resumed_at=list(resumed_at),
             modified=self.modified,
+            excerpted=self.excerpted,
         )
         return Replaced(one.step, one.said, run)
 
@@ -251,6 +254,7 @@ class Run:
             modified=self.modified,
             clean=None,
             trainer=self.trainer,
+            excerpted=self.excerpted,
         )
 
     @property

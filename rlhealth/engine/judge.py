@@ -149,7 +149,7 @@ class Judge:
                 told = ending_finding(rule, ending, self.translation)
                 found += [told] if told else []
             quiet.add(rule.id)
-        found += self.vanishing.findings()
+        found += self.vanishing.findings(self.run.excerpted)
         if not self.translation.is_rl:  # mixed precision leaves out a step whose gradient overflows, and goes on
             found = [one.in_state(one.state, most=Severity.INFO) for one in found]
         fired = {one.rule for one in found}

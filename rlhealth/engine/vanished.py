@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -161,15 +161,15 @@ class VanishedMetrics:
                 for trail in self.trails[place]:
                     trail.follow(at, ticks.steps)
 
-    def findings(self) -> list[Finding]:
-        """One finding of each rule for each metric that went missing."""
+    def findings(self, excerpted: Collection[str] = ()) -> list[Finding]:
+        """One finding of each rule for each metric that went missing; of those tags (`Run.excerpted`) none can have."""
         found = []
         for place, trail in ((place, trail) for place, trails in self.trails.items() for trail in trails):
             ticks = self.ticks.get(self.axes[place])
             episodes = trail.episodes(ticks.steps) if ticks is not None else ()
             if episodes and len(episodes) > len(trail.gone) and self._was_written_later(place):
                 episodes = episodes[:-1]  # of two axes in one file, the longer ends at the higher step, not later
-            if episodes:
+            if episodes and trail.metric.tag not in excerpted:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
                 missing = Evidence(

@@ -48,6 +48,14 @@ def test_a_reward_that_stops_on_the_axis_of_the_others_has_vanished() -> None:
     assert vanished(run) == {"reward-vanished"}
 
 
+def test_a_reward_of_which_somebody_displayed_an_excerpt_has_not_vanished() -> None:
+    run = Run("exp", Place("notebook", "exp"), excerpted={"Episode Reward"})
+    noise = np.random.default_rng(0).normal(size=60)
+    run.add("Episode Reward", np.arange(1, 21) * 2048, noise[:20] + 10, np.arange(20.0))
+    run.add("Entropy", np.arange(1, 61) * 2048, 1 + 0.01 * noise, np.arange(60.0))
+    assert not vanished(run)
+
+
 def test_that_two_metrics_count_alike_may_show_only_later() -> None:
     """At the first look the others have not reached the third point of the reward."""
     whole, growing = Run("exp", Place("tensorboard", "exp")), Run("exp", Place("tensorboard", "exp"))

@@ -29,16 +29,15 @@ def frames(text: str) -> Iterator[Grid]:
 
 def _pages(lines: Sequence[str], at: int) -> tuple[int, Grid]:
     """The line behind the table that begins at `at`, and the table; an empty one if there is none."""
-    labels: list[str] = []
     grid = Grid([], [], is_frame=True)
     continued = True
     while continued and at < len(lines) and (heading := _heading(lines[at])):
         continued = lines[at].rstrip().endswith("\\")
         at, page = _page(lines, at + 1, len(heading))
-        if grid.heading and [label for label, _ in page] != labels:
+        if grid.heading and [label for label, _ in page] != grid.labels:
             return at, grid
         if not grid.heading:
-            labels, grid.rows = [label for label, _ in page], [[] for _ in page]
+            grid.labels, grid.rows = [label for label, _ in page], [[] for _ in page]
         grid.heading += heading
         for row, (_, cells) in zip(grid.rows, page, strict=True):
             row += cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rlhealth.sources.notebooks.salvage import BAR
 
@@ -26,8 +26,9 @@ class Grid:
     Attributes:
         done, total: of the progress bar above it; None if there is none.
         epochs: the planned number of epochs, where the bar tells it.
-        is_cut: whether the text ends inside the table.
+        is_cut: whether the text ends inside the table, or rows of it are not shown.
         is_frame: whether pandas wrote it.
+        labels: what pandas writes before each row; empty where another wrote it.
     """
 
     heading: list[str]
@@ -37,6 +38,7 @@ class Grid:
     epochs: int | None = None
     is_cut: bool = False
     is_frame: bool = False
+    labels: list[str] = field(default_factory=list)
 
 
 def grids(text: str) -> Iterator[Grid]:
@@ -54,6 +56,7 @@ def grids(text: str) -> Iterator[Grid]:
             grid = _grid(text[opened + 1 : end])
             grid.is_cut = closed < 0 and following < 0
             grid.is_frame = grid.heading[:1] == [""]
+            grid.labels = [row[0] for row in grid.rows] if grid.is_frame else []
             _read_progress(grid, bar)
             if grid.heading:
                 yield grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any
 
@@ -14,6 +14,7 @@ from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
 from rlhealth.sources.base.spelling import axis as axis_of
 from rlhealth.sources.notebooks.code import LONGEST_CODE
 from rlhealth.sources.notebooks.document import Cell
+from rlhealth.sources.notebooks.excerpts import axis_of_names, with_excerpts_joined
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
@@ -65,15 +66,16 @@ _EVALUATED = ("eval_", "test_", "predict_")
 
 def tables_of(cell: Cell) -> list[Table]:
     """The tables of a cell, in their order; rows that say what a table beside them shows are not told again."""
-    found: list[Table] = []
+    displayed: list[Grid] = []
     texts: list[str] = []
     streamed = "".join(output.text for output in cell.outputs if output.is_stream)
     for output in cell.outputs:
         if "<table" in output.html:
-            found += _tables(cell.number, grids(output.html))
+            displayed += grids(output.html)
         elif output.text and not output.is_stream:
-            found += _tables(cell.number, frames(output.text))
+            displayed += frames(output.text)
             texts.append(output.text)
+    found = _tables(cell.number, displayed)
     framed = _tables(cell.number, frames(streamed)) if "tep" in streamed else []
     found += framed
     if any(PAID.search(tag) for table in found for tag in table.tags):
@@ -128,14 +130,15 @@ def _is_row(row: PrintedRow) -> bool:
     return not row.names_sample and is_log_row(row) and not row.keys() <= CLOSING | BOOKKEEPING | set(AXES)
 
 
-def _tables(cell: int, found: Iterator[Grid]) -> list[Table]:
-    return [table for grid in found if (table := _table(cell, grid)) is not None and table.rows]
+def _tables(cell: int, found: Iterable[Grid]) -> list[Table]:
+    whole_ones = with_excerpts_joined(found)
+    return [table for grid in whole_ones if (table := _table(cell, grid)) is not None and table.rows]
 
 
 def _table(cell: int, grid: Grid) -> Table | None:
     """A grid as rows of numbers; None if it is no log."""
     names = grid.heading[: MOST_TAGS + 1]
-    axis = next((name for name in (*AXES, "Epoch", "epoch") if name in names), "")
+    axis = axis_of_names(names)
     metrics = [name for name in names if name not in ("", axis) and name not in _DOTS]
     if not axis or not (names[0] == axis or is_log_row(dict.fromkeys(metrics, 1.0)) or "Training Loss" in metrics):
         return None

@@ -14,6 +14,7 @@ from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import documents
 from rlhealth.sources.notebooks.joining import BY_HAND, NotebookRun, runs_of
+from rlhealth.sources.notebooks.table import plain
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 
@@ -74,7 +75,7 @@ class Notebook:
             known = self.runs[index]
             changed |= bring_up_to_date(known, run)
             changed |= (known.exit_code, known.clean) != (run.exit_code, run.clean)
-            known.config = run.config
+            known.config, known.excerpted = run.config, run.excerpted
             known.versions, known.trainer = run.versions, run.trainer
             known.exit_code, known.clean, known.modified = run.exit_code, run.clean, modified
         for gone in self.runs[len(found) :]:  # its output was cleared
@@ -195,6 +196,15 @@ def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> lis
     return runs
 
 
+def _note_excerpts(run: Run, told: NotebookRun) -> None:
+    """Names the metrics that the notebook shows at a part of the steps only."""
+    shown = set().union(*(part.excerpted for part in told.parts))
+    run.excerpted = {tag for tag in run.series if plain(tag) in shown}
+    if run.excerpted:
+        names = ", ".join(sorted(run.excerpted)[:3]) + (", …" if len(run.excerpted) > 3 else "")
+        run.notes.append(f"the notebook shows {names} at a part of the steps only")
+
+
 def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
     """Adds what the progress bar, the code and an exception say of the run."""
     last = told.parts[-1]
@@ -204,6 +214,7 @@ def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
     run.notes += told.notes
     if any(part.is_cut for part in told.parts):
         run.notes.append(f"rows or columns are left out of the output of {where}; they are missing here")
+    _note_excerpts(run, told)
     trainer = told.trainer
     if trainer is not None:
         run.trainer = trainer.name

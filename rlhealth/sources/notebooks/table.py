@@ -31,6 +31,7 @@ class Table:
         done, total: of the progress bar above it.
         is_cut: whether rows of it were left out or lost.
         is_table: whether it was printed as a table, not as rows among other text.
+        covered: of metrics that not all of the tables show that were joined to this one: the steps of those that do.
     """
 
     cell: int
@@ -41,6 +42,7 @@ class Table:
     is_cut: bool = False
     is_table: bool = True
     notes: list[str] = field(default_factory=list)
+    covered: dict[str, set[int]] = field(default_factory=dict)
 
     @property
     def steps(self) -> list[int]:
@@ -63,6 +65,12 @@ class Table:
     def begins(self) -> bool:
         """Whether its first row is where a run that starts from nothing is first logged."""
         return not self.steps or self.steps[0] <= max(1.0, self.interval)
+
+    @property
+    def excerpted(self) -> set[str]:
+        """The metrics that are shown at a part of the steps only: their own table has no row at the others."""
+        steps = set(self.steps)
+        return {tag for tag, known in self.covered.items() if not steps <= known}
 
     @property
     def points(self) -> int:
@@ -114,11 +122,10 @@ def goes_on(before: Table, after: Table) -> bool:
 def joined(one: Table, other: Table) -> Table:
     """The longer of two tables of one run, with what only the other one shows at its steps."""
     longer, shorter = (one, other) if _worth(one) >= _worth(other) else (other, one)
-    known = longer.tags
     numbered = not (longer.axis and shorter.axis)
     more = _by_row(shorter) if numbered else _by_step(shorter)
     rows = [
-        row | {tag: value for tag, value in more.get(index, {}).items() if tag not in known}
+        _filled(row, more.get(index, {}))
         for index, row in (enumerate(longer.rows) if numbered else zip(longer.steps, longer.rows, strict=True))
     ]
     done = max((table.done for table in (one, other) if table.done is not None), default=None)
@@ -133,7 +140,24 @@ def joined(one: Table, other: Table) -> Table:
         is_cut=longer.is_cut,
         is_table=longer.is_table,
         notes=notes,
+        covered={} if numbered else _covered(one, other),
     )
+
+
+def _filled(row: dict[str, float], more: dict[str, float]) -> dict[str, float]:
+    """The row with what it lacks."""
+    known = {plain(tag) for tag in row}
+    return row | {tag: value for tag, value in more.items() if tag not in known}
+
+
+def _covered(one: Table, other: Table) -> dict[str, set[int]]:
+    """The steps of the tables that show a metric, for each metric that one of the two shows."""
+    found: dict[str, set[int]] = {}
+    for table in (one, other):
+        steps = set(table.steps)
+        for tag in table.tags:
+            found[tag] = found.get(tag, set()) | table.covered.get(tag, steps)
+    return found
 
 
 def _worth(table: Table) -> tuple[bool, int, int]:
