@@ -78,6 +78,7 @@ class Printed:
         self._bar: PrintedStep | None = None
         self._evaluates = False
         self._step: PrintedStep | None = None
+        self._epoch: int | None = None
         self._said: set[str] = set()
         self._repeats = 0
         self._rank = ""
@@ -90,7 +91,8 @@ class Printed:
     @property
     def is_plain(self) -> bool:
         """Whether a row that comes now is what it says: nothing is begun, and no heading, bar or process counts."""
-        return not self.is_open and self._step is None and self._bar is None and not self._rank
+        no_heading = self._step is None and self._epoch is None
+        return not self.is_open and no_heading and self._bar is None and not self._rank
 
     def rows(self, line: str) -> Iterator[PrintedRow]:
         """The rows that end with this line."""
@@ -127,6 +129,7 @@ class Printed:
         if step is not None:
             yield from self.end()
             self._step, self._said, self._repeats = step, set(), 0
+            self._epoch = step.count if step.name == "epoch" else step.epoch if step.epoch is not None else self._epoch
             return
         verl = _VERL.search(text)
         if verl:
@@ -223,6 +226,7 @@ class Printed:
             if self._evaluates:
                 made.of_evaluation()
             self._name_step(made, step)
+            self._name_epoch(made, step)
             yield made
 
     def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
@@ -244,6 +248,13 @@ class Printed:
             row.setdefault(step.name, step.count)
             if step.total is not None and step.name != "epoch":
                 row.setdefault("total_steps", step.total)
+
+    def _name_epoch(self, row: PrintedRow, step: PrintedStep | None) -> None:
+        """Gives a row that names its step the epoch of its line, or of the heading above it: the step may count within
+        it."""
+        epoch = step.epoch if step is not None and step.epoch is not None else self._epoch
+        if epoch is not None and has_step(row) and EPOCHS.isdisjoint(row):
+            row["epoch"] = epoch
 
 
 def _bar_in(text: str) -> PrintedStep | None:

@@ -36,11 +36,12 @@ _AXES = {axis.lower(): axis for axis in reversed(AXES)}
 
 @dataclass(frozen=True, slots=True)
 class PrintedStep:
-    """A step that a line names without a colon: `Step 3/100`."""
+    """A step that a line names without a colon, `Step 3/100`, and the epoch that it names beside."""
 
     name: str
     count: int
     total: int | None
+    epoch: int | None = None
 
 
 def begins_with_count(text: str) -> bool:
@@ -55,12 +56,14 @@ def heading(text: str) -> PrintedStep | None:
     """The step of a line that names a step and nothing else, such as `Learning iteration 3/1500`."""
     if len(text) > 200:
         return None
-    found = None
+    found = epoch = None
     place = _ENDS.match(text)
     at = place.end() if place else 0
     while (counted := COUNTED.match(text, at)) is not None:
-        if found is None or counted["name"].lower() != "epoch":
+        if counted["name"].lower() != "epoch":
             found = counted
+        else:
+            found, epoch = found or counted, epoch or counted
         at = counted.end()
         while at < len(text) and text[at] in " ,|-:":
             at += 1
@@ -68,7 +71,7 @@ def heading(text: str) -> PrintedStep | None:
         _LAST_WORDS.fullmatch(text, at) or (found[0].endswith("]") and _TITLE.fullmatch(text, at))
     ):
         return None
-    return _step(found)
+    return _step(found, epoch)
 
 
 def steps_in(text: str) -> PrintedStep | None:
@@ -78,20 +81,19 @@ def steps_in(text: str) -> PrintedStep | None:
     if within is not None:
         epoch, epochs, count, each = (int(number) for number in within.groups())
         return PrintedStep("step", (epoch - 1) * each + count, epochs * each)
-    found = None
-    for counted in COUNTED.finditer(text[:400]):
-        if counted["name"].lower() not in ("epoch", "epochs"):
-            return _step(counted)
-        found = found or counted
-    return _step(found) if found else None
+    counts = list(COUNTED.finditer(text[:400]))
+    beside = next((one for one in counts if one["name"].lower() in ("epoch", "epochs")), None)
+    found = next((one for one in counts if one["name"].lower() not in ("epoch", "epochs")), beside)
+    return _step(found, beside) if found else None
 
 
-def _step(counted: re.Match[str]) -> PrintedStep:
+def _step(counted: re.Match[str], epoch: re.Match[str] | None) -> PrintedStep:
+    beside = _whole(epoch["n"]) if epoch is not None and epoch is not counted else None
     count, total = _whole(counted["n"]), _whole(counted["total"]) if counted["total"] else None
     name = counted["name"].lower()
     if name == "steps" and total is None and not counted.string[: counted.start()].rstrip()[-1:].isalnum():
-        return PrintedStep("steps", count, None)  # `Steps: 37` may be the length of an episode
-    return PrintedStep(_name_of(name), count, total)
+        return PrintedStep("steps", count, None, beside)  # `Steps: 37` may be the length of an episode
+    return PrintedStep(_name_of(name), count, total, beside)
 
 
 def _whole(text: str) -> int:

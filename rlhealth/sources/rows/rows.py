@@ -239,7 +239,7 @@ class Rows:
 
     def _plan(self, row: Mapping[str, Any]) -> None:
         total = planned(row, self.axis)
-        if total and total > 0:
+        if total and total > 0 and not self._passed:
             self.run.planned_steps = total
 
     def _step_of(self, row: Mapping[str, Any]) -> int | None:
@@ -273,16 +273,27 @@ class Rows:
         """The step of a row; where its epoch has begun and counts from the run's first step again, it is counted on."""
         before, self._epoch = self._epoch, _latest(row, EPOCHS, self._epoch)
         last, self._round = self._round, _latest(row, ROUNDS, self._round)
-        if self._first is not None and self._step is not None and step <= self._first < self._step:
+        if self._first is None or self._step is None:
+            return step + self._passed
+        if step <= self._first < self._step:
             is_short = self._step - self._passed - self._first + 1 < FEWEST_OF_A_RUN
-            if _has_risen(before, self._epoch) or (is_short and _has_risen(last, self._round)):
-                self._passed = self._step + 1 - step
-                said = COUNTED_ON if before != self._epoch else ROUNDS_COUNTED_ON
-                if said not in self.run.notes:
-                    self.run.notes.append(said)
+            if _has_risen(before, self._epoch):
+                self._count_on(step, COUNTED_ON)
+            elif is_short and _has_risen(last, self._round):
+                self._count_on(step, ROUNDS_COUNTED_ON)
             elif before != self._epoch:
                 self._passed = 0  # the epochs begin again too: another run
+        elif step + self._passed <= self._step and _is_next(before, self._epoch):
+            self._count_on(self._first, COUNTED_ON)  # the first steps of the epoch were not logged
         return step + self._passed
+
+    def _count_on(self, first: int, note: str) -> None:
+        """The steps begin again, from `first` on; the plan that was read with them was that of one epoch."""
+        assert self._step is not None
+        self._passed = self._step + 1 - first
+        self.run.planned_steps = None
+        if note not in self.run.notes:
+            self.run.notes.append(note)
 
     def _decide(self, row: Mapping[str, Any]) -> bool:
         """What the rows that fell back are, now that another one has come; True if that one was taken with them."""
@@ -385,6 +396,10 @@ def _latest(row: Mapping[str, Any], names: tuple[str, ...], before: float | None
 
 def _has_risen(before: float | None, now: float | None) -> bool:
     return before is not None and now is not None and before < now
+
+
+def _is_next(before: float | None, now: float | None) -> bool:
+    return before is not None and before.is_integer() and now == before + 1
 
 
 def _clocks(cells: Cells) -> Floats:

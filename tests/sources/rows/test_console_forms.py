@@ -181,6 +181,43 @@ def test_steps_that_begin_again_in_every_epoch_are_one_runs(tmp_path: Path) -> N
     assert any("counted on" in note for note in run.notes)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[Epoch {epoch} | Step {n}/4 | Reward: {r}]",
+        "Step {n}/4, Epoch {epoch}, Reward: {r}",
+        "Epoch {epoch} | step: {n} | Reward: {r}",
+        "=== Epoch {epoch} Step {n}/4 ===\nLoss: 0.1, Reward: {r}",
+    ],
+)
+def test_an_epoch_without_a_colon_tells_that_the_steps_begin_again(tmp_path: Path, line: str) -> None:
+    lines = [line.format(epoch=epoch, n=n, r=f"{epoch}.{n}") for epoch in (1, 2, 3) for n in (1, 2, 3, 4)]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert run.series["Reward"].steps.tolist() == list(range(1, 13))
+    assert run.planned_steps is None  # 4 are those of an epoch
+
+
+def test_the_heading_of_an_epoch_tells_that_the_steps_below_it_begin_again(tmp_path: Path) -> None:
+    epochs = ["".join(f"Step {n}/4 | Reward: {epoch}.{n}\n" for n in (1, 2, 3, 4)) for epoch in (1, 2, 3)]
+    text = "".join(f"=== Epoch {epoch}/3 ===\n{rows}" for epoch, rows in enumerate(epochs, 1))
+    assert log(tmp_path, text).series["Reward"].steps.tolist() == list(range(1, 13))
+    first, second = runs(tmp_path, text * 2)
+    assert len(first.series["Reward"]) == len(second.series["Reward"]) == 12
+
+
+def test_an_epoch_whose_first_steps_were_not_logged_goes_on_with_the_run(tmp_path: Path) -> None:
+    steps = {1: range(1, 11), 2: range(3, 10), 3: range(2, 9)}
+    lines = [f"[Epoch {epoch} | Step {n}/10 | Reward: {epoch}.{n}]\n" for epoch, some in steps.items() for n in some]
+    run = log(tmp_path, "".join(lines))
+    assert run.series["Reward"].steps.tolist() == [*range(1, 11), *range(13, 20), *range(21, 28)]
+
+
+def test_a_run_that_is_resumed_within_its_epoch_begins_no_other(tmp_path: Path) -> None:
+    lines = [f"[Epoch {n // 5} | Step {n} | Reward: 0.{n + 10}]\n" for n in range(10)]
+    resumed = [f"[Epoch {n // 5} | Step {n} | Reward: 1.{n + 10}]\n" for n in range(7, 15)]
+    assert log(tmp_path, "".join(lines + resumed)).series["Reward"].steps.tolist() == list(range(15))
+
+
 def test_epochs_that_begin_again_with_their_steps_are_another_run(tmp_path: Path) -> None:
     lines = [f"epoch = {epoch}, step = {n}, loss = 0.1, reward = {epoch}.{n}\n" for epoch in (0, 1) for n in range(5)]
     first, second = runs(tmp_path, "".join(lines * 2))
