@@ -35,6 +35,8 @@ TITLES = {
     "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
     "online": f"A sweep of {online.RUNS} runs x {online.ROWS:,} rows on a wandb server that takes "
     f"{online.DELAY * 1e3:.0f} ms for each answer, and {online.LIVE} live runs on it",
+    "notebook": "A notebook of 5 MB: its runs, against parsers of the whole",
+    "texts": "10,000 completions of 4 KB, the texts of one step",
     "wandb": f"A .wandb file of {logs.ROWS:,} rows x {logs.KEYS} keys, against orjson "
     "over its values, and over the same rows as lines",
     "jsonl": f"Lines of JSON, {logs.ROWS:,} rows x {logs.KEYS} keys, against parsers of JSON over the same lines",

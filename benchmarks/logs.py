@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.reading import TAGS, written
+from benchmarks.reading import ROOT, TAGS, written
 
 ROWS, KEYS = 100_000, 30
 
@@ -101,9 +102,47 @@ def wide_rows(folder: Path, rows: int = ROWS, keys: int = KEYS) -> Path:
     return folder
 
 
+def large_notebook(folder: Path) -> Path:
+    """A notebook of five megabytes: a real one, with pictures, completions and more tables."""
+    whole = json.loads((ROOT / "fixtures" / "notebooks" / "sft-then-grpo.ipynb").read_bytes())
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": "A" * 200_000, "text/plain": "<Figure>"},
+    }
+    printed = {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": "Question: what is 2 + 2?\nAnswer: | 4 | a = 3, b = {x}\n" * 4_000,
+    }
+    table = whole["cells"][-1]
+    size = len(json.dumps(whole))
+    while size < 5_000_000:
+        cells = [{**table, "source": "more()", "outputs": [picture, printed]}, table]
+        whole["cells"] += cells
+        size += len(json.dumps(cells))
+    path = folder / "large.ipynb"
+    folder.mkdir(parents=True)
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def many_texts(folder: Path) -> Path:
+    """Ten thousand texts of 4 KB of two thousand words, parted by NUL."""
+    draw = random.Random(2)
+    words = ["".join(draw.choices("abcdefghij", k=draw.randint(1, 9))) for _ in range(2000)]
+    long = " ".join(draw.choices(words, k=720_000))
+    folder.mkdir(parents=True)
+    path = folder / "texts"
+    path.write_text("\0".join(long[start : start + 4096] for start in draw.sample(range(len(long) - 4096), 10_000)))
+    return path
+
+
 #: Table -> what writes its logs below a folder, and answers where they are.
 WRITTEN: dict[str, Callable[[Path], Path]] = {
     "many": many_runs,
     "discovery": dated_runs,
+    "notebook": large_notebook,
+    "texts": many_texts,
     "start-up": lambda folder: written(folder, 200).parent,
 }

