@@ -7,12 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlhealth.completions.batch import holds_texts, known
 from rlhealth.completions.stores import CompletionFile, CompletionFolder, Store, TrackioTables
 from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources.base.parquet import lacking
 from rlhealth.sources.discovery.grouping import home
+from rlhealth.sources.rows.rollouts import columns_of_texts
 
 if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
@@ -58,7 +60,15 @@ def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tu
 
         found += _of_trackio(project or Project(path), location.partition("#")[2])
     found += [CompletionFolder(folder, LINES) for folder in _of_lines(run, output)]
+    if kind == "jsonl" and not found and _holds_both(path):
+        found.append(CompletionFile(path))
     return found, notes
+
+
+def _holds_both(log: Path) -> bool:
+    """Whether the rows of a run's log are its completions, with the step and the texts under known names."""
+    columns = {name.lower() for name in columns_of_texts(log)}
+    return bool(columns) and holds_texts(columns) and not columns.isdisjoint(known()["step"])
 
 
 def is_online(run: Run) -> bool:

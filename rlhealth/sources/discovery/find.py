@@ -138,6 +138,8 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
             left += [UnreadFile(str(one), said) for one in evaluations]
         else:
             readers += source_module("evaluations").readers(evaluations, errors)
+    if not readers and "jsonl" in kinds:
+        readers += _logs_of_texts(found.files.get("jsonl", []), errors, left)
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))
@@ -225,6 +227,25 @@ def _tables(
         readers += [one for one in source_module("csv").readers(files, errors, left) if one.run.place.kind in kinds]
     if "notebook" in kinds and found.files.get("notebook"):
         readers += source_module("notebook").readers(found.files["notebook"], errors)
+    return readers
+
+
+def _logs_of_texts(files: list[Path], errors: list[RlhealthError], left: list[UnreadFile]) -> list[Reader]:
+    """Readers for files of completions with their rewards, for want of another log."""
+    from rlhealth.sources.rows import rollouts, table
+
+    readers: list[Reader] = []
+    for file in files:
+        if rollouts.columns_of_texts(file):
+            try:
+                found = table.find(file, "jsonl")
+            except RlhealthError as error:
+                errors.append(error)
+                continue
+            for one in found:
+                one.run.notes.append("read from its completions: no other log was found")
+            readers += found
+            left[:] = [one for one in left if one.location != str(file)]
     return readers
 
 
