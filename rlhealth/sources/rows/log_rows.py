@@ -175,7 +175,7 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
             or (sum(bool(_METRIC.search(name)) for name in names) > 1 and is_table(text))
         )
     printed = Printed()
-    found = (row for line in lines for row in printed.rows(line))
+    found = (row for line in lines for row in printed.rows(line) if not row.is_listed)
     return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
 
 

@@ -13,6 +13,7 @@ from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
+from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import PAID, has_step, is_learning, is_log_row, names_sample, tells_reward
@@ -42,6 +43,7 @@ class PrintedRow(dict[str, Any]):
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
         again: whether one with some of its names stood below that heading before.
+        is_listed: whether it is the rewards of a step that were printed as a list.
         names_sample: whether it names the sample that it is of, as rows of single rollouts do.
         bar: how far the progress bar was beside which it stands; None without one.
     """
@@ -51,6 +53,7 @@ class PrintedRow(dict[str, Any]):
     is_cut = False
     below_heading = False
     again = False
+    is_listed = False
     names_sample = False
     bar: int | None = None
 
@@ -75,6 +78,7 @@ class Printed:
         self._boxes = Boxes()
         self._blocks = Blocks()
         self._columns = Columns()
+        self._listed = ListedRewards()
         self._bar: PrintedStep | None = None
         self._evaluates = False
         self._step: PrintedStep | None = None
@@ -116,6 +120,13 @@ class Printed:
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
+        listed = self._listed.found(text)
+        if listed is not None:
+            group, sampled = listed
+            for made in self._made([group], "line", sampled):
+                made.is_listed = True
+                yield made
+            return
         bar, self._bar = self._bar, self._bar if not text.strip() else _bar_in(text)
         if self._dicts.is_open or "{" in text:
             taken = yield from self._from_dicts(text, self._bar or bar)

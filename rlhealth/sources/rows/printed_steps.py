@@ -47,9 +47,19 @@ class PrintedStep:
 def begins_with_count(text: str) -> bool:
     """Whether a line begins with a count that prose has none of: `Episode 3 finished …`, where `Step 3` and `Round 3`
     may be those of a solution."""
-    begins = _ENDS.match(text)
-    counted = COUNTED.match(text, begins.end()) if begins else None
+    counted = _first_in(text)
     return counted is not None and not counted["name"].lower().startswith(("step", "round"))
+
+
+def begun_by(text: str) -> PrintedStep | None:
+    """The step that a line begins with, `Step 3: generating 8 completions`, which may be one of a solution."""
+    counted = _first_in(text)
+    return _step(counted, None) if counted is not None else None
+
+
+def _first_in(text: str) -> re.Match[str] | None:
+    begins = _ENDS.match(text)
+    return COUNTED.match(text, begins.end()) if begins else None
 
 
 def heading(text: str) -> PrintedStep | None:
@@ -81,9 +91,13 @@ def steps_in(text: str) -> PrintedStep | None:
     if within is not None:
         epoch, epochs, count, each = (int(number) for number in within.groups())
         return PrintedStep("step", (epoch - 1) * each + count, epochs * each)
-    counts = list(COUNTED.finditer(text[:400]))
-    beside = next((one for one in counts if one["name"].lower() in ("epoch", "epochs")), None)
-    found = next((one for one in counts if one["name"].lower() not in ("epoch", "epochs")), beside)
+    counts = COUNTED.finditer(text[:400])
+    if "epoch" not in text[:400].lower():
+        found = next(counts, None)  # nearly always, and in a tenth of the time
+        return _step(found, None) if found else None
+    named = list(counts)
+    beside = next((one for one in named if one["name"].lower() in ("epoch", "epochs")), None)
+    found = next((one for one in named if one["name"].lower() not in ("epoch", "epochs")), beside)
     return _step(found, beside) if found else None
 
 

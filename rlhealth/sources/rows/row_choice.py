@@ -110,6 +110,8 @@ class RowChoice:
             return None
         if row.names_sample:
             return FormRank.SAMPLE
+        if row.is_listed:
+            return FormRank.LINE  # beside rows of another form; alone, a list may be of anything
         self._recent.append(dict(row))
         found = worth(row)
         if found in _LEARNING:
