@@ -7,14 +7,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlhealth.completions.batch import holds_texts, known
 from rlhealth.completions.stores import CompletionFile, CompletionFolder, Store, TrackioTables
 from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources.base.parquet import lacking
 from rlhealth.sources.discovery.grouping import home
-from rlhealth.sources.rows.rollouts import columns_of_texts
 
 if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
@@ -67,6 +65,9 @@ def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tu
 
 def _holds_both(log: Path) -> bool:
     """Whether the rows of a run's log are its completions, with the step and the texts under known names."""
+    from rlhealth.completions.batch import holds_texts, known  # late: of few runs are the rows looked at
+    from rlhealth.sources.rows.completion_log import columns_of_texts
+
     columns = {name.lower() for name in columns_of_texts(log)}
     return bool(columns) and holds_texts(columns) and not columns.isdisjoint(known()["step"])
 

@@ -232,11 +232,11 @@ def _tables(
 
 def _logs_of_texts(files: list[Path], errors: list[RlhealthError], left: list[UnreadFile]) -> list[Reader]:
     """Readers for files of completions with their rewards, for want of another log."""
-    from rlhealth.sources.rows import rollouts, table
+    from rlhealth.sources.rows import completion_log, table
 
     readers: list[Reader] = []
     for file in files:
-        if rollouts.columns_of_texts(file):
+        if completion_log.columns_of_texts(file):
             try:
                 found = table.find(file, "jsonl")
             except RlhealthError as error:

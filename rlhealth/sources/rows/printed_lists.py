@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from math import isfinite, nan
-from statistics import pstdev
+
+import numpy as np
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import PrintedStep, begun_by
@@ -57,6 +58,7 @@ def _rewards_in(line: str) -> list[float]:
 
 def _of_group(rewards: list[float]) -> dict[str, float]:
     """Mean and spread of the rewards of one group, and whether they are all the same."""
-    spread = pstdev(rewards) if all(map(isfinite, rewards)) else nan
+    with np.errstate(over="ignore"):  # of the largest numbers there are
+        spread = float(np.std(rewards)) if all(map(isfinite, rewards)) else nan
     unanimous = float(len(set(rewards)) == 1)
     return {"reward": sum(rewards) / len(rewards), "group_std": spread, "uniform_group_frac": unanimous}

@@ -1,32 +1,19 @@
-"""Files of completions, a row each: those of one step (verl writes a file of JSON lines a step) are no runs, and one
-with those of all steps is the log of a run that has no other.
-"""
+"""Files of completions that look like logs: trainers (verl) write a file of JSON lines a step, a row a completion,
+which are no runs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.growing import GrowingFile, open_regular
-from rlhealth.sources.base.spelling import AXES, axis, number, whole
-from rlhealth.sources.rows.formats import row_in
-from rlhealth.sources.rows.row_names import tells_reward
-from rlhealth.sources.rows.split_rows import FEWEST_ROWS, VARIANTS, written
+from rlhealth.sources.base.growing import open_regular
 
 _NUMBERED = re.compile(r"(?:\w+_)?\d{1,12}\.jsonl")
 _TEXTS = (("input", "output"), ("prompt", "completion"), ("prompt", "response"), ("input_prompt", "output_response"))
 _FIRST_LINE = 1 << 20
-_LOOKED_AT = 16 << 20  # bytes by which it is known whether a file holds the completions of many steps
-FEWEST_STEPS = 5  # that it must hold; evaluations of a few checkpoints are no log
-NEARLY = 0.9  # of the steps, those that must have several texts; of the rows, those that must have a reward
-_EVALUATED = re.compile(r"(?:^|[^a-z])(?:eval|val|valid|test|bench)", re.IGNORECASE)
-#: Columns of what several writers, runs or environments tell at one step: their rows are no samples of it.
-_SEVERAL = ("agent", "agent_id", "player", "env", "env_id", "seed", "run_id", "run", *VARIANTS)
 
 
 def without_texts(files: Iterable[Path]) -> list[Path]:
@@ -42,64 +29,6 @@ def without_texts(files: Iterable[Path]) -> list[Path]:
                 continue
         kept.append(file)
     return kept
-
-
-def columns_of_texts(file: Path) -> frozenset[str]:
-    """The columns of a file of JSON lines that, by its beginning, holds completions with their rewards, several at each
-    of many steps; empty for any other file.
-    """
-    rows = [] if _EVALUATED.search(file.name) else _first_rows(file)
-    return frozenset().union(*rows) if are_texts_of_steps(rows) else frozenset()
-
-
-def _first_rows(file: Path) -> list[dict[str, Any]]:
-    """The rows at the beginning of a file of JSON lines; none where the first of them is no completion."""
-    rows: list[dict[str, Any]] = []
-    text = GrowingFile(file)
-    try:
-        for _, line in text.lines():
-            row = row_in(line.decode("utf-8", "replace"))
-            if not rows and not (row and _may_be_completion(row)):
-                return []
-            if row is not None:
-                rows.append(row)
-            if text.offset > _LOOKED_AT:
-                break
-    except (RlhealthError, OSError):
-        return []
-    return rows
-
-
-def are_texts_of_steps(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether rows are completions with their rewards: the steps only rise, and nearly all of them have several rows
-    whose texts differ; of the newest more may come.
-    """
-    name = axis(rows)
-    if name is None or any(len({written(row[one]) for row in rows if one in row}) > 1 for one in _SEVERAL):
-        return False
-    paid = sum(any(tells_reward((one,)) and number(value) is not None for one, value in row.items()) for row in rows)
-    steps = [(step, list(found)) for step, found in groupby(rows, lambda row: whole(row.get(name)))]
-    counts = [step for step, _ in steps if step is not None]
-    if len(counts) < len(steps) or any(late <= early for early, late in pairwise(counts)):
-        return False
-    several = [len(found) >= FEWEST_ROWS and _differ(found) for _, found in steps[:-1]]
-    return len(several) >= FEWEST_STEPS and sum(several) >= NEARLY * len(several) and paid >= NEARLY * len(rows)
-
-
-def _may_be_completion(row: Mapping[str, Any]) -> bool:
-    """Whether a row has a step, a reward and a text."""
-    return (
-        any(name in row for name in AXES)
-        and tells_reward(row)
-        and any(isinstance(value, str) and number(value) is None for value in row.values())
-    )
-
-
-def _differ(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether some column holds texts that are not all the same."""
-    texts = [{one for one, value in row.items() if isinstance(value, str) and number(value) is None} for row in rows]
-    shared = set.intersection(*texts)
-    return any(len({row[one] for row in rows}) > 1 for one in shared)
 
 
 def _holds_texts(file: Path) -> bool:

@@ -14,7 +14,7 @@ from rlhealth.completions.places import find
 from rlhealth.errors import RlhealthError
 from rlhealth.run import UnreadFile
 from rlhealth.sources import find_readers, open_runs
-from rlhealth.sources.rows.rollouts import columns_of_texts
+from rlhealth.sources.rows.completion_log import columns_of_texts
 
 Row = dict[str, Any]
 STEPS = range(1, 31)
