@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.reading import ROOT, TAGS, written
+from benchmarks.reading import TAGS, written
 
 ROWS, KEYS = 100_000, 30
 
@@ -103,27 +103,12 @@ def wide_rows(folder: Path, rows: int = ROWS, keys: int = KEYS) -> Path:
 
 
 def large_notebook(folder: Path) -> Path:
-    """A notebook of five megabytes: a real one, with pictures, completions and more tables."""
-    whole = json.loads((ROOT / "fixtures" / "notebooks" / "sft-then-grpo.ipynb").read_bytes())
-    picture = {
-        "output_type": "display_data",
-        "metadata": {},
-        "data": {"image/png": "A" * 200_000, "text/plain": "<Figure>"},
-    }
-    printed = {
-        "output_type": "stream",
-        "name": "stdout",
-        "text": "Question: what is 2 + 2?\nAnswer: | 4 | a = 3, b = {x}\n" * 4_000,
-    }
-    table = whole["cells"][-1]
-    size = len(json.dumps(whole))
-    while size < 5_000_000:
-        cells = [{**table, "source": "more()", "outputs": [picture, printed]}, table]
-        whole["cells"] += cells
-        size += len(json.dumps(cells))
-    path = folder / "large.ipynb"
+    """A notebook of five megabytes."""
+    from tests.sources.notebooks.books import large
+
     folder.mkdir(parents=True)
-    path.write_text(json.dumps(whole))
+    path = folder / "large.ipynb"
+    path.write_bytes(large(5_000_000))
     return path
 
 

@@ -62,3 +62,18 @@ def runs(folder: Path, content: dict[str, Any] | str | bytes, name: str = "train
 def values(run: Run, tag: str) -> list[tuple[int, float]]:
     """Steps and values of one metric."""
     return list(zip(run.series[tag].steps.tolist(), run.series[tag].values.tolist(), strict=True))
+
+
+def large(size: int) -> bytes:
+    """A notebook of that many bytes: a real one, with pictures, completions and more tables."""
+    whole = book("sft-then-grpo")
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": "A" * 200_000, "text/plain": "<Figure>"},
+    }
+    text = stream("Question: what is 2 + 2?\nAnswer: | 4 | a = 3, b = {x}\n" * 4_000)
+    table_cell = whole["cells"][-1]
+    while len(json.dumps(whole)) < size:
+        whole["cells"] += [code("plt.show()", picture), code("print(1)", text), table_cell, table_cell]
+    return json.dumps(whole).encode()[: max(size, 0) + 10_000_000]

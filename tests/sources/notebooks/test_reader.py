@@ -15,7 +15,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.notebooks.reader import find
-from tests.sources.notebooks.books import FIXTURES, book, code, notebook, runs, shown, stream, table, values
+from tests.sources.notebooks.books import FIXTURES, book, code, large, notebook, runs, shown, stream, table, values
 
 LOSSES = [(n, f"{0.9 / n:.6f}") for n in range(1, 31)]
 
@@ -295,21 +295,6 @@ def test_a_run_that_begins_while_a_notebook_is_watched_gets_a_reader(tmp_path: P
     path.write_text(json.dumps(notebook(code("", shown(table(LOSSES[:5]))))))
     reader.poll()
     assert not len(appeared.run.series["Training Loss"])  # its output was cleared
-
-
-def large(size: int) -> bytes:
-    """A notebook of that many bytes: a real one, with pictures, completions and more tables."""
-    whole = book("sft-then-grpo")
-    picture = {
-        "output_type": "display_data",
-        "metadata": {},
-        "data": {"image/png": "A" * 200_000, "text/plain": "<Figure>"},
-    }
-    text = stream("Question: what is 2 + 2?\nAnswer: | 4 | a = 3, b = {x}\n" * 4_000)
-    table_cell = whole["cells"][-1]
-    while len(json.dumps(whole)) < size:
-        whole["cells"] += [code("plt.show()", picture), code("print(1)", text), table_cell, table_cell]
-    return json.dumps(whole).encode()[: max(size, 0) + 10_000_000]
 
 
 def test_memory_is_bounded_by_the_size(tmp_path: Path) -> None:
