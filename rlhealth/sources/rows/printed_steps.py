@@ -95,9 +95,11 @@ def steps_in(text: str) -> PrintedStep | None:
     if "epoch" not in text[:400].lower():
         found = next(counts, None)  # nearly always, and in a tenth of the time
         return _step(found, None) if found else None
-    named = list(counts)
-    beside = next((one for one in named if one["name"].lower() in ("epoch", "epochs")), None)
-    found = next((one for one in named if one["name"].lower() not in ("epoch", "epochs")), beside)
+    first: dict[bool, re.Match[str]] = {}
+    for one in counts:
+        first.setdefault(one["name"].lower() in ("epoch", "epochs"), one)
+    beside = first.get(True)
+    found = first.get(False, beside)
     return _step(found, beside) if found else None
 
 
