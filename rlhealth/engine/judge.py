@@ -152,6 +152,8 @@ class Judge:
         found += self.vanishing.findings(self.run.excerpted)
         if not self.translation.is_rl:  # mixed precision leaves out a step whose gradient overflows, and goes on
             found = [one.in_state(one.state, most=Severity.INFO) for one in found]
+        if aftermath.at_its_best and is_one_symptom(found):
+            found = [one.at_most(self.book.alone[one.rule]) for one in found]
         fired = {one.rule for one in found}
         waiting = [one for one in short.values() if one.rule not in fired | quiet]
         skipped += waiting
@@ -197,6 +199,11 @@ class Judge:
 def _whole(judge: Judge) -> RunVerdict:
     judge.advance(last=True)
     return judge.verdict()
+
+
+def is_one_symptom(found: Sequence[Finding]) -> bool:
+    """Whether all that is worse than a note is of one family."""
+    return len({one.family for one in found if one.severity > Severity.INFO}) == 1
 
 
 def joined_finding(parts: Sequence[Finding]) -> Finding:

@@ -21,7 +21,7 @@ from rlhealth.parsing.strict_data import StrictData
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.model import Aspect, Rule
 from rlhealth.run import Run
-from rlhealth.verdict.findings import Skipped
+from rlhealth.verdict.findings import Severity, Skipped
 
 MOST_BOOKS, MOST_PLANS = 8, 256  # kept at most; more are made anew
 
@@ -95,6 +95,7 @@ class RuleBook:
         diagnoses: those that name causes.
         families: the family of each, by its id, but for those that name causes: these look at findings, not at metrics.
         endings: ids of those that judge how a run ended.
+        alone: how severe a finding of each is at most while it is the only one, by its id.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -103,6 +104,7 @@ class RuleBook:
         self.diagnoses = [rule for rule in rules if rule.cause is not None]
         self.families = {rule.id: rule.family for rule in rules if rule.cause is None}
         self.endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
+        self.alone = {rule.id: Severity.of(rule.severity_while_alone) for rule in self.rules}
         self._settings = sorted({name for rule in rules for name in _settings_of(rule)})
         self._minds_rounding = any(rule.scope.full_precision for rule in rules)
         self._plans: dict[tuple[Any, ...], Plan] = {}

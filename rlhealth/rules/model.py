@@ -148,6 +148,8 @@ class Rule(StrictData):
             held, as where rewards did not differ and there was nothing else to regain.
         severity_while_best: how severe a finding is at most as long as reward has risen and lies where it was highest:
             of a symptom that matters by what it costs.
+        severity_while_alone: how severe it is at most where, beside that, nothing of another family is found: of a
+            symptom that is a price, and no damage by itself.
         over_once: what ends a finding whose condition no longer holds: that it cost nothing that has not come back, or
             only that reward rose beyond its noise.
         from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):
@@ -164,6 +166,7 @@ class Rule(StrictData):
     severity_when_over: Literal["info", "warning"] = "warning"
     harmless_once: Literal["reward-is-back", "reward-rose"] = "reward-is-back"
     severity_while_best: Literal["info", "warning", "critical"] = "critical"
+    severity_while_alone: Literal["info", "warning", "critical"] = "critical"
     over_once: Literal["nothing-is-lost", "reward-rose"] = "nothing-is-lost"
     from_outside: Flag = False
     cause: Cause | None = None

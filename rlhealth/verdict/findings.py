@@ -203,6 +203,10 @@ class Finding:
         severity = min(self.worst_severity, most) if state is State.OVER else self.worst_severity
         return replace(self, state=state, severity=severity, peak=self.worst_severity)
 
+    def at_most(self, most: Severity) -> Finding:
+        """The same finding, never more severe than that."""
+        return replace(self, severity=min(self.severity, most), peak=min(self.worst_severity, most))
+
 
 def worst_state(findings: Iterable[Finding]) -> State:
     """The state of what several findings are parts of: standing where one stands, lasting where one lasts."""

@@ -119,6 +119,20 @@ ASPECTS = """aspects:
 """
 
 
+def test_a_price_that_is_paid_alone_is_no_more_severe_than_its_rule_says() -> None:
+    price = rule("  {metric: kl, above: 1}", critical="{above: 2}", scope="severity_while_alone: warning\n")
+    damage = rule("  {metric: loss, above: 1}").model_copy(update={"id": "another", "family": "loss"})
+    rising, flat = [step / 60 for step in range(60)], [0.5 + step % 2 / 9 for step in range(60)]
+
+    def severity(reward: list[float], loss: float = 0.0) -> Severity:
+        found = judged([price, damage], reward=reward, kl=[3.0] * 60, loss=[loss] * 60).findings
+        return next(one.worst_severity for one in found if one.metric == "kl")
+
+    assert severity(rising) is Severity.WARNING
+    assert severity(rising, loss=3.0) is Severity.CRITICAL, "something else is wrong"
+    assert severity(flat) is Severity.CRITICAL, "it bought nothing"
+
+
 def test_one_symptom_is_one_finding_in_the_words_of_its_worst_aspect() -> None:
     both = rule("  {metric: kl, above: 2}", more=ASPECTS)
     (found,) = judged([both], kl=[1, 3, 20, 20]).findings
