@@ -176,6 +176,9 @@ def consoles() -> list[bytes]:
         b"| Step | Training Loss |\n|------|---------------|\n| 10 | 0.5 |\n",
         b"charts/episodic_return: 21.0\nlosses/approx_kl: 0.01\ncharts/episodic_return: 22.0\n\n\x1b[32mstep=1 loss=0.5 kl=0.1 lr=1e-6\x1b[0m\n",
         b'{"loss": 0.5,\n "reward": 1.0,\n "kl": 0.1}\n',
+        b"  Step 1: generating 2 candidates...\n  Rewards: [0.5, 1.0] (2/2)\n  Step 2: sampling\nscores = [0.5 nan]\nkl: 0.1\n",
+        b"Epoch 1\nstep 1 loss 0.5 reward: 1\nstep 2 loss 0.4\nEpoch 2\nstep 1 loss 0.3\n",
+        b"------ STEP 1 ------\nscores/mean:\t0.5  <---- it rises\nkl:\t0.1 # nats\n",
     ]
 
 
@@ -251,7 +254,10 @@ def notebook_outputs() -> list[bytes]:
         html = "".join("".join(one.get("text/html", "")) for one in shown)
         text = "".join("".join(one.get("text/plain", "")) for one in shown)[:2_000]
         found.append("\x1e".join((code, text, html)).encode())
-    return [*found, *(b"trainer.train()\x1e" + one for one in consoles())]
+    rows = [f"{row}      {10 * row}  0.{row}17 0.{row}5\n" for row in range(40)]
+    heading = "    step  loss  reward\n"
+    parts = "".join((heading, *rows[:5], "\n", heading, *rows[-5:]))  # the head and the tail of one table
+    return [*found, f"log\x1e{parts}".encode(), *(b"trainer.train()\x1e" + one for one in consoles())]
 
 
 @cache

@@ -55,9 +55,22 @@ def late() -> list[tuple[str, bytes]]:
 
 
 @cache
+def texts() -> list[tuple[str, bytes]]:
+    """Completions with their rewards, which are the log of a run that has no other."""
+    rows = [
+        {"step": step, "completion": f"{step} and {one}, as said above", "reward": step / 10 + one}
+        for step in range(1, 7)
+        for one in range(4)
+    ]
+    return [("trace.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode())]
+
+
+@cache
 def named_files() -> list[bytes]:
     """All of them, each as one string of bytes: its name, then what is in it."""
-    return [name.encode() + NAME_ENDS + raw for name, raw in dict.fromkeys([*grown(), *left_about(), *late()])]
+    return [
+        name.encode() + NAME_ENDS + raw for name, raw in dict.fromkeys([*grown(), *left_about(), *late(), *texts()])
+    ]
 
 
 def bytes_of(*suffixes: str) -> list[bytes]:
