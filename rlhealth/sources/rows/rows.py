@@ -13,22 +13,16 @@ import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.base.spelling import CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
+from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, told_apart, writers, written
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
-COUNTED_ON = "the steps begin again in every epoch: they are counted on"
-ROUNDS_COUNTED_ON = "the steps begin again in every round: they are counted on"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
 MOST_RUNS = 200  # in one file; the rows of more are counted and not read
 #: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
-#: Where they rise and the steps begin again, each epoch counts its own steps.
-EPOCHS = ("epoch", "train/epoch", "Epoch")
-#: Where they rise and so few steps begin again, each counts the episodes between two updates.
-ROUNDS = ("run_id", "run", "rollout", "round", "cycle")
-FEWEST_OF_A_RUN = 10  # steps; fewer are no run of their own where the rounds rise
 #: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 
@@ -83,9 +77,7 @@ class Rows:
         self._step: int | None = None
         self._lowest: int | None = None  # of rows in descending order
         self._first: int | None = None
-        self._passed = 0  # steps of the epochs before, where every epoch counts its own
-        self._epoch: float | None = None
-        self._round: float | None = None
+        self._epochs = CountedOn()
         self._row = 0
         self._said: Set[str] = set()
         self._counted: dict[str, float] = {}
@@ -146,7 +138,7 @@ class Rows:
         if self.axis is None:
             return self._row_numbers(table, count)
         cells = table.get(self.axis)
-        if cells is None or not count or not _rises(cells) or self._passed:
+        if cells is None or not count or not _rises(cells) or self._epochs.passed:
             return None
         steps = np.ma.getdata(cells).astype(np.int64)
         if self._fallen or np.any(steps[1:] == steps[:-1]) or (self._step is not None and steps[0] <= self._step):
@@ -154,8 +146,8 @@ class Rows:
         self._first = int(steps[0]) if self._first is None else self._first
         self._step = int(steps[-1])
         (last,) = dicts(table, count, count - 1)
-        self._said, self._epoch = last.keys(), _latest(last, EPOCHS, self._epoch)
-        self._round = _latest(last, ROUNDS, self._round)
+        self._said = last.keys()
+        self._epochs.follow(last)
         self._plan(last)
         return steps
 
@@ -239,7 +231,7 @@ class Rows:
 
     def _plan(self, row: Mapping[str, Any]) -> None:
         total = planned(row, self.axis)
-        if total and total > 0 and not self._passed:
+        if total and total > 0 and not self._epochs.passed:
             self.run.planned_steps = total
 
     def _step_of(self, row: Mapping[str, Any]) -> int | None:
@@ -253,7 +245,9 @@ class Rows:
                 return None
             step = last or 0
         else:
-            step = self._counted_on(row, step)
+            step, begins_again = self._epochs.step(row, step, self._first, self._step)
+            if begins_again:
+                self._is_counted_on(begins_again)
         if last is None or step > last:
             self._said = row.keys()
             self._first = step if self._first is None else self._first
@@ -269,28 +263,8 @@ class Rows:
             return None
         return step
 
-    def _counted_on(self, row: Mapping[str, Any], step: int) -> int:
-        """The step of a row; where its epoch has begun and counts from the run's first step again, it is counted on."""
-        before, self._epoch = self._epoch, _latest(row, EPOCHS, self._epoch)
-        last, self._round = self._round, _latest(row, ROUNDS, self._round)
-        if self._first is None or self._step is None:
-            return step + self._passed
-        if step <= self._first < self._step:
-            is_short = self._step - self._passed - self._first + 1 < FEWEST_OF_A_RUN
-            if _has_risen(before, self._epoch):
-                self._count_on(step, COUNTED_ON)
-            elif is_short and _has_risen(last, self._round):
-                self._count_on(step, ROUNDS_COUNTED_ON)
-            elif before != self._epoch:
-                self._passed = 0  # the epochs begin again too: another run
-        elif step + self._passed <= self._step and _is_next(before, self._epoch):
-            self._count_on(self._first, COUNTED_ON)  # the first steps of the epoch were not logged
-        return step + self._passed
-
-    def _count_on(self, first: int, note: str) -> None:
-        """The steps begin again, from `first` on; the plan that was read with them was that of one epoch."""
-        assert self._step is not None
-        self._passed = self._step + 1 - first
+    def _is_counted_on(self, note: str) -> None:
+        """The steps began again; the plan that was read with them was that of one epoch."""
         self.run.planned_steps = None
         if note not in self.run.notes:
             self.run.notes.append(note)
@@ -300,7 +274,7 @@ class Rows:
         assert self.axis is not None and self._step is not None
         first, last = self._fallen[0][0], self._fallen[-1][0]
         said = whole(row.get(self.axis))
-        step = last if said is None else said + self._passed
+        step = last if said is None else said + self._epochs.passed
         if step == last:
             self._fallen.append((step, row))
             return True
@@ -387,19 +361,6 @@ class Rows:
         self._current = self.runs[-1]
         self._begin()
         self._name_axis()
-
-
-def _latest(row: Mapping[str, Any], names: tuple[str, ...], before: float | None) -> float | None:
-    """The epoch, or the round, of a row; that of the rows before where it names none."""
-    return next((found for name in names if (found := number(row.get(name))) is not None), before)
-
-
-def _has_risen(before: float | None, now: float | None) -> bool:
-    return before is not None and now is not None and before < now
-
-
-def _is_next(before: float | None, now: float | None) -> bool:
-    return before is not None and before.is_integer() and now == before + 1
 
 
 def _clocks(cells: Cells) -> Floats:
