@@ -179,10 +179,12 @@ def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Rea
 def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
     """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of
     DVCLive's."""
-    from rlhealth.sources.dvclive.reader import folder_of
-
     found = {kind: list(paths) for kind, paths in files.items()}
-    moved = {"dvclive": [path for path in found.get("csv", []) if folder_of(path) is not None]}
+    moved: dict[str, list[Path]] = {}
+    if found.get("csv"):
+        from rlhealth.sources.dvclive.reader import folder_of
+
+        moved["dvclive"] = [path for path in found["csv"] if folder_of(path) is not None]
     if found.get("trackio"):
         from rlhealth.sources.mlflow.reader import is_mlflow
 
@@ -221,10 +223,11 @@ def _tables(
     readers: list[Reader] = []
     if "trainer_state" in kinds and found.files.get("trainer_state"):
         readers += list(source_module("trainer_state").find(root, found))
-    from rlhealth.sources.rows.rollouts import without_texts  # late, as every tracker's module
+    if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
+        from rlhealth.sources.rows.rollouts import without_texts  # late, as every tracker's module
 
-    if files := without_texts(file for kind in TABLES for file in found.files.get(kind, [])):
-        readers += [one for one in source_module("csv").readers(files, errors, left) if one.run.place.kind in kinds]
+        told = source_module("csv").readers(without_texts(files), errors, left)
+        readers += [one for one in told if one.run.place.kind in kinds]
     if "notebook" in kinds and found.files.get("notebook"):
         readers += source_module("notebook").readers(found.files["notebook"], errors)
     return readers

@@ -10,7 +10,6 @@ import numpy as np
 
 from rlhealth.run import Run, UnreadFile
 from rlhealth.sources.base.reader import Reader
-from rlhealth.sources.rows.headerless import stem_of
 
 _KINDS = frozenset({"json", "numpy"})
 
@@ -18,10 +17,13 @@ _KINDS = frozenset({"json", "numpy"})
 def without_older(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:
     """The readers without those of files that another one, whose name differs in its number alone, begins with; those
     go to `left`."""
+    saved = [one for one in readers if one.run.place.kind in _KINDS]
+    if not saved:
+        return readers
+    from rlhealth.sources.rows.headerless import stem_of  # late: few runs are such files
+
     groups: dict[tuple[Path, str], list[Reader]] = {}
-    for one in readers:
-        if one.run.place.kind not in _KINDS:
-            continue
+    for one in saved:
         path = Path(one.run.place.location)
         if stem_of(path.name) != path.name.partition(".")[0]:
             groups.setdefault((path.parent, stem_of(path.name)), []).append(one)
