@@ -33,6 +33,7 @@ TITLES = {
     "start-up": "Start-up: processor time of a whole process",
     "discovery": "Discovery: 10,000 runs of 4 steps, each in a dated folder of its own",
     "many": "1,000 runs of 200 steps, by the clock: a call of the library, and the whole command",
+    "healthy": "1,000 healthy runs as trainers log them, of 50 to 120 rows: copies of five in fixtures/",
     "online": f"A sweep of {online.RUNS} runs x {online.ROWS:,} rows on a wandb server that takes "
     f"{online.DELAY * 1e3:.0f} ms for each answer, and {online.LIVE} live runs on it",
     "notebook": "A notebook of 5 MB: its runs, against parsers of the whole",
@@ -138,7 +139,8 @@ def measured(name: str, folder: Path, rounds: int, long: bool) -> str:
     else:
         path = logs.WRITTEN[name](place)
         against = "a bare typer app, a command with a word" if name == "start-up" else labels[0]
-    often = {"many": rounds, "discovery": rounds, "start-up": max(rounds, 15)}.get(name, max(rounds, 5))
+    long_ones = ("many", "healthy", "discovery")
+    often = rounds if name in long_ones else max(rounds, 15 if name == "start-up" else 5)
     return table(name, in_turns([(name, one, path) for one in labels], often), against)
 
 

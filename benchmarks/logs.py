@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.reading import TAGS, written
+from benchmarks.reading import ROOT, TAGS, written
 
 ROWS, KEYS = 100_000, 30
 
@@ -54,6 +54,14 @@ def many_runs(folder: Path, count: int = 1000, steps: int = 200) -> Path:
             written(folder / f"run{number:04d}", steps)
         else:
             shutil.copytree(folder / f"run{number % 10:04d}", folder / f"run{number:04d}")
+    return folder
+
+
+def healthy_runs(folder: Path, count: int = 1000) -> Path:
+    """So many healthy runs as trainers log them: copies of those in fixtures/."""
+    names = ("grpo-sort", "grpo-resumed", "ppo-sentences", "legacy-ppo", "cartpole")
+    for number in range(count):
+        shutil.copytree(ROOT / "fixtures" / "tensorboard" / names[number % len(names)], folder / f"run{number:04d}")
     return folder
 
 
@@ -126,6 +134,7 @@ def many_texts(folder: Path) -> Path:
 #: Table -> what writes its logs below a folder, and answers where they are.
 WRITTEN: dict[str, Callable[[Path], Path]] = {
     "many": many_runs,
+    "healthy": healthy_runs,
     "discovery": dated_runs,
     "notebook": large_notebook,
     "texts": many_texts,

@@ -306,6 +306,7 @@ TABLES: dict[str, dict[str, Row]] = {
         "rlhealth check -j 1": command(PYTHON, "-m", "rlhealth", "check", "PATH", "-q", "-j", "1"),
         "rlhealth check -j 2": command(PYTHON, "-m", "rlhealth", "check", "PATH", "-q", "-j", "2"),
     },
+    "healthy": {"reading them": read_many, "one process": many(1), "two processes": many(2)},
     "tick": {"a tick of watch": tick},
     "online": {
         "scan_history of the SDK, run by run": online.sdk,
