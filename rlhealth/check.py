@@ -16,11 +16,13 @@ from rlhealth.run import Run, unique_name
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.discovery.opening import Tick
 from rlhealth.sources.discovery.places import RunSelection, find_all
+from rlhealth.system.process import seldom_collecting
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.gate import Gate
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 
+@seldom_collecting()  # the series and the findings of all runs stay until the verdict is told
 def check(
     where: str | Path | Sequence[str | Path],
     *,
