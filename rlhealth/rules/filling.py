@@ -1,5 +1,5 @@
-"""Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `[[…]]` is left out where its fields
-are unknown.
+"""Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `{count:finding|findings}` by a number and
+the word that goes with it; `[[…]]` is left out where its fields are unknown.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ class _Fill(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, float) and not format_spec:
             format_spec = ".6g"  # a setting of 5e-6 that went through text as 5.0000000000000004e-06
+        if isinstance(value, int) and "|" in format_spec:
+            one, many = format_spec.split("|", 1)
+            return f"{value} {one if value == 1 else many}"
         if not _FORMAT.fullmatch(format_spec):
             return str(value)
         try:

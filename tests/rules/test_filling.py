@@ -63,6 +63,12 @@ def test_numbers_read_as_numbers():
     )
 
 
+def test_a_count_takes_the_words_that_go_with_it():
+    assert fill("{count:finding follows|findings follow} from it", {"count": 1}) == "1 finding follows from it"
+    assert fill("{count:finding follows|findings follow} from it", {"count": 3}) == "3 findings follow from it"
+    assert fill("{count:finding|findings}", {"count": "many"}) == "many"
+
+
 def test_a_field_cannot_reach_into_what_it_names():
     class Secret:
         key = "never"
