@@ -145,6 +145,16 @@ def test_of_a_dict_that_is_cut_what_is_whole_is_read_and_one_at_the_end_is_waite
     assert run.clean is False
 
 
+def test_boxes_that_tell_of_success_alone_are_a_log(tmp_path: Path) -> None:
+    rates = [n / 40 for n in range(40)]
+    boxes = [
+        f"{'-' * 24}\n| epoch         | {n} |\n| test/success_rate  | {rate} |\n| train/success_rate | {rate} |\n{'-' * 24}\n"
+        for n, rate in enumerate(rates)
+    ]
+    run = log(tmp_path, "T: 50\n_pi_lr: 0.001\n" + "".join(boxes))
+    assert [value for _, value in values(run, "train/success_rate")] == rates
+
+
 def test_boxes_of_stable_baselines_carry_their_headings_to_their_rows(tmp_path: Path) -> None:
     box = "\n".join(
         [
