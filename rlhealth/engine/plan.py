@@ -95,7 +95,7 @@ class RuleBook:
         diagnoses: those that name causes.
         families: the family of each, by its id, but for those that name causes: these look at findings, not at metrics.
         endings: ids of those that judge how a run ended.
-        alone: how severe a finding of each is at most while it is the only one, by its id.
+        alone: how severe a finding of each is at most while reward is at its best and no other family has one.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
