@@ -240,10 +240,18 @@ class ConsoleLog(TextLog):
         self.newest.raised = raised_in(self._tail + self.text.rest)
 
     def nothing(self) -> RlhealthError:
-        """What is said where the file holds no metrics: which forms were looked for, and what came nearest to one."""
+        """What is said where the file holds no metrics: the exception that came before the first of them, or what came
+        nearest to a row; and which forms were looked for.
+        """
         error = super().nothing()
         if not self.text.offset:
             return error
+        if self.newest.raised:
+            return RlhealthError(
+                f"{error}; it ends with {self.newest.raised}",
+                hint=f"if rows were printed before that, they have none of these forms: {FORMS}",
+                location=error.location,
+            )
         near = nearest(self.text.head(LOOKED_AT).decode("utf-8", "replace"))
         shown = "".join(f"; line {number}: {text}" for number, text in near)
         return RlhealthError(
@@ -259,9 +267,10 @@ def nearest(text: str) -> list[tuple[int, str]]:
     found: list[tuple[bool, int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if (":" in line or "=" in line or "|" in line) and "%|" not in line and len(found) < MOST_LOOKED_AT:
-            held = pairs(bare(line[:1000])[1])
+            said = bare(line[:1000])[1]
+            held = pairs(said)
             if held:
-                found.append((not any(is_log_name(name) for name in held), number, line.strip()[:SHOWN]))
+                found.append((not any(is_log_name(name) for name in held), number, said.strip()[:SHOWN]))
     return [(number, line) for _, number, line in sorted(sorted(found)[:NEAREST], key=lambda one: one[1])]
 
 

@@ -346,6 +346,17 @@ def test_a_file_without_rows_says_what_was_looked_for_and_what_came_nearest(tmp_
     assert "dict" in str(told.value.hint)
 
 
+def test_a_run_that_died_before_its_first_row_is_told_by_its_exception(tmp_path: Path) -> None:
+    died = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\nNotImplementedError: no such task\n'
+    with pytest.raises(RlhealthError, match="it ends with NotImplementedError: no such task"):
+        runs(tmp_path, "seed: 42\n" + died)
+
+
+def test_what_came_nearest_to_a_row_is_shown_without_its_colours(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError, match="line 1: dataset len: 50"):
+        runs(tmp_path, "\x1b[36m(main_task pid=7)\x1b[0m dataset len: 50\n")
+
+
 def test_titles_of_a_tree_in_yaml_are_part_of_the_names_below_them(tmp_path: Path) -> None:
     """EasyR1's console: `Step 1`, then its metrics as PyYAML writes nested dicts."""
     trees = [
