@@ -19,6 +19,7 @@ from rlhealth.comparison.known_good import (
     TITLE,
     WHY,
     KnownGood,
+    Unlike,
     UsualBand,
     comparable,
     differences,
@@ -107,6 +108,7 @@ def compare_run(
     findings: list[Finding] = []
     compared: list[str] = []
     apart: list[str] = []
+    few: list[str] = []
     for name, metric in sorted(translation.metrics.items()):
         if not len(metric) or not comparable(name) or name in (ignore or {}):
             continue
@@ -114,13 +116,18 @@ def compare_run(
         if len(good) < 2:
             apart.append(name)
             continue
-        compared.append(name)
-        findings += _left(metric, good, known.usual(name, hold), hold)
-    missing = missing_in(translation, known)
-    notes = [*run.notes, *notes_on(run, known, apart, missing, ignore or {})]
+        usual = known.usual(name, hold)
+        mine = curve(metric, usual.scale)
+        left = _left(metric, mine, good, usual, hold)
+        findings += left
+        judged = bool(left) or _points_compared(mine, usual) >= hold  # fewer points cannot raise a finding
+        (compared if judged else few).append(name)
+    unlike = Unlike(tuple(apart), tuple(few), tuple(missing_in(translation, known)))
+    notes = [*run.notes, *notes_on(run, known, unlike, ignore or {}, hold)]
     differing = differences(translation, known)
     findings = _with_settings(findings, differing, len(known.runs))
-    skipped = [] if compared else [Skipped(RULE, FAMILY, "no metric of this run is in two of the known-good runs")]
+    nothing = "" if compared else unlike.nothing_compared(hold)
+    skipped = [Skipped(RULE, FAMILY, nothing)] if nothing else []
     quiet = [RULE] if compared and not findings else []
     return RunVerdict(
         replace(run, notes=notes),
@@ -130,12 +137,21 @@ def compare_run(
         skipped,
         quiet,
         families={RULE: FAMILY},
+        compared=frozenset(compared),
         seconds=time.perf_counter() - begun,
+        why_not_healthy=nothing,
     )
 
 
-def _left(metric: Metric, good: Sequence[Metric], usual: UsualBand, hold: int) -> list[Finding]:
-    mine = curve(metric, usual.scale)
+def _points_compared(mine: Curve | None, usual: UsualBand) -> int:
+    """How many points of a metric are at steps that two of the known-good runs reached."""
+    if mine is None or usual.band is None:
+        return 0
+    low, _ = usual.band.band(mine.steps)
+    return int(np.count_nonzero(~np.isnan(low)))
+
+
+def _left(metric: Metric, mine: Curve | None, good: Sequence[Metric], usual: UsualBand, hold: int) -> list[Finding]:
     broken = _broken(metric, good)
     if usual.band is None or mine is None:
         return [broken] if broken else []
@@ -169,7 +185,7 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
         limit=limit,
         side="above" if up else "below",
         message=f"{metric.name} is {value:.3g} at step {mine.steps[worst]}, {'above' if up else 'below'} the "
-        f"{where} of {runs} known-good runs (median of {WINDOW} points)",
+        f"{where} of {runs} known-good runs (median of {mine.points_at(worst)} points)",
     )
 
 

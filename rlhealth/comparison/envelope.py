@@ -45,6 +45,10 @@ class Curve:
         inside = (steps >= self.steps[0]) & (steps <= self.steps[-1])
         return np.where(inside, np.interp(steps, self.steps, self.smooth), np.nan)
 
+    def points_at(self, place: int) -> int:
+        """Of how many points the median at that place is: the first ones have fewer before them than the window."""
+        return min(WINDOW, LEAST + place)
+
 
 class Scale:
     """How values are compared, so that chance moves them as far at every height.

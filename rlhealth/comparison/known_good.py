@@ -137,18 +137,46 @@ def missing_in(translation: Translation, known: KnownGood) -> list[str]:
     return sorted(name for name in everywhere if comparable(name) and not len(translation.metrics.get(name, ())))
 
 
-def notes_on(
-    run: Run, known: KnownGood, apart: Sequence[str], missing: Sequence[str], ignore: Mapping[str, str]
-) -> list[str]:
+@dataclass(frozen=True)
+class Unlike:
+    """The metrics that could not be compared.
+
+    Attributes:
+        apart: those that fewer than two known-good runs have.
+        few: those with too few points at steps that two known-good runs reached.
+        missing: those that every known-good run has and this one has not.
+    """
+
+    apart: tuple[str, ...]
+    few: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    def nothing_compared(self, hold: int) -> str:
+        """Why nothing was compared, where nothing was."""
+        if self.few:
+            return f"no metric of this run has {_points(hold)} at steps that two of the known-good runs reached"
+        return "no metric of this run is in two of the known-good runs"
+
+
+def _points(count: int) -> str:
+    return f"{count} point{'s' if count != 1 else ''}"
+
+
+def notes_on(run: Run, known: KnownGood, unlike: Unlike, ignore: Mapping[str, str], hold: int) -> list[str]:
     """What a reader of the comparison has to know of it: with which runs, how far, and what could not be compared."""
     ends = sorted((one.last_step or 0 for one in known.runs), reverse=True)
     notes = [f"compared with {len(known.runs)} known-good runs: {', '.join(one.name for one in known.runs)}"]
     if (run.last_step or 0) > ends[1]:
         notes.append(f"fewer than two known-good runs came beyond step {ends[1]}: from there on nothing was compared")
-    if apart:
-        notes.append(f"not compared, because fewer than two known-good runs have them: {', '.join(apart)}")
-    if missing:
-        notes.append(f"every known-good run has these metrics, and this one has not: {', '.join(missing)}")
+    if unlike.apart:
+        notes.append(f"not compared, because fewer than two known-good runs have them: {', '.join(unlike.apart)}")
+    if unlike.few:
+        notes.append(
+            f"not compared, because fewer than {_points(hold)} are at steps that two known-good runs reached: "
+            f"{', '.join(unlike.few)}"
+        )
+    if unlike.missing:
+        notes.append(f"every known-good run has these metrics, and this one has not: {', '.join(unlike.missing)}")
     notes += [f"not compared: {name} ({reason})" for name, reason in ignore.items()]
     axes = {one.step_axis for one in (run, *known.runs)}
     if len(axes) > 1:

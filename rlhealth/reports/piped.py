@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rlhealth.reports import ReportOptions, excerpts, words
-from rlhealth.reports.stories import stories, worst_first
+from rlhealth.reports.stories import notes, stories, worst_first
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
@@ -41,6 +41,8 @@ def _run(run: RunVerdict, where: str, *, show_all: bool, full: bool) -> list[str
     elif not run.findings and full:
         lines.append(f"{where}: healthy")
     lines += [f"{where}: problem: {one}" for one in run.run.problems]
+    if show_all and not run.no_answer:
+        lines += [f"{where}: note: {one}" for one in notes(run)]
     if show_all and run.skipped:
         lines.append(
             f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: "

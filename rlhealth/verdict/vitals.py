@@ -47,7 +47,8 @@ class Vital:
     Attributes:
         id, title: reward, signal, policy, exploration, completions, numbers, critic, pace; and what reports call it.
         state: sick and watch where a critical finding or a warning holds or left a loss; over where one did, and both
-            came back; well only where a rule looked and found nothing; unknown where it is logged and none could look.
+            came back; well only where a rule looked and found nothing, or where its metric was compared with known-good
+            runs and did not leave them for the worse; unknown where it is logged and none could look.
         metric: what decides it; None if nothing that shows it was logged.
         finding: the finding that decides it, if any.
         start, end: medians of the metric's first and last few points, in its unit; None if it has no finite point.
@@ -118,11 +119,14 @@ def _worst(found: list[Finding]) -> Finding | None:
 
 
 def _deciding(run: RunVerdict, names: list[str], worst: Finding | None) -> Metric | None:
-    """The metric of the finding that decides, else the first listed that has points."""
+    """The metric of the finding that decides, else the first listed that has points: of a comparison, one that was
+    compared.
+    """
     metrics = run.translation.metrics
     if worst is not None and worst.metric in metrics and len(metrics[worst.metric]):
         return metrics[worst.metric]
-    return next((metrics[key] for name in names for key in metrics if _listed(key, [name]) and len(metrics[key])), None)
+    listed = [metrics[key] for name in names for key in metrics if _listed(key, [name]) and len(metrics[key])]
+    return next((one for one in listed if one.name in (run.compared or ())), next(iter(listed), None))
 
 
 def _state(
@@ -133,6 +137,7 @@ def _state(
             return VitalState.OVER, worst.title
         return (VitalState.SICK if worst.severity is Severity.CRITICAL else VitalState.WATCH), worst.title
     judged = bool({run.families.get(rule) for rule in run.quiet} & set(entry["families"]))
+    judged |= metric is not None and metric.name in (run.compared or ())
     if not (run.translation.is_rl or judged):
         return VitalState.NOT_FOR_TRAINER, "no reinforcement learning"
     ending = _ENDINGS.get(run.state, "") if name == "pace" else ""
@@ -163,7 +168,7 @@ def _unjudged(run: RunVerdict, families: list[str]) -> str:
     """Why no rule of these families could look, in the commonest reason; one that counts points goes first."""
     reasons = Counter(one.reason for one in run.skipped if one.family in families)
     if not reasons:
-        return "no rule judged it"
+        return "not compared with the known-good runs" if run.compared is not None else "no rule judged it"
     return max(reasons, key=lambda one: (" of the " in one, not one.startswith("it is about"), reasons[one], one))
 
 

@@ -24,6 +24,8 @@ from rlhealth.reports import REPORTS
 from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
 from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.verdicts import Verdict
+from rlhealth.verdict.vitals import VitalState, vitals
 from tests.conftest import FIXTURES, Cli
 from tests.examples import examples
 
@@ -249,6 +251,61 @@ def test_runs_with_nothing_in_common_are_no_answer() -> None:
     found = compare_run(run, known_good_of([read(RUNS / GOOD[0]), read(RUNS / GOOD[1])]))
     assert found.no_answer
     assert found.skipped[0].reason == "no metric of this run is in two of the known-good runs"
+    assert found.no_answer == found.skipped[0].reason
+
+
+@pytest.mark.parametrize(("first", "points"), [(200, 40), (56, 40)])
+def test_a_run_without_enough_points_where_the_known_good_runs_are_has_no_answer(first: int, points: int) -> None:
+    known = known_good_of([of_values("good", np.linspace(0, 1, 60) + shift) for shift in (0.0, 0.05, 0.1)])
+    later = Run("later", Place("jsonl", "later"))
+    later.add("reward", list(range(first, first + points)), np.linspace(0, 1, points).tolist())
+    found = compare_run(later, known)
+    assert found.verdict == "unknown"
+    assert found.quiet == []
+    assert found.no_answer == "no metric of this run has 5 points at steps that two of the known-good runs reached"
+    assert any("steps that two known-good runs reached: reward" in note for note in found.run.notes)
+    assert Verdict([found]).exit_code == 2
+
+
+def test_as_many_points_as_a_finding_takes_are_an_answer() -> None:
+    known = known_good_of([of_values("good", np.linspace(0, 1, 60) + shift) for shift in (0.0, 0.05, 0.1)])
+    found = compare_run(of_values("short", np.linspace(0, 0.1, 7)), known)
+    assert found.verdict == "healthy"
+    assert "reward" in (found.compared or ())
+    assert compare_run(of_values("shorter", np.linspace(0, 0.1, 6)), known).verdict == "unknown"
+    assert compare_run(of_values("shorter", np.linspace(0, 0.1, 6)), known, hold=4).verdict == "healthy"
+
+
+def test_a_finding_names_as_many_points_as_there_were() -> None:
+    known = known_good_of([of_values("good", np.linspace(0, 1, 60) + shift) for shift in (0.0, 0.05, 0.1)])
+    early = compare_run(of_values("early", np.full(3, -9.0)), known, hold=1)
+    late = compare_run(of_values("late", np.linspace(0, -9, 60)), known)
+    assert "(median of 3 points)" in early.findings[0].message
+    assert "(median of 5 points)" in late.findings[0].message
+
+
+def test_what_was_compared_and_stayed_inside_is_well(known: KnownGood) -> None:
+    inside = {one.id: one for one in vitals(compare_run(read(RUNS / GOOD[0]), known))}
+    assert {inside[name].state for name in ("reward", "exploration", "numbers")} == {VitalState.WELL}
+    assert inside["pace"].said == "not compared with the known-good runs"
+    left = {one.id: one for one in vitals(compare_run(read(SICK), known))}
+    assert left["completions"].state is VitalState.WATCH
+    assert left["numbers"].state is VitalState.WELL
+
+
+def test_a_metric_that_could_not_be_compared_decides_no_vital_sign() -> None:
+    known = known_good_of([of_values("good", np.linspace(0, 1, 60) + shift) for shift in (0.0, 0.05, 0.1)])
+    run = of_values("more", np.linspace(0, 1, 60))
+    run.add("entropy", list(range(60)), np.linspace(1, 0.5, 60).tolist())
+    found = {one.id: one for one in vitals(compare_run(run, known))}
+    assert found["exploration"].state is VitalState.UNKNOWN
+    assert found["exploration"].said == "not compared with the known-good runs"
+
+
+def test_piped_notes_are_shown_by_all(cli: Cli) -> None:
+    asked = ("compare", RUNS / GOOD[0], *flags(*GOOD[1:]))
+    assert "note: compared with 4 known-good runs" in cli(*asked, "--all").stdout
+    assert "note:" not in cli(*asked).stdout
 
 
 def test_a_metric_can_be_left_out(cli: Cli) -> None:
