@@ -14,8 +14,7 @@ from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
-
-RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
+from rlhealth.verdict.rises import rose_early, rose_somewhat, surely_rose
 
 
 def why_not_healthy(translation: Translation) -> str:
@@ -33,14 +32,14 @@ def why_not_healthy(translation: Translation) -> str:
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
         return _with_names("no reward was recognised", translation)
-    if longest < least["reward"] and not any(_rose(_finite(one), said["early_rise"]) for one in rewards):
+    if longest < least["reward"] and not any(rose_early(_finite(one), one.smoothed) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rewards = [one for one in rewards if one.name == said["total"] and _count(one) >= least["reward"]] or rewards
     values = [_finite(one) for one in rewards]
     if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
-        surely = any(_rose(one, said[rise]) for one in values for rise in ("rise", "early_rise"))
+        surely = any(surely_rose(_finite(one), one.smoothed) for one in rewards)
         return "" if surely else _with_names(missing, translation)
     if any(rose_somewhat(one) for one in values):
         return ""
@@ -119,26 +118,6 @@ def _moves(metric: Metric) -> bool:
     return bool(np.any(values != values[0]))
 
 
-def _rose(values: Floats, rise: dict[str, str]) -> bool:
-    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, or the mean of
-    its ranks does: the returns of single episodes have heavy tails, whose noise hides a rise that their ranks show.
-    """
-    if len(values) < int(rise["points"]):
-        return False
-    batches, errors = int(rise["batches"]), float(rise["errors"])
-    trends = rise.get("trends") == "yes"
-    if _gain(values, batches, trends) > errors:
-        return True
-    every = max(len(values) // RANKED, 1)
-    return _gain(_ranks(values[::every]), batches, trends) > errors
-
-
-def rose_somewhat(values: Floats) -> bool:
-    """Whether a reward, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
-    many = _said()["some_rise_of_many"]
-    return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
-
-
 def _lost(values: Floats) -> float:
     """How much of its gain the last third of a run lies below the best part before it, as a share; 0 where that is
     little, or no more than chance does."""
@@ -154,34 +133,3 @@ def _lost(values: Floats) -> float:
     lost, gain = best.value - now.value, best.value - parts[0].value
     is_sure = lost > float(said["errors"]) * float(np.hypot(best.error, now.error))
     return min(lost / gain, 1.0) if gain > 0 and is_sure and lost > float(said["of_gain"]) * gain else 0.0
-
-
-def _gain(values: Floats, batches: int, trends: bool) -> float:
-    """How many standard errors the mean of the last third lies above that of the first tenth."""
-    start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
-    gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches, trends)
-    return gained / error if error else float(np.sign(gained)) * np.inf if gained else 0.0
-
-
-def _ranks(values: Floats) -> Floats:
-    """The ranks of values of shape (n,); values that are equal share the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    return ranks
-
-
-def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
-    """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
-
-    The noise of a batch mean comes from the end, where a run that has learned is level. A rise within a part is no
-    noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941), at the start, which
-    may be noisier, and where `trends` count, at an end of which each batch lies above the one before.
-    """
-    level = np.array([part.mean() for part in np.array_split(end, batches)])
-    early = np.array([part.mean() for part in np.array_split(start, batches)])
-    rises = trends and bool(np.all(np.diff(level) > 0))
-    noise = float(np.sqrt(np.mean(np.diff(level) ** 2) / 2) if rises else level.std(ddof=1))
-    of_start = max(
-        noise * np.sqrt(len(end) / len(start) / batches), np.sqrt(np.mean(np.diff(early) ** 2) / 2 / batches)
-    )
-    return float(np.hypot(of_start, noise / np.sqrt(batches)))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath, after, is_fall
 from rlhealth.engine.clause import Clause
-from rlhealth.engine.earned import rose_somewhat
 from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.evidence import evidence_of
@@ -16,6 +15,7 @@ from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
+from rlhealth.verdict.rises import rose_somewhat
 
 
 class RuleState:

@@ -14,6 +14,7 @@ import numpy as np
 
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.verdict.findings import Finding, Severity, State
+from rlhealth.verdict.rises import rose_somewhat, surely_rose
 from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _TREND = 24  # finite points before anything is said of a trend
 _BATCHES, _ERRORS = (
     4,
     4.0,
-)  # batch means a third, and how many of their standard errors a change takes, as in earned.yaml
+)  # batch means a third, and how many of their standard errors a change takes, as in rises.yaml
 
 
 class VitalState(StrEnum):
@@ -52,7 +53,7 @@ class Vital:
         metric: what decides it; None if nothing that shows it was logged.
         finding: the finding that decides it, if any.
         start, end: medians of the metric's first and last few points, in its unit; None if it has no finite point.
-        trend: rose, fell, steady, or empty if the points are too few to say.
+        trend: rose, fell, steady, or empty where the points do not say.
         moving: whether the last third still goes the way of `trend`.
         said: a few words: what is wrong, or why nothing can be said.
     """
@@ -99,7 +100,7 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)
     values = metric.values[np.isfinite(metric.values)]
     start, end = _ends(values)
-    trend, moving = course(values)
+    trend, moving = trend_of(values)
     return Vital(
         id=name,
         title=str(entry["title"]),
@@ -183,6 +184,23 @@ def _ends(values: Floats) -> tuple[float | None, float | None]:
     few = min(_ENDS, max(1, len(values) // 10))
     halves = values / 2  # the mean of the two in the middle cannot overflow
     return 2 * float(np.median(halves[:few])), 2 * float(np.median(halves[-few:]))
+
+
+def trend_of(values: Floats) -> tuple[str, bool]:
+    """Where a metric went, in a word, and whether it still goes there; shape of `values`: (n,), finite.
+
+    Most that is learned may be learned in the first points: the last third is held against the first third, and where
+    that says nothing, against the first tenth, as `earned` does with the reward. Steady is what has not even moved
+    somewhat; what moved somewhat, and not surely, gets no word.
+    """
+    word, moving = course(values)
+    if word != "steady":
+        return word, moving
+    if surely_rose(values):
+        return "rose", False
+    if surely_rose(-values):
+        return "fell", False
+    return ("" if rose_somewhat(values) or rose_somewhat(-values) else "steady"), False
 
 
 def course(values: Floats) -> tuple[str, bool]:

@@ -1,0 +1,85 @@
+"""Whether a series has risen: by so many standard errors that chance does not explain it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlhealth.parsing.own_texts import read_texts
+from rlhealth.run import Floats
+
+RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
+
+
+@cache
+def _said() -> dict[str, dict[str, str]]:
+    said: dict[str, Any] = read_texts(Path(__file__).with_name("rises.yaml"))
+    return said
+
+
+def surely_rose(values: Floats, smoothed: int = 1) -> bool:
+    """Whether a series of shape (n,), finite, rose by so much that this alone proves it.
+
+    Args:
+        smoothed: over how many neighbours the trainer averages each point, at most.
+    """
+    return _rose(values, _said()["rise"]) or rose_early(values, smoothed)
+
+
+def rose_early(values: Floats, smoothed: int = 1) -> bool:
+    """The same, of few points; where all of them share samples with one another, nothing can be said."""
+    return len(values) > smoothed and _rose(values, _said()["early_rise"])
+
+
+def rose_somewhat(values: Floats) -> bool:
+    """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
+    many = _said()["some_rise_of_many"]
+    return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
+
+
+def _rose(values: Floats, rise: dict[str, str]) -> bool:
+    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, or the mean of
+    its ranks does: the returns of single episodes have heavy tails, whose noise hides a rise that their ranks show.
+    """
+    if len(values) < int(rise["points"]):
+        return False
+    batches, errors = int(rise["batches"]), float(rise["errors"])
+    trends = rise.get("trends") == "yes"
+    if _gain(values, batches, trends) > errors:
+        return True
+    every = max(len(values) // RANKED, 1)
+    return _gain(_ranks(values[::every]), batches, trends) > errors
+
+
+def _gain(values: Floats, batches: int, trends: bool) -> float:
+    """How many standard errors the mean of the last third lies above that of the first tenth."""
+    start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
+    gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches, trends)
+    return gained / error if error else float(np.sign(gained)) * np.inf if gained else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """The ranks of values of shape (n,); values that are equal share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
+def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
+    """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
+
+    The noise of a batch mean comes from the end, where a run that has learned is level. A rise within a part is no
+    noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941), at the start, which
+    may be noisier, and where `trends` count, at an end of which each batch lies above the one before.
+    """
+    level = np.array([part.mean() for part in np.array_split(end, batches)])
+    early = np.array([part.mean() for part in np.array_split(start, batches)])
+    rises = trends and bool(np.all(np.diff(level) > 0))
+    noise = float(np.sqrt(np.mean(np.diff(level) ** 2) / 2) if rises else level.std(ddof=1))
+    of_start = max(
+        noise * np.sqrt(len(end) / len(start) / batches), np.sqrt(np.mean(np.diff(early) ** 2) / 2 / batches)
+    )
+    return float(np.hypot(of_start, noise / np.sqrt(batches)))
