@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.base.columns import NUMBER, Columns
+from rlhealth.sources.base.counted import counted, out_of_order
 from rlhealth.sources.base.values import (
     distribution,
     end_of_training,
@@ -199,10 +200,7 @@ class Rows:
 
     def _tell(self) -> None:
         """Says which rows came out of order."""
-        rows = "1 row" if self.late == 1 else f"{self.late:,} rows"
-        told = [f"{rows} came out of order: they are kept at their own steps, and nothing was replaced"] * bool(
-            self.late
-        )
+        told = [out_of_order(self.late)] * bool(self.late)
         if self._fallen:
             told.append(
                 f"the last row goes back to step {self._fallen[0][1]}: "
@@ -263,8 +261,8 @@ class Rows:
             histogram.add(first, edges, counts, seconds)
         self._highest = first
         self.run.notes.append(
-            f"{self.rows} rows were logged before {self.axis} first appeared; they stand "
-            f"at step {first}, the last of them per metric"
+            f"{counted(self.rows, 'row was', 'rows were')} logged before {self.axis} first appeared: "
+            f"the last value of each metric stands at step {first}"
         )
 
     def _falls_back(self, found: Mapping[str, Any], step: int) -> bool:

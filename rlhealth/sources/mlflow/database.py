@@ -9,6 +9,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Place, Run
+from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.spelling import FURTHEST
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.mlflow.folder import EXIT_CODES, KIND, finite
@@ -127,4 +128,6 @@ class MlflowRun:
         self.run.exit_code = EXIT_CODES.get(str(state[0])) if state else None
         parameters = connection.execute("SELECT key, value FROM params WHERE run_uuid = ?", (self.identifier,))
         self.run.config = training_config({str(key): value for key, value in parameters.fetchmany(MOST_TAGS)})
-        self.run.problems[:] = [f"{self._lost:,} rows passed over that hold no point"] if self._lost else []
+        self.run.problems[:] = (
+            [f"{counted(self._lost, 'row', 'rows')} passed over that hold no point"] if self._lost else []
+        )

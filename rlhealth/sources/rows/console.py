@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.counted import counted
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
@@ -224,15 +225,12 @@ class ConsoleLog(TextLog):
     def remarks(self) -> list[str]:
         """What was left out on purpose, as sentences."""
         left = self._choice
+        ranks = counted(left.ranks, "row of another process was", "rows of other processes were")
         return [
             *super().remarks(),
             *of_rollouts(self._sampled),
-            *(
-                [f"{left.ranks:,} rows of other processes were left out; the first that printed was read"]
-                if left.ranks
-                else []
-            ),
-            *([f"{left.twice:,} rows were printed twice and read once"] if left.twice else []),
+            *([f"{ranks} left out; the first that printed was read"] if left.ranks else []),
+            *([f"{counted(left.twice, 'row was', 'rows were')} printed twice and read once"] if left.twice else []),
         ]
 
     def _tell(self) -> None:

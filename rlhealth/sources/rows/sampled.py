@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_name, words
@@ -93,7 +94,11 @@ def remarks(sampled: Sampled) -> list[str]:
     """What became of the rows of single rollouts, as sentences."""
     found = []
     if sampled.taken:
-        found.append(f"{sampled.taken:,} rows of single rollouts were read as the mean of their step")
+        rows = counted(sampled.taken, "row of a single rollout was", "rows of single rollouts were")
+        found.append(f"{rows} read as the mean of their step")
     if sampled.left:
-        found.append(f"{sampled.left:,} rows of single rollouts are no steps and were left out")
+        rows = counted(
+            sampled.left, "row of a single rollout is no step and was", "rows of single rollouts are no steps and were"
+        )
+        found.append(f"{rows} left out")
     return found

@@ -11,6 +11,7 @@ from typing import IO
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Place, Run
+from rlhealth.sources.base.counted import counted, out_of_order
 from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
 from rlhealth.sources.base.walk import ROTATED, rotations
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
@@ -190,7 +191,7 @@ class TextLog:
         if self.rows.beyond:
             found.append(
                 f"{self.path.name}: more than {MOST_RUNS} runs in one file: "
-                f"{self.rows.beyond:,} rows of the others were not read"
+                f"{counted(self.rows.beyond, 'row of the others was', 'rows of the others were')} not read"
             )
         if self.text.trouble:
             found.append(f"{self.path.name}: {self.text.trouble}")
@@ -206,17 +207,17 @@ class TextLog:
     def remarks(self) -> list[str]:
         """What a reader has to know of how the rows were taken, as sentences."""
         repeated, stepless, late = self.rows.repeated, self.rows.stepless, self.rows.late
-        rows = "1 row" if late == 1 else f"{late:,} rows"
-        return [
-            *(
-                [f"{rows} came out of order: they are kept at their own steps, and nothing was replaced"]
-                if late
-                else []
-            ),
-            *([f"{self.rows.averaged:,} rows were read as the mean of their step"] if self.rows.averaged else []),
-            *([f"{repeated:,} rows say a step again; of each the last was kept"] if repeated else []),
-            *([f"{stepless:,} rows name no step and say again what the row before said; left out"] if stepless else []),
-        ]
+        found = []
+        if late:
+            found.append(out_of_order(late))
+        if self.rows.averaged:
+            found.append(f"{counted(self.rows.averaged, 'row was', 'rows were')} read as the mean of their step")
+        if repeated:
+            found.append(f"{counted(repeated, 'row says', 'rows say')} a step again; of each the last was kept")
+        if stepless:
+            named = counted(stepless, "row names no step and says", "rows name no step and say")
+            found.append(f"{named} again what the row before said; left out")
+        return found
 
     @property
     def newest(self) -> Run:

@@ -22,7 +22,7 @@ SICK = [
     {AXIS: step, **{f"train/{name}": value for name, value in row.items() if name not in ("step", "epoch")}}
     for step, row in enumerate(sick_rows(), 1)
 ]
-LATE = "1 row came out of order: they are kept at their own steps, and nothing was replaced"
+LATE = "1 row came out of order: it is kept at its own step, and nothing was replaced"
 
 
 def taken(rows: list[dict[str, Any]]) -> Run:

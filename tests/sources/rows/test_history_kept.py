@@ -67,7 +67,7 @@ def test_a_late_row_in_the_middle_is_out_of_order_and_said_to_be(log: Path) -> N
     log.write_text(lines([*SICK[:30], SICK[9], *SICK[30:]]))
     (run,) = open_runs(log)
     assert run.resumed_at == [] and len(run.series["loss"]) == len(SICK)
-    assert "1 row came out of order: they are kept at their own steps, and nothing was replaced" in run.notes
+    assert "1 row came out of order: it is kept at its own step, and nothing was replaced" in run.notes
 
 
 def test_what_a_resume_replaced_is_judged_and_its_findings_stand(log: Path) -> None:
