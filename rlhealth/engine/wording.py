@@ -83,7 +83,9 @@ def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Find
         return None
     episode = Episode(ending.step, ending.step, ending.step)
     limit = float(ending.planned) if ending.planned else None
-    reached = Evidence(metric="step", tag="", step=ending.step, value=float(ending.step), limit=limit, unit="steps")
+    reached = Evidence(
+        metric="step", tag="", step=ending.step, value=float(ending.step), limit=limit, side="below", unit="steps"
+    )
     said = {
         "said": ending.said,
         "step": ending.step,

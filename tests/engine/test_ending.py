@@ -7,7 +7,9 @@ import math
 import pytest
 
 from rlhealth.engine.ending import ending_of
+from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import translate
+from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 
 LONG_AGO = 1e6  # seconds after the last event at which a run is asked for
@@ -52,6 +54,14 @@ def test_the_state_follows_from_the_evidence(run: Run, later: float, state: str,
     last = 1000.0 + 10 * (run.last_step or 0)
     ending = ending_of(run, translate(run), now=last + later)
     assert (ending.state, set(ending.kinds)) == (state, kinds)
+
+
+def test_a_run_that_stopped_is_below_its_plan() -> None:
+    run = grpo(62, 200)
+    silent = next(rule for rule in load_rules() if rule.id == "run-silent")
+    told = ending_finding(silent, ending_of(run, translate(run), now=LONG_AGO), translate(run))
+    assert told is not None and told.lead.is_beyond
+    assert (told.side, told.worst_value, told.limit) == ("below", 62, 200)
 
 
 def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
