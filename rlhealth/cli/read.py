@@ -60,6 +60,10 @@ def read(
         sys.stderr.write(f"note: {_safe(problem)}\n")
     if not store.steps():
         raise RlhealthError(f"{where}: no completions could be read", hint="see the notes above")
+    if not total and grep is not None:
+        raise RlhealthError(f"{where}: no text matches --grep {grep}", hint="(?i) before a pattern ignores case")
+    if not total:
+        raise RlhealthError(f"{where}: no texts at this step", hint="--step N shows those of another one")
 
 
 def _safe(text: str) -> str:

@@ -127,6 +127,7 @@ def test_read_pages_through_the_texts_by_their_reward(cli):
     [
         (["--step", "99"], "no completions of step 99"),
         (["--grep", "("], "--grep ("),
+        (["--grep", "zzzz"], "no text matches --grep zzzz"),
     ],
 )
 def test_read_says_in_one_line_what_it_cannot_find(cli, args, said):
