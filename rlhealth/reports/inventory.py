@@ -204,7 +204,9 @@ def _closing(found: Sequence[Inventory], errors: Sequence[RlhealthError]) -> lis
 
 
 def _piped(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: ReportOptions) -> str:
-    """One line a thing, its fields apart by tabs; the first line names them."""
+    """One line a thing, its fields apart by tabs; the first line names them. Quietly, the one line that counts."""
+    if look.quiet:
+        return words.clean("; ".join(_closing(found, errors)), ascii=look.ascii) + "\n"
     rows: list[tuple[object, ...]] = [COLUMNS]
     for one in found:
         name = one.judged.name

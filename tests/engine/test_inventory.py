@@ -182,6 +182,12 @@ def test_an_export_that_cannot_be_written_says_so(cli: Cli, tmp_path: Path, name
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("look", [[], ["--width", "90"]])
+def test_quiet_prints_the_last_line_alone(cli: Cli, look: list[str]) -> None:
+    (line,) = cli("metrics", GRPO, "-q", *look).stdout.split("\n")[:-1]
+    assert line.strip().startswith("1 run") and "rules could not run" in line
+
+
 def test_a_run_that_cannot_be_read_is_told_beside_those_that_can(cli: Cli, tmp_path: Path) -> None:
     done = cli("metrics", GRPO, tmp_path / "nowhere", "--width", "90")
     assert done.returncode == 2
