@@ -11,6 +11,8 @@ from rlhealth.cli.flags import Color, FailOn
 from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rlhealth.reports import ReportOptions
     from rlhealth.settings.project import Settings
     from rlhealth.verdict.gate import Gate
@@ -86,7 +88,7 @@ def gate_with(
     return gate_of(level, exit_zero, listed(require) or settings.require, least, strict, past)
 
 
-def listed(said: list[str] | None) -> tuple[str, ...]:
+def listed(said: Iterable[str] | None) -> tuple[str, ...]:
     """Names given one a flag or several with commas, each once."""
     return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))
 

@@ -53,7 +53,14 @@ FailOnDefault = Annotated[
         panels.FAILS, "--fail-on", help="The least severity that makes it fail (exit code 1).", show_default=True
     ),
 ]
-ExitZero = Annotated[bool, panels.option(panels.FAILS, "--exit-zero", help="Report only: always exit with code 0.")]
+ExitZero = Annotated[
+    bool,
+    panels.option(
+        panels.FAILS,
+        "--exit-zero",
+        help="Report only: exit with code 0 whatever was found; with 2 only if no run could be read.",
+    ),
+]
 Formats = Annotated[
     list[str] | None,
     panels.option(
@@ -83,10 +90,17 @@ RulesDir = Annotated[
         panels.JUDGED, "--rules", help="A folder of rules to add; a rule with the id of a shipped rule replaces it."
     ),
 ]
-Select = Annotated[list[str] | None, panels.option(panels.JUDGED, "--select", help="Use only these rules or families.")]
+Select = Annotated[
+    list[str] | None,
+    panels.option(panels.JUDGED, "--select", help="Use only these rules or families; separate several with commas."),
+]
 IgnoreFlag = Annotated[
     list[str] | None,
-    panels.option(panels.JUDGED, "--ignore", help="Ignore these rules or families; the report counts them."),
+    panels.option(
+        panels.JUDGED,
+        "--ignore",
+        help="Ignore these rules or families, and count what they find; separate several with commas.",
+    ),
 ]
 Alias = Annotated[
     list[str] | None,

@@ -45,9 +45,10 @@ def judging(
 
     known = apply(settings, load_rules(*settings.rule_folders, *(rules or ())))
     check_names(known, require, "--require")
-    check_names(known, ignore or (), "--ignore")
+    unwanted = arguments.listed(ignore)
+    check_names(known, unwanted, "--ignore")
     return Judging(
-        choose(known, select),
+        choose(known, arguments.listed(select)),
         {**settings.aliases, **arguments.aliases_of(alias)},
-        {**settings.ignore, **dict.fromkeys(ignore or (), "--ignore")},
+        {**settings.ignore, **dict.fromkeys(unwanted, "--ignore")},
     )

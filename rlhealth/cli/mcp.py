@@ -8,7 +8,7 @@ import sys
 def mcp() -> None:
     """Serve agents over MCP on stdin and stdout.
 
-    Tools: list_runs, check, explain, compare, series. Needs the extra: pip install 'rlhealth[mcp]'.
+    Tools: list_runs, check, vitals, advise, explain, compare, series. Needs the extra: pip install 'rlhealth[mcp]'.
     """
     from rlhealth.integrations.mcp_server import server
 

@@ -77,7 +77,7 @@ def _closing(page: Page, verdict: Verdict) -> None:
     else:
         said = [f"{words.plural(total, 'run')}: {found[0]}", *found[1:]]
     hidden = words.hidden(verdict)
-    gate = f"fail-on {verdict.gate}" + (", exit zero" if verdict.gate.exit_zero else "")
+    gate = words.gate(verdict.gate)
     code = verdict.exit_code
     style = {0: "bold green", 1: "bold red"}.get(code, "bold magenta")
     page.flow([part for part in (*said, hidden, gate) if part], end=f"exit {code}", end_style=style)

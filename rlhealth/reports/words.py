@@ -12,6 +12,7 @@ from rlhealth.verdict.verdicts import counts
 
 if TYPE_CHECKING:
     from rlhealth.verdict.findings import Change, Finding
+    from rlhealth.verdict.gate import Gate
     from rlhealth.verdict.verdicts import RunVerdict, Verdict
     from rlhealth.verdict.vitals import Vital
 
@@ -219,8 +220,20 @@ def closing(verdict: Verdict) -> str:
     return (
         f"{total}: {found or 'nothing found'}; "
         + (f"{unseen}; " if unseen else "")
-        + f"fail-on {verdict.gate}; exit {verdict.exit_code}"
+        + f"{gate(verdict.gate)}; exit {verdict.exit_code}"
     )
+
+
+def gate(asked: Gate) -> str:
+    """Everything that the exit code rests on beside the findings: `fail-on warning, fail-on-past, min-steps 50`."""
+    parts = (
+        (f"fail-on {asked}", True),
+        ("fail-on-past", asked.fail_on_past),
+        (f"min-steps {asked.min_steps}", asked.min_steps),
+        ("strict", asked.strict),
+        ("exit-zero", asked.exit_zero),
+    )
+    return ", ".join(said for said, is_asked in parts if is_asked)
 
 
 def hidden(verdict: Verdict) -> str:
@@ -230,8 +243,10 @@ def hidden(verdict: Verdict) -> str:
     skipped = len({one.rule for run in verdict.runs for one in run.skipped})
     left = len(verdict.left_out)
     damaged = sum(bool(run.run.problems) for run in verdict.runs)
+    unmet = len({name for _, name in verdict.unmet})
     parts = (
-        ([f"{plural(left, 'file')} not read"] if left else [])
+        ([f"{plural(unmet, 'required rule')} could not run"] if unmet else [])
+        + ([f"{plural(left, 'file')} not read"] if left else [])
         + ([f"{damaged} damaged"] if damaged else [])
         + ([f"{ignored} ignored"] if ignored else [])
         + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])

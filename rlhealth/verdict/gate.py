@@ -17,7 +17,7 @@ class Gate:
 
     Attributes:
         fail_on: the least severity that fails; None never fails.
-        exit_zero: report only: exit with code 0 even so.
+        exit_zero: report only: exit with code 0 even so, unless no run could be read.
         require: rule ids or families that must have been able to run.
         min_steps: a run that did not come this far has no verdict.
         strict: a file that looks like a log and was not read is no answer.

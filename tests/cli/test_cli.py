@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,33 @@ def test_a_healthy_run_passes(cli: Cli) -> None:
 def test_fail_on_never_and_exit_zero_report_without_failing(cli: Cli) -> None:
     assert cli("check", SICK, "--fail-on", "never").returncode == 0
     assert cli("check", SICK, "--exit-zero").returncode == 0
+    assert cli("check", SICK.parent / "nowhere", "--exit-zero").returncode == 2
+    assert "with 2 only if no run could be read" in " ".join(cli("check", "--help").stdout.split())
+
+
+def test_the_last_line_names_everything_that_the_gate_asks_for(cli: Cli) -> None:
+    asked = ["--fail-on-past", "--min-steps", "9", "--strict", "--exit-zero", "--require", "critic-lost", "-q"]
+    (line,) = cli("check", SICK, *asked).stdout.splitlines()
+    assert "1 required rule could not run" in line
+    assert line.endswith("; fail-on critical, fail-on-past, min-steps 9, strict, exit-zero; exit 0")
+
+
+def test_the_help_of_the_mcp_server_names_every_tool_of_the_page_for_agents(cli: Cli) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    tools = re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)
+    assert f"Tools: {', '.join(tools)}." in " ".join(cli("mcp", "--help").stdout.split())
+
+
+def test_rules_and_families_may_stand_after_one_flag_with_commas(cli: Cli) -> None:
+    ignored = cli("check", SICK, "--ignore", "length,kl-high-per-token,reward-signal", "-f", "json")
+    assert {one["rule"] for one in json.loads(ignored.stdout)["runs"][0]["ignored"]} == {
+        "length-collapse",
+        "kl-high-per-token",
+        "reward-constant-after-fall",
+        "group-spread-dropped",
+    }
+    chosen = json.loads(cli("check", SICK, "--select", "length, kl-high", "-f", "json").stdout)
+    assert {one["family"] for one in chosen["runs"][0]["findings"]} == {"length", "kl-high"}
 
 
 def test_json_on_stdout_is_whole_and_strict(cli: Cli) -> None:
