@@ -90,7 +90,8 @@ class Run:
         modified: when the files were last written, seconds since 1970. A copy is fresh: no verdict rests on it.
         clean: True if the log shows that training ended in good order, False if it shows that its writer died (a
             torn end); None if it shows nothing.
-        raised: the exception that ended the process, where its console ends with one: `RuntimeError: …`.
+        raised: the exception that ended training, where the console or the cell of the notebook ends with one:
+            `RuntimeError: …`.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".

@@ -22,6 +22,7 @@ AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take t
 #: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
 #: Python -2.
 BY_HAND = frozenset((255, 130, -2))
+INTERRUPT = "KeyboardInterrupt"
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
@@ -96,9 +97,11 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
         return end("finished", f"training ended in good order at {plan}")
     if planned is not None and not short:
         return end("finished", f"reached {plan}")
+    if run.raised.startswith(INTERRUPT):
+        return end("stopped", f"stopped by hand at {plan} ({INTERRUPT})", *(["early"] if short else []))
     if run.raised:
-        kinds = ["early" if run.raised.startswith("KeyboardInterrupt") else "died"] if short else []
-        return end("stopped", f"the console ends with {run.raised}, at {plan}", *kinds)
+        said = f"training ended with an error at {plan}: {run.raised}"
+        return end("stopped", said, *(["died"] if short else []))
     if run.place.kind in SNAPSHOTS:
         return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:
@@ -114,7 +117,8 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
             f"the log ends inside a record at {plan}: its writer was killed, or the log was copied while it was written"
         )
         return end("unknown", said, "torn")
-    return end("unknown", f"no end was recorded and the plan is not known; last at {plan}")
+    unplanned = " and the plan is not known" if planned is None else ""
+    return end("unknown", f"no end was recorded{unplanned}; last at {plan}")
 
 
 def _recorded(run: Run) -> str:

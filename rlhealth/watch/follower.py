@@ -229,6 +229,7 @@ class Follower:
         run, ending = self.reader.run, self.ending
         recorded = run.exit_code is not None or any(tag.rpartition("/")[2] in CLOSING for tag in run.series)
         quiet = self.clock.monotonic() - self.news_at
+        recorded |= bool(run.raised) and quiet >= SETTLED  # a launcher may start it again
         long_over = ending.idle > LONG_OVER
         settled = ending.state == "finished" and quiet >= max(
             SETTLED, 5 * ending.usual if math.isfinite(ending.usual) else 0.0

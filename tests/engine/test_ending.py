@@ -64,6 +64,29 @@ def test_a_run_that_stopped_is_below_its_plan() -> None:
     assert (told.side, told.worst_value, told.limit) == ("below", 62, 200)
 
 
+@pytest.mark.parametrize(
+    ("raised", "planned", "kinds", "said"),
+    [
+        (
+            "RuntimeError: boom",
+            200,
+            {"died"},
+            "training ended with an error at step 62 of 200 planned: RuntimeError: boom",
+        ),
+        ("RuntimeError: boom", None, set(), "training ended with an error at step 62: RuntimeError: boom"),
+        ("KeyboardInterrupt", 200, {"early"}, "stopped by hand at step 62 of 200 planned (KeyboardInterrupt)"),
+        ("KeyboardInterrupt", None, set(), "stopped by hand at step 62 (KeyboardInterrupt)"),
+    ],
+)
+def test_an_exception_is_named_where_it_ended_training(
+    raised: str, planned: int | None, kinds: set[str], said: str
+) -> None:
+    run = grpo(62, planned)
+    run.raised = raised
+    ending = ending_of(run, translate(run), now=LONG_AGO)
+    assert (ending.state, ending.kinds, ending.said) == ("stopped", kinds, said)
+
+
 def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
     run = Run("ppo", Place("wandb", "here"), planned_steps=600)
     steps = list(range(1, 151))

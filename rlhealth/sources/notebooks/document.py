@@ -12,17 +12,26 @@ from rlhealth.sources.notebooks.salvage import salvage, sides
 
 #: The oldest format that needs no conversion; every notebook of the past ten years has it.
 PLAIN_FORMAT = 4
+#: Characters of an exception and what it says.
+SHOWN = 100
+_COLOUR = re.compile(r"\x1b\[[0-9;]*+m")
 _WARNING = re.compile(r"<IPython\.core\.display\.\w+ object>")
 
 
 @dataclass
 class Output:
-    """What one output of a cell shows: its HTML, its text, and the name of the exception where it is one."""
+    """What one output of a cell shows: its HTML, its text, and the error that ended the cell where it is one.
+
+    Attributes:
+        error: an exception as Python prints it (`ValueError: …`), or what the editor says of a kernel that is gone.
+        is_exception: whether the error has the name of an exception.
+    """
 
     html: str = ""
     text: str = ""
     is_stream: bool = False
     error: str = ""
+    is_exception: bool = False
 
 
 @dataclass
@@ -37,6 +46,12 @@ class Cell:
     number: int
     code: str = ""
     outputs: list[Output] = field(default_factory=list)
+
+    @property
+    def error(self) -> str:
+        """The error that ended it, an exception before what became of its kernel; empty if it came to its end."""
+        errors = [output for output in self.outputs if output.error]
+        return max(reversed(errors), key=lambda one: one.is_exception).error if errors else ""
 
 
 @dataclass
@@ -121,13 +136,30 @@ def _output(output: Mapping[str, Any]) -> Output:
     if kind == "stream":
         return Output(text=_joined(output.get("text")), is_stream=True)
     if kind == "error":
-        name = output.get("ename")
-        return Output(error=name if isinstance(name, str) and name.isidentifier() else "an exception")
+        return _raised(output)
     shown = output.get("data")
     if not isinstance(shown, Mapping):
         return Output()
     text = _joined(shown.get("text/plain"))
     return Output(html=_joined(shown.get("text/html")), text="" if _WARNING.fullmatch(text) else text)
+
+
+def _raised(output: Mapping[str, Any]) -> Output:
+    name = output.get("ename")
+    if isinstance(name, str) and name and all(part.isidentifier() for part in name.split(".")):
+        said = _first_line(output.get("evalue"))
+        return Output(error=_shortened(f"{name}: {said}" if said else name), is_exception=True)
+    said = _first_line(output.get("evalue")) or _first_line(output.get("traceback"))
+    return Output(error=_shortened(said.rstrip(" .")) or "an exception without a name")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _first_line(text: object) -> str:
+    lines = (line.strip() for line in _COLOUR.sub("", _joined(text)).splitlines())
+    return next(filter(None, lines), "")
 
 
 def _joined(text: object) -> str:

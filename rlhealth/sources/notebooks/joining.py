@@ -20,8 +20,6 @@ _REWARDED = re.compile(
 _REWARD = re.compile(
     r"^(?:reward|rewards/(?!chosen|rejected|margins|accuracies).*|objective/.*|env/reward.*|.*ep_rew_mean)$"
 )
-#: Of an interrupt by hand it is known that it was meant.
-BY_HAND = "KeyboardInterrupt"
 
 
 @dataclass
@@ -31,7 +29,7 @@ class NotebookRun:
     Attributes:
         parts: its tables, in their order; a later one continues with the run, or was resumed.
         trainer: as the code makes it; None if that is not clear.
-        error: the exception that ended its last cell.
+        error: the exception that ended its last cell, or what became of its kernel.
     """
 
     parts: list[Table]
@@ -52,13 +50,12 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
         tables = tables_of(cell)
         if not tables:
             continue
-        error = next((output.error for output in reversed(cell.outputs) if output.error), "")
         fresh: list[NotebookRun] = []
         for table in tables:
             _take(table, found, fresh)
         _assign(fresh, cell.number, code)
         if fresh:
-            fresh[-1].error = error
+            fresh[-1].error = cell.error
         for told in fresh:
             before = next((one for one in reversed(found) if _continues(one, told)), None)
             if before is not None:

@@ -13,7 +13,7 @@ from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import documents
-from rlhealth.sources.notebooks.joining import BY_HAND, NotebookRun, runs_of
+from rlhealth.sources.notebooks.joining import NotebookRun, runs_of
 from rlhealth.sources.notebooks.table import plain
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
@@ -74,10 +74,10 @@ class Notebook:
                 continue
             known = self.runs[index]
             changed |= bring_up_to_date(known, run)
-            changed |= (known.exit_code, known.clean) != (run.exit_code, run.clean)
+            changed |= (known.raised, known.clean) != (run.raised, run.clean)
             known.config, known.excerpted = run.config, run.excerpted
             known.versions, known.trainer = run.versions, run.trainer
-            known.exit_code, known.clean, known.modified = run.exit_code, run.clean, modified
+            known.raised, known.clean, known.modified = run.raised, run.clean, modified
         for gone in self.runs[len(found) :]:  # its output was cleared
             if gone.first_step is not None:
                 gone.rewind(gone.first_step)
@@ -165,8 +165,8 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
         for one in told:
             runs += _runs(one, code, notebook, len(runs))
         for index, run in enumerate(runs):
-            if run.exit_code and any(_goes_further(later, run) for later in runs[index + 1 :]):
-                run.exit_code = None
+            if run.raised and any(_goes_further(later, run) for later in runs[index + 1 :]):
+                run.raised = ""
                 run.notes.append("a later run of this notebook was begun anew and goes further")
             run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
         points = sum(one.points for one in told)
@@ -236,5 +236,4 @@ def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
             run.clean = True
     if told.error and is_last and run.clean is None:
         run.notes.append(f"its cell ended with {told.error}")
-        if told.error != BY_HAND:
-            run.exit_code = 1
+        run.raised = told.error

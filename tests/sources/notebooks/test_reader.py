@@ -8,15 +8,23 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rlhealth.engine.ending import ending_of
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.sources import find_readers, open_runs
 from rlhealth.sources.notebooks.reader import find
 from tests.sources.notebooks.books import FIXTURES, book, code, large, notebook, runs, shown, stream, table, values
 
+CRASHED = {
+    "output_type": "error",
+    "ename": "",
+    "evalue": "",
+    "traceback": ["\x1b[1;31mThe kernel is gone: it crashed in this cell. \n", "\x1b[1;31mSee the log."],
+}
 LOSSES = [(n, f"{0.9 / n:.6f}") for n in range(1, 31)]
 
 
@@ -48,15 +56,48 @@ def test_a_run_that_broke_and_was_resumed_in_the_next_cell_is_one_run() -> None:
     assert (run.clean, run.exit_code, run.planned_steps) == (True, None, 40)
 
 
-def test_a_run_that_broke_has_an_exit_code_and_the_name_of_the_exception(tmp_path: Path) -> None:
+def test_a_run_that_broke_has_the_exception_and_no_exit_code(tmp_path: Path) -> None:
     broken = book("resumed")
     broken["cells"] = broken["cells"][:7]
     (run,) = runs(tmp_path, broken)
-    assert run.exit_code == 1
-    assert "its cell ended with RuntimeError" in run.notes
+    error = broken["cells"][6]["outputs"][-1]
+    assert run.raised == f"RuntimeError: {error['evalue']}"
+    assert run.exit_code is None
+    assert f"its cell ended with {run.raised}" in run.notes
+    assert ending_of(run, translate(run)).kinds == {"died"}
+    assert ending_of(run, translate(run)).said == f"training ended with an error at step 25 of 40 planned: {run.raised}"
     assert run.series["reward"].steps.tolist() == list(range(1, 26))
-    broken["cells"][6]["outputs"][-1]["ename"] = "KeyboardInterrupt"
-    assert runs(tmp_path, broken)[0].exit_code is None
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_an_interrupt_is_a_stop_by_hand_whatever_became_of_the_kernel(tmp_path: Path, crashed: bool) -> None:
+    broken = book("resumed")
+    broken["cells"] = broken["cells"][:7]
+    outputs = broken["cells"][6]["outputs"]
+    outputs[-1] |= {"ename": "KeyboardInterrupt", "evalue": ""}
+    outputs += [CRASHED] if crashed else []
+    (run,) = runs(tmp_path, broken)
+    ending = ending_of(run, translate(run))
+    assert (ending.state, ending.kinds) == ("stopped", {"early"})
+    assert ending.said == "stopped by hand at step 25 of 40 planned (KeyboardInterrupt)"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (CRASHED, "The kernel is gone: it crashed in this cell"),
+        (CRASHED | {"evalue": "Canceled"}, "Canceled"),
+        (CRASHED | {"traceback": []}, "an exception without a name"),
+        (CRASHED | {"ename": "torch.OutOfMemoryError", "evalue": "no\nroom"}, "torch.OutOfMemoryError: no"),
+        (CRASHED | {"ename": "ValueError", "evalue": "x" * 200}, "ValueError: " + "x" * 87 + "…"),
+        (CRASHED | {"ename": 3, "evalue": None, "traceback": None}, "an exception without a name"),
+    ],
+)
+def test_an_error_is_shown_in_the_words_of_the_notebook(tmp_path: Path, error: dict[str, Any], said: str) -> None:
+    broken = book("resumed")
+    broken["cells"] = broken["cells"][:7]
+    broken["cells"][6]["outputs"][-1] = error
+    assert runs(tmp_path, broken)[0].raised == said
 
 
 def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path: Path) -> None:
@@ -64,10 +105,10 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     broken["cells"] = broken["cells"][:7]
     anew = book("sft-then-grpo")["cells"]
     first, *_ = runs(tmp_path, broken | {"cells": [*broken["cells"], *anew]})
-    assert first.exit_code is None
+    assert first.raised == ""
     assert any("goes further" in note for note in first.notes)
     *_, last = runs(tmp_path, broken | {"cells": [*anew, *broken["cells"]]})
-    assert last.exit_code == 1
+    assert last.raised.startswith("RuntimeError")
 
 
 def test_a_table_of_the_loss_and_the_log_history_of_the_same_run_are_one_run_with_all_of_its_metrics() -> None:
