@@ -7,9 +7,8 @@ from functools import cache
 
 from rlhealth.metrics.catalogue import frameworks, names
 from rlhealth.metrics.groups import is_named
+from rlhealth.rules.conditions import ALWAYS
 from rlhealth.rules.model import FAMILIES, Rule
-
-ALWAYS = ("step", "same")  # what every run has
 
 
 def coverage_page(rules: Sequence[Rule], about: dict[str, str], written: str) -> str:

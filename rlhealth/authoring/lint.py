@@ -15,7 +15,7 @@ from rlhealth.metrics.groups import groups, members
 from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.parsing.strict_yaml import read_yaml
-from rlhealth.rules.conditions import Condition, Limit
+from rlhealth.rules.conditions import ALWAYS, Condition, Limit
 from rlhealth.rules.filling import fields_of, option_phrases
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
 from rlhealth.rules.model import Rule
@@ -143,7 +143,7 @@ def _in_condition(condition: Condition) -> Iterator[tuple[str, str]]:
 
 def _no_metrics(names: str) -> Iterator[str]:
     for name in names.split("|"):
-        if name not in ("step", "same") and meaning(name.replace("*", "x")) is None:
+        if name not in ALWAYS and meaning(name.replace("*", "x")) is None:
             yield f"there is no metric `{name}`{meant(name, meanings())}"
 
 

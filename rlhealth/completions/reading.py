@@ -16,7 +16,8 @@ from rlhealth.completions.stores import Store
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.discovery.find import find_readers
 
-_LOG = "TRL writes them with log_completions=True, verl with trainer.rollout_data_dir; --completions names the place"
+HOW_TO_LOG = "TRL writes them with log_completions=True, verl with trainer.rollout_data_dir"
+_HINT = f"{HOW_TO_LOG}; --completions names the place"
 
 
 def store_of(where: str, place: str | None = None, source: str | None = None) -> Store:
@@ -49,7 +50,7 @@ def store_of(where: str, place: str | None = None, source: str | None = None) ->
             problem = problem if problem is not None and problem.location != where else error
     if problem is not None and "--completions" not in problem.message:
         raise problem
-    raise RlhealthError(f"{where}: no completions beside this run", hint=_LOG, location=where)
+    raise RlhealthError(f"{where}: no completions beside this run", hint=_HINT, location=where)
 
 
 def found_in(

@@ -5,13 +5,15 @@ and what to log so that they can.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.metric_choice import pick_all
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.catalogue import TEXT
+from rlhealth.metrics.groups import is_named
 from rlhealth.metrics.spellings import Spelling, spellings
-from rlhealth.rules.conditions import Condition
+from rlhealth.rules.conditions import ALWAYS, Condition
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Skipped
 from rlhealth.verdict.verdicts import RunVerdict
@@ -33,6 +35,11 @@ class Wanted:
     spellings: tuple[Spelling, ...]
     rules: tuple[str, ...]
     alike: tuple[str, ...] = ()
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether rlhealth measures it, from the texts of completions: no trainer logs it."""
+        return all(name.startswith(TEXT) for name in self.metrics)
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,13 @@ def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
     translation = judged.translation
     waiting: dict[tuple[str, ...], list[str]] = {}
     others: list[Skipped] = []
+    has_no_texts = is_named(translation.framework, ("control",))
     for skipped in judged.skipped:
         missing = _missing(known[skipped.rule], translation) if skipped.rule in known else None
         if missing is None or not skipped.reason.endswith("not logged"):
             others.append(skipped)
+        elif has_no_texts and missing[0].startswith(TEXT):
+            others.append(replace(skipped, reason=f"it is about texts, and {translation.title} trains on none"))
         else:
             waiting.setdefault(missing, []).append(skipped.rule)
     wanted = [_wanted(judged, metrics, ids) for metrics, ids in _joined(waiting).items()]
@@ -99,7 +109,7 @@ def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
     asked = (*rule.when.conditions, *(rule.critical.and_ if rule.critical else ()))
     conditions = [one for one in asked if not one.if_logged]
     for name in _names(conditions):
-        if name == "step":
+        if name in ALWAYS:
             continue
         try:
             pick_all(name, translation)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rlhealth.metrics.catalogue import Alias
+from rlhealth.metrics.catalogue import TEXT, Alias
 from rlhealth.metrics.recognise import recognise
 from rlhealth.run import Run
 
@@ -47,6 +47,7 @@ def _feeds(alias: Alias, metric: str) -> bool:
     return (
         not alias.drop
         and not alias.note.startswith(OF_OTHERS)
+        and not alias.name.startswith(TEXT)  # a measure of rlhealth, which no trainer logs
         and metric in (alias.name, alias.name.replace("{f}", "*"))
     )
 

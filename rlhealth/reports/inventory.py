@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from rlhealth.completions.reading import HOW_TO_LOG
 from rlhealth.engine.inventory import Inventory, Wanted
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric
@@ -144,7 +145,8 @@ def _row(page: Page, row: list[str], widths: list[int], *, head: bool) -> None:
 
 def _missing(page: Page, one: Inventory) -> None:
     spelled = [wanted for wanted in one.wanted if wanted.spellings]
-    foreign = [wanted for wanted in one.wanted if not wanted.spellings]
+    measured = [rule for wanted in one.wanted if wanted.is_measured for rule in wanted.rules]
+    foreign = [wanted for wanted in one.wanted if not wanted.spellings and not wanted.is_measured]
     title = one.judged.translation.title
     if spelled:
         page.gap()
@@ -160,6 +162,11 @@ def _missing(page: Page, one: Inventory) -> None:
             for note in dict.fromkeys(name.note for name in wanted.spellings if name.note):
                 page.prose("", note, indent=5, style="dim")
             _alike(page, wanted)
+    if measured:
+        page.gap()
+        page.line(" ", ("With the texts of completions", "bold"))
+        page.prose("", f"rlhealth measures them; {HOW_TO_LOG}:", style="dim")
+        page.prose(page.glyphs.bullet, ", ".join(measured), indent=3, hang=2)
     if foreign:
         page.gap()
         known = one.judged.translation.framework not in ("unknown", "generic")

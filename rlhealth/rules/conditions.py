@@ -11,6 +11,7 @@ from rlhealth.parsing.checked import meant
 from rlhealth.parsing.strict_data import Count, Flag, Number, StrictData, Word
 from rlhealth.rules.measures import COUNTS, ESTIMATED, KINDS, MEASURES
 
+ALWAYS = ("step", "same")  # names that need no metric of their own: the steps, and the first condition's metric
 COUNTED = ("share_of_points", *COUNTS)  # measures that count the points at a level
 TRENDS = ("climb", "plunge", "arrival", "correlation")  # measures that look at how a series changes
 WHOLE = (

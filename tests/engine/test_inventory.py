@@ -59,6 +59,28 @@ def test_a_name_of_another_version_is_not_offered() -> None:
     assert spellings(old, "reward_std") == ()
 
 
+def test_what_rlhealth_measures_itself_is_no_name_of_a_trainer() -> None:
+    one = taken(SICK)
+    assert spellings(one.judged.run, "text/empty") == ()
+    shown = " ".join(render([one], [], ReportOptions(width=200)).split())
+    asked, _, rest = shown.partition("With the texts of completions")
+    assert "text" + "/" not in shown
+    assert "text-empty" not in asked
+    assert rest.startswith(" rlhealth measures them; TRL writes them with log_completions=True")
+    assert "text-empty" in rest
+
+
+def test_a_trainer_of_control_is_not_asked_for_texts() -> None:
+    one = taken(CARTPOLE)
+    assert not any(wanted.is_measured for wanted in one.wanted)
+    assert "it is about texts, and Stable-Baselines3 trains on none" in {skipped.reason for skipped in one.others}
+
+
+@pytest.mark.parametrize("where", [SICK, CARTPOLE])
+def test_names_that_every_run_has_are_not_missing(where: Path) -> None:
+    assert not {name for wanted in taken(where).wanted for name in wanted.metrics} & {"same", "step"}
+
+
 def test_logging_what_is_asked_for_lets_the_rules_look(tmp_path: Path) -> None:
     before = taken(PPO)
     wanted = next(one for one in before.wanted if "grad_norm" in one.metrics)
