@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,18 @@ from rlhealth.engine.operands import SharedOperand, SharedParts
 from rlhealth.engine.plan import rule_book
 from rlhealth.engine.reach import Reach
 from rlhealth.engine.rule_state import RuleState, UnmetRule
+from rlhealth.engine.unwanted import Unwanted
 from rlhealth.engine.vanished import VanishedMetrics
 from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run
-from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State, worst_state
+from rlhealth.verdict.findings import Episode, Finding, Severity, Skipped, State, worst_state
 from rlhealth.verdict.verdicts import RunVerdict
 
 Shape = tuple[Any, ...]
 NEVER = int(np.iinfo(np.int64).max)
+NO_LOOK = "no rule that judges a metric could run"
 LONG = 15  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
 SHORT = 4096  # points: what is kept of a shorter series is not worth dropping before the whole run goes
 LEFT_OUT = 512  # points that a condition may lag behind: at once they cost what one would, and little is kept for it
@@ -124,7 +127,7 @@ class Judge:
         """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over.
 
         Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are
-        sought.
+        sought; a cause that is ignored explains nothing, and is counted where it would have been named.
         """
         ending = ending_of(self.run, self.translation, now, ended)
         aftermath = Aftermath(self.translation, self.judged_to)
@@ -157,23 +160,22 @@ class Judge:
         fired = {one.rule for one in found}
         waiting = [one for one in short.values() if one.rule not in fired | quiet]
         skipped += waiting
-        unwanted = ignore or {}
-        ignored = [
-            Ignored(one, given) for one in found if (given := unwanted.get(one.rule) or unwanted.get(one.family))
-        ]
-        found = [one for one in found if not (one.rule in unwanted or one.family in unwanted)]
-        found, diagnosed, told_not = explain(found, self.plan.diagnoses, self.translation, self.facts, self.judged_to)
-        quiet |= told_not
+        has_looked = bool(looked or aspects or self.vanishing.has_looked)
+        unwanted = Unwanted(ignore)
+        found, aside = unwanted.split(found)
+        seek = partial(explain, translation=self.translation, facts=self.facts, now=self.judged_to)
+        found, causes, ignored_causes, told_not = unwanted.explained(found, self.plan.diagnoses, seek)
+        quiet |= told_not if has_looked else set()
         blind = not self.plan.clauses and len(self.plan.others) < len(
             self.book.rules
         )  # no rule that reads metrics found one to read
         if blind:
-            quiet, found, diagnosed = set(), [], []
+            quiet, found = set(), []
         else:
-            known = with_earlier(diagnosed + found, self.earlier.findings(self.run))
-            accepted = [one for one in known if not (one.rule in unwanted or one.family in unwanted)]
-            diagnosed, found = [], accepted
-        everything = sorted(diagnosed + found, key=lambda one: (-one.severity, one.first_step, one.rule))
+            earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
+            found = with_earlier(causes + found, earlier)
+            aside = with_earlier(ignored_causes + aside, aside_earlier)
+        everything = sorted(found, key=lambda one: (-one.severity, one.first_step, one.rule))
         skipped.sort(key=lambda one: one.rule)
         answer = RunVerdict(
             run=self.run,
@@ -181,12 +183,14 @@ class Judge:
             state=ending.state,
             findings=everything,
             skipped=skipped,
-            quiet=sorted(quiet - fired - {one.rule for one in everything}),
-            ignored=ignored,
+            quiet=sorted(quiet - fired - {one.rule for one in (*everything, *aside)}),
+            ignored=unwanted.ignored(aside),
             families=self.book.families,
             reward_is_best=aftermath.at_its_best,
         )
         answer.why_not_healthy = why_not_healthy(self.translation)
+        if not has_looked:
+            answer.why_not_healthy = self.book.asks_for_no_look or answer.why_not_healthy or NO_LOOK
         early = {one.rule.id for one in self.states if one.rule.points <= LONG}
         too_few = [one for one in waiting if one.rule in early]
         if len(too_few) > len(looked - fired) and not everything:

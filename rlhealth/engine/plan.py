@@ -109,6 +109,15 @@ class RuleBook:
         self._minds_rounding = any(rule.scope.full_precision for rule in rules)
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
+    @property
+    def asks_for_no_look(self) -> str:
+        """Why these rules cannot tell that a run is healthy, where none of them judges a metric; else nothing."""
+        if any(rule.when is not None and not rule.when.ending for rule in self.rules):
+            return ""
+        if self.rules:
+            return "the chosen rules judge how a run ended, and no metric"
+        return "the chosen rules name causes of what other rules find, and no other rule was chosen"
+
     def plan(self, run: Run, translation: Translation) -> Plan:
         """What is to be looked at in a run."""
         rounded = self._minds_rounding and is_rounded(run)

@@ -130,6 +130,11 @@ class VanishedMetrics:
         for axis in dict.fromkeys(axes):
             self._advance(axis, [place for place, one in enumerate(axes) if one == axis], ends)
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether a metric had points enough for its absence to be noticed."""
+        return any(one.points >= one.history for trails in self.trails.values() for one in trails)
+
     def _settled(self, ends: list[int]) -> bool:
         """Whether no later point can show that two metrics count alike: each has passed the first points of all."""
         logged = [(one.steps, end) for one, end in zip(self.metrics, ends, strict=True) if end]

@@ -38,7 +38,7 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
         for one in following:
             following += new(run.consequences(one))
         result.append((cause, sorted(following, key=lambda one: (one.first_step, one.rule))))
-    # what is left is explained by a finding that is not shown (ignored): it stands for itself
+    # what is left lies too far down a chain of causes: it stands for itself
     orphans = sorted(new(run.findings), key=lambda one: (-one.severity, one.first_step))
     return result + [(one, []) for one in orphans]
 

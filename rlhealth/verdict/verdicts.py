@@ -31,7 +31,8 @@ class RunVerdict:
         compared: metrics that were compared with known-good runs, those that stayed inside too; None for a check.
         too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
         why_not_healthy: why the run would not be healthy though nothing was found: no reward or no witness of learning
-            was recognised with enough points, the reward did not rise, or it is no reinforcement learning.
+            was recognised with enough points, the reward did not rise, no rule looked at a metric, or it is no
+            reinforcement learning.
         reward_is_best: whether reward has risen, and its newest level is the highest there was, within the noise.
     """
 
@@ -110,9 +111,11 @@ class RunVerdict:
 
     @property
     def causes(self) -> list[Finding]:
-        """Findings that no other explains, causes of others first, then the worst and earliest."""
+        """Findings that no other explains, causes of others first, then the worst and earliest. What is explained by a
+        finding that is ignored or accepted stands for itself."""
         explaining = {one.explained_by for one in self.findings}
-        alone = [one for one in self.findings if one.explained_by is None]
+        shown = {one.rule for one in self.findings}
+        alone = [one for one in self.findings if one.explained_by not in shown]
         return sorted(alone, key=lambda one: (one.rule not in explaining, -one.severity, one.first_step))
 
     def consequences(self, cause: Finding) -> list[Finding]:

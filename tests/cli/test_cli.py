@@ -44,6 +44,31 @@ def test_the_last_line_names_everything_that_the_gate_asks_for(cli: Cli) -> None
     assert line.endswith("; fail-on critical, fail-on-past, min-steps 9, strict, exit-zero; exit 0")
 
 
+@pytest.mark.parametrize(
+    ("select", "reason"),
+    [
+        ("diagnosis", "name causes of what other rules find"),
+        ("learning-rate-jump", "name causes of what other rules find"),
+        ("stalled", "judge how a run ended, and no metric"),
+        ("stalled,diagnosis", "judge how a run ended, and no metric"),
+    ],
+)
+def test_rules_that_look_at_no_metric_pass_no_run(cli: Cli, select: str, reason: str) -> None:
+    done = cli("check", SICK, "--select", select)
+    assert done.returncode == 2
+    assert f"unknown: the chosen rules {reason}" in done.stdout
+    assert cli("check", HEALTHY, "--select", f"{select},kl-negative").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["learning-rate-jump", "diagnosis"])
+def test_a_cause_that_is_ignored_is_counted_and_explains_nothing(cli: Cli, name: str) -> None:
+    report = json.loads(cli("check", SICK, "--ignore", name, "-f", "json").stdout)
+    (run,) = report["runs"]
+    assert [one["rule"] for one in run["ignored"]] == ["learning-rate-jump"]
+    assert not any(one["explained_by"] for one in run["findings"])
+    assert "; 1 ignored, " in cli("check", SICK, "--ignore", name).stdout.splitlines()[-1]
+
+
 def test_the_help_of_the_mcp_server_names_every_tool_of_the_page_for_agents(cli: Cli) -> None:
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
     tools = re.findall(r"^\| `(\w+)\(", page, re.MULTILINE)

@@ -87,6 +87,37 @@ def test_a_setting_that_is_not_known_does_not_pass() -> None:
     assert judged([only], {"num_iterations": 1}, kl=[5, 5]).skipped
 
 
+def ending() -> Rule:
+    return rule("  ending: [died]").model_copy(update={"id": "ended", "family": "stalled"})
+
+
+RISING = {"reward": [step / 60 for step in range(60)], "entropy": [2 - step / 60 for step in range(60)]}
+
+
+@pytest.mark.parametrize("others", [[], ["ended"], ["waits"], ["ended", "waits"]])
+def test_a_run_is_not_healthy_where_no_rule_looked_at_a_metric(others: list[str]) -> None:
+    patient = rule("  {metric: kl, last: 40, measure: median, above: 9}").model_copy(update={"id": "waits"})
+    cause = "id: c\nfamily: diagnosis\ntitle: C\nseverity: warning\ncause: {begins_with: [waits]}\nmessage: m\n"
+    named = {"ended": ending(), "waits": patient}
+    chosen = [read_rule(cause + TAIL, "c.yaml"), *(named[one] for one in others)]
+    blind = judged(chosen, kl=[1.0] * 20, **RISING)
+    assert (blind.verdict, "c" in blind.quiet) == ("unknown", False)
+    seen = judged([*chosen, rule("  {metric: kl, above: 9}")], kl=[1.0] * 20, **RISING)
+    assert (seen.verdict, "c" in seen.quiet) == ("healthy", True)
+
+
+def test_an_ignored_finding_of_what_a_resume_replaced_is_counted() -> None:
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add("kl", [1, 2, 3, 4], [1.0, 1.0, 9.0, 9.0], [1e9, 1e9, 1e9, 1e9])
+    run.rewind(3)
+    run.add("kl", [3, 4], [1.0, 1.0], [2e9, 2e9])
+    judge = Judge(run, [rule("  {metric: kl, above: 5}")], translation=translated(run))
+    judge.advance()
+    assert [one.rule for one in judge.verdict(4e9).findings] == ["a-rule"]
+    told = judge.verdict(4e9, {"a-rule": ""})
+    assert (told.findings, [one.finding.rule for one in told.ignored]) == ([], ["a-rule"])
+
+
 def test_a_diagnosis_heeds_its_scope() -> None:
     first, then = rule("  {metric: kl, above: 1}"), rule("  {metric: loss, above: 1}")
     then = then.model_copy(update={"id": "another"})

@@ -159,3 +159,5 @@ def test_causes_stand_before_findings_that_nothing_explains() -> None:
     run = run_with(alone, consequence, cause)
     assert [one.rule for one in run.causes] == ["the-cause", "alone"]
     assert [one.rule for one in run.consequences(cause)] == ["consequence"]
+    run.findings.remove(cause)
+    assert [one.rule for one in run.causes] == ["alone", "consequence"], "its cause was accepted, and it was not"
