@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
 
+#: No name of one's own can count the steps: they are taken while the log is read, before names are looked at.
+STEPS = "step"
 LARGEST_FILE = 1 << 20  # bytes; a name has fifty
 
 
@@ -16,11 +19,31 @@ def check_aliases(aliases: Mapping[str, str], place: str = "--alias") -> None:
     """Checks that every alias names a canonical metric.
 
     Raises:
-        RlhealthError: naming the nearest metrics, if one does not.
+        RlhealthError: naming the nearest metrics, if one does not; or what to do instead, if one names the steps.
     """
     for tag, name in aliases.items():
-        if meaning(name) is None:
-            raise _unknown(name, f"{place} {tag}={name}")
+        check_alias(name, f"{place} {tag}={name}")
+
+
+def check_alias(name: str, place: str, location: str = "") -> None:
+    """Checks that one alias, given at `place`, names a canonical metric.
+
+    Raises:
+        RlhealthError: as `check_aliases` does.
+    """
+    if meaning(name) is None:
+        raise _unknown(name, place)
+    if name == STEPS:
+        raise RlhealthError(
+            f"{place}: an alias names a metric, and the steps are none",
+            hint="rename the column that counts the steps to `step` in the log, or log it under that name",
+            location=location,
+        )
+
+
+def as_flag(tag: str, metric: str) -> str:
+    """The flag that names a tag, as a shell takes it."""
+    return f"--alias {shlex.quote(f'{tag}={metric}')}"
 
 
 def read_aliases(path: Path) -> dict[str, str]:
@@ -47,8 +70,7 @@ def read_aliases(path: Path) -> dict[str, str]:
     for tag, name in (said or {}).items():
         if not isinstance(name, str):
             raise _wrong(path, marks[tag,], "expected the name of one metric")
-        if meaning(name) is None:
-            raise _unknown(name, f"{path}:{marks[tag,][0]}:{marks[tag,][1]}: {tag}")
+        check_alias(name, f"{path}:{marks[tag,][0]}:{marks[tag,][1]}: {tag}", str(path))
     return dict(said or {})
 
 

@@ -12,6 +12,7 @@ from rlhealth.completions.reading import HOW_TO_LOG
 from rlhealth.engine.inventory import Inventory, Wanted
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric
+from rlhealth.metrics.aliases import as_flag
 from rlhealth.metrics.proposals import proposals
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.sparkline import sparkline
@@ -67,7 +68,7 @@ def _run(page: Page, one: Inventory) -> None:
         page.prose("", ", ".join(shown) + more)
         for may in proposals(run.run, run.translation)[:_MOST_TAGS]:
             values = f"{words.plural(may.points, 'value')} from {may.low:.4g} to {may.high:.4g}"
-            page.prose(page.glyphs.dot, f"perhaps --alias {may.tag}={may.metric}: {values}", indent=3, hang=2)
+            page.prose(page.glyphs.dot, f"perhaps {as_flag(may.tag, may.metric)}: {values}", indent=3, hang=2)
     if one.dropped:
         page.gap()
         page.line(" ", (f"Known and not used: {words.plural(len(one.dropped), 'tag')}", "bold"))
@@ -179,7 +180,7 @@ def _missing(page: Page, one: Inventory) -> None:
 
 def _alike(page: Page, wanted: Wanted) -> None:
     for tag in wanted.alike[:3]:
-        page.prose("", f"if {tag} is this: --alias {tag}={wanted.metrics[0]}", indent=5, style="cyan")
+        page.prose("", f"if {tag} is this: {as_flag(tag, wanted.metrics[0])}", indent=5, style="cyan")
 
 
 def _others(page: Page, one: Inventory) -> None:

@@ -11,6 +11,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
+from rlhealth.metrics.aliases import check_alias
 from rlhealth.parsing.checked import Marks, checked, meant, place
 from rlhealth.parsing.strict_data import Number
 from rlhealth.parsing.strict_model import StrictModel
@@ -126,11 +127,12 @@ def checked_settings(raw: Mapping[str, Any], marks: Marks, location: str, folder
     """
     said = checked(SettingsFile, raw, marks, location, HINT)
     for tag, name in said.aliases.items():
+        at = place(location, marks, ("aliases", tag))
         if meaning(name) is None:
-            at = place(location, marks, ("aliases", tag))
             raise RlhealthError(
                 f"{at}: there is no metric `{name}`{meant(name, meanings())}", hint=HINT, location=location
             )
+        check_alias(name, at, location)
     for index, one in enumerate(said.rule_folders):
         if not (folder / one).exists():
             at = place(location, marks, ("rule-folders", index))

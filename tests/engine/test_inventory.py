@@ -106,6 +106,13 @@ def test_an_unknown_tag_that_may_be_what_is_missing_is_offered_as_an_alias(cli: 
     assert "Not recognised" not in named
 
 
+def test_a_suggested_alias_can_be_pasted(tmp_path: Path) -> None:
+    rows = "".join(f"{step},{step * 0.5}\n" for step in range(1, 30))
+    (tmp_path / "odd.csv").write_text("step,Mean Return (per ep)\n" + rows)
+    shown = " ".join(render([taken(tmp_path / "odd.csv")], [], ReportOptions(width=140)).split())
+    assert "--alias 'Mean Return (per ep)=reward'" in shown
+
+
 def test_a_tag_that_is_known_and_not_used_says_why(tmp_path: Path) -> None:
     rows = [
         {"step": step, "reward": 0.1, "reward_std": 0.1, "completions/mean_length": 9.0, "clip_ratio": 0.9}

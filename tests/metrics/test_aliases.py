@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import read_aliases, translate
+from rlhealth.metrics.aliases import as_flag
 from tests.metrics.logged import GRPO, run_of
 
 
@@ -32,6 +34,24 @@ def test_a_misspelt_metric_is_told_with_the_nearest() -> None:
         translate(run_of(GRPO), {"my/kl": "objective/kll"})
     assert "--alias my/kl=objective/kll: there is no metric 'objective/kll'" in caught.value.message
     assert "did you mean objective/kl" in caught.value.hint
+
+
+def test_an_alias_for_the_steps_is_refused_with_what_to_do_instead(tmp_path: Path) -> None:
+    file = tmp_path / "names.yaml"
+    file.write_text("Iteration No.: step\n")
+    for refused in (lambda: translate(run_of(GRPO), {"Iteration No.": "step"}), lambda: read_aliases(file)):
+        with pytest.raises(RlhealthError, match="an alias names a metric, and the steps are none") as caught:
+            refused()
+        assert "rename the column that counts the steps to `step`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("tag", "flag"),
+    [("my/kl", "--alias my/kl=kl"), ("a b", "--alias 'a b=kl'"), ("it's $(x)", "--alias 'it'\"'\"'s $(x)=kl'")],
+)
+def test_a_flag_can_be_pasted_into_a_shell(tag: str, flag: str) -> None:
+    assert as_flag(tag, "kl") == flag
+    assert shlex.split(flag) == ["--alias", f"{tag}=kl"]
 
 
 def test_an_alias_for_a_tag_that_is_not_there_is_told() -> None:
