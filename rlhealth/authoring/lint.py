@@ -16,7 +16,7 @@ from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.rules.conditions import ALWAYS, Condition, Limit
-from rlhealth.rules.filling import fields_of, option_phrases
+from rlhealth.rules.filling import always_said, fields_of, option_phrases
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
 from rlhealth.rules.model import Rule
 
@@ -154,7 +154,7 @@ def _no_setting(name: str) -> str:
 def _messages(rule: Rule) -> Iterator[Problem]:
     known = _OF_A_CAUSE if rule.cause else _OF_AN_ENDING if rule.when and rule.when.ending else _OF_A_METRIC
     known |= {f"config.{name}" for name in setting_names()} | {
-        f"option.{name}" for name in setting_names() & option_phrases().keys()
+        f"{kind}.{name}" for name in setting_names() & option_phrases().keys() for kind in ("option", "fewer")
     }
     texts = [(("message",), rule.message), *((("try", index), one) for index, one in enumerate(rule.try_))]
     for place_, other in enumerate(rule.aspects):
@@ -171,6 +171,8 @@ def _messages(rule: Rule) -> Iterator[Problem]:
             )
         except ValueError as error:
             yield path, f"a field is not closed: {error}"
+    if not any(always_said(one) for one in rule.try_):
+        yield ("try",), "each line may be left out: one has to stand outside of [[ ]]"
     for key in ("title", "because"):
         if "{" in getattr(rule, key):
             yield (key,), "is the same for every run, and has no fields"

@@ -1,12 +1,13 @@
 """Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `{count:finding|findings}` by a number and
-the word that goes with it; `[[…]]` is left out where its fields are unknown.
+the word that goes with it; `[[…]]` is left out where its fields are unknown. `{fewer.epochs}` reads "fewer", and is
+unknown where there can be no fewer: one pass over a batch is the least there is.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +29,19 @@ def settings(translation: Translation) -> dict[str, Any]:
     """
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
     named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
-    return told | named | {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
+    lacks = {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
+    return told | named | fewer(translation.config, translation.lacks) | lacks
+
+
+def fewer(config: Mapping[str, Any], lacks: Collection[str] = ()) -> dict[str, str]:
+    """The word "fewer" for each setting of which there can be fewer: it is not known to be 1 already, and the trainer
+    is not known to lack it.
+    """
+    return {f"fewer.{key}": "fewer" for key in option_phrases() if key not in lacks and not _is_least(config.get(key))}
+
+
+def _is_least(value: Any) -> bool:
+    return isinstance(value, int | float) and value <= 1
 
 
 @lru_cache(maxsize=1)
@@ -67,6 +80,14 @@ class _Unknown:
         return option_phrases().get(name, name) if kind == "option" else name
 
 
+def always_said(text: str) -> str:
+    """What of a message is said whatever is known: all but what stands in [[…]]."""
+    before = ""
+    while before != text:
+        before, text = text, _SEGMENT.sub("", text)
+    return text.strip()
+
+
 def fill(text: str, said: Mapping[str, Any]) -> str:
     """A message with its fields filled.
 
@@ -85,14 +106,12 @@ def fill(text: str, said: Mapping[str, Any]) -> str:
 
 def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
     """Lines of advice, filled; a line on a setting that the trainer does not have is left out, if another one is
-    left.
+    left, and one of which nothing is left.
     """
     lacks = said.get("lacks", frozenset())
     fit = [one for one in texts if not lacks & set(fields_of(_SEGMENT.sub("", one)))] or texts
-    filled = [fill(one, said) for one in fit]
-    return tuple(
-        one[:1].upper() + one[1:] if text.startswith("{back}") else one for text, one in zip(fit, filled, strict=True)
-    )
+    filled = [(one, fill(one, said)) for one in fit]
+    return tuple(one[:1].upper() + one[1:] if text.startswith("{back}") else one for text, one in filled if one)
 
 
 def back_to(points: int, step: object) -> str:

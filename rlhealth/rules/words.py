@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rlhealth.metrics import meaning
 from rlhealth.rules.causes import Cause, Fact
 from rlhealth.rules.conditions import Condition, Divisor, Limit, Versus
-from rlhealth.rules.filling import FIRST_POINTS, advise, back_to
+from rlhealth.rules.filling import FIRST_POINTS, advise, back_to, fewer
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Aspect, CriticalLevel, Rule
 from rlhealth.rules.scope import Bounds
@@ -115,7 +115,7 @@ def scope(rule: Rule) -> list[str]:
 
 def advice(rule: Rule) -> list[str]:
     """What to try, if the names of its settings are unknown."""
-    return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N")}))
+    return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N"), **fewer({})}))
 
 
 def severities(rule: Rule) -> str:

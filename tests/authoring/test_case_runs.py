@@ -130,6 +130,17 @@ def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
     assert [one for one in problems if said in one and one.startswith(f"{file}:{line}:")], problems
 
 
+def test_a_rule_has_advice_that_is_given_whatever_is_known():
+    file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-high-per-token.yaml")
+    text = file.read_text(encoding="utf-8")
+    before, _, rest = text.partition("try:\n")
+    after = rest[rest.index("\nchanges:") + 1 :]
+    assert not lint(text, str(file), RULES)
+    alone = f"{before}try:\n  - '[[Raise {{option.kl_coef}}.]]'\n{after}"
+    assert any("each line may be left out" in one for one in lint(alone, str(file), RULES))
+    assert not lint(alone.replace(".]]'", "]], or not.'"), str(file), RULES)
+
+
 def test_a_framework_that_there_is_none_of_is_told_with_what_was_meant():
     file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-negative-per-token.yaml")
     text = file.read_text(encoding="utf-8")

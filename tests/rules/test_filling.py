@@ -4,7 +4,7 @@ import pytest
 
 from rlhealth.authoring.cases import Case, run_of, setting_names, translation_of
 from rlhealth.metrics.catalogue import frameworks, names
-from rlhealth.rules.filling import fields_of, fill, option_phrases, settings
+from rlhealth.rules.filling import advise, fewer, fields_of, fill, option_phrases, settings
 from rlhealth.rules.loading import load_rules
 
 RULES = load_rules()
@@ -54,6 +54,24 @@ def test_what_the_run_does_not_tell_is_left_out():
 )
 def test_parts_may_lie_within_parts(said, text):
     assert fill("Clip gradients[[ ({a}[[, now {b}]])]].", said) == text
+
+
+@pytest.mark.parametrize(
+    ("config", "advice"),
+    [
+        ({}, ("Lower it, or do fewer passes (num_iterations).", "Do fewer passes.")),
+        ({"epochs": 4}, ("Lower it, or do fewer passes (num_iterations).", "Do fewer passes.")),
+        ({"epochs": 1}, ("Lower it.",)),
+        ({"epochs": 1.0}, ("Lower it.",)),
+    ],
+)
+def test_fewer_is_not_advised_of_what_is_one_already(config, advice):
+    texts = ["Lower it[[, or do {fewer.epochs} passes[[ ({option.epochs})]]]].", "[[Do {fewer.epochs} passes.]]"]
+    assert advise(texts, said_of("trl-grpo", **config)) == advice
+
+
+def test_what_a_trainer_lacks_is_not_made_fewer():
+    assert "fewer.epochs" in fewer({}) and "fewer.epochs" not in fewer({}, {"epochs"})
 
 
 def test_numbers_read_as_numbers():
