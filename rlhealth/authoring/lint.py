@@ -27,6 +27,7 @@ _OF_A_METRIC = frozenset(
         "limit",
         "worst_step",
         "points",
+        "before",
         "step",
         "first_step",
         "raised_step",

@@ -11,6 +11,7 @@ from rlhealth.engine.ending import Ending
 from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.evidence import evidence_of
 from rlhealth.engine.plan import RulePlan
+from rlhealth.engine.window_counts import points_before_window, points_in_window
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
 from rlhealth.rules.model import Rule
@@ -80,12 +81,14 @@ class RuleState:
         episodes = tuple(self._episodes(base))
         state = self._state(aftermath, episodes, self._limit(base))
         conditions = evidence_of(self.clause, self._is_worse(severity), self.levels[severity].worst)
+        operand, condition = self.clause.anchor.shared.operand, self.clause.anchor.condition
         first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
         said = words(self.translation, self.metric, first) | {
             "value": conditions[0].value,
             "limit": conditions[0].limit,
             "worst_step": conditions[0].step,
-            "points": self.clause.anchor.condition.last,
+            "points": points_in_window(operand, condition, conditions[0].step),
+            "before": points_before_window(operand, condition, conditions[0].step),
             "step": ending.step,
         }
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
