@@ -1,5 +1,5 @@
 """Measures against the best so far: the largest value, how far a level fell from the best one, and how much of the gain
-that is."""
+that is; and against the lowest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.variogram import APART
-from rlhealth.engine.windows import KnownSoFar, Rolling, highest, median, numbered
+from rlhealth.engine.windows import ROLLING, KnownSoFar, Rolling, highest, median, numbered
 from rlhealth.run import Floats, Ints
 
 START = 3  # points that say where a series began
@@ -195,3 +195,21 @@ class MaxSoFar:
         peak = highest(np.where(np.isfinite(values), values, -np.inf), self.largest)
         self.largest = float(peak[-1])
         return np.where(np.isfinite(peak), peak, np.nan)
+
+
+class AboveLowest:
+    """How far the largest of the last `window` points lies above the lowest so far: 0 where a series stands at its
+    lowest, and nowhere else."""
+
+    def __init__(self, window: int, least: int, parts: Parts | None = None) -> None:
+        self.top = Rolling(ROLLING["max"], window, least, parts)
+        self.lowest = np.inf
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        if not len(values):
+            return np.empty(0)
+        known = np.isfinite(values)
+        lowest = -highest(np.where(known, -values, -np.inf), -self.lowest)
+        self.lowest = float(lowest[-1])
+        return np.asarray(self.top.extend(np.where(known, values, np.nan)) - lowest)

@@ -141,8 +141,10 @@ def _is_consequence(one: Finding, begin: Finding, cause: Cause) -> bool:
 
 
 def _follows(one: Finding, begin: Finding) -> bool:
-    """Whether a finding can be a consequence: it began no earlier. What was so from the start follows from nothing that
-    was not."""
+    """Whether a finding can be a consequence: it began no earlier, and what was so from the start follows from nothing
+    that was not. Nothing follows later from what is over and did no damage."""
+    if begin.was_harmless and one.first_step > begin.last_step:
+        return False
     return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from rlhealth.engine.best import DropFromBest, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.estimate import Measure, ValueMeasure, WithoutError
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.order import RankTrend
@@ -106,4 +106,5 @@ MAKE: dict[str, Make] = {
     "rank_trend": lambda one, smoothed, parts: WithoutError(RankTrend(one.last)),
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
+    "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),
 }

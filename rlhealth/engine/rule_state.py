@@ -91,9 +91,7 @@ class RuleState:
             "before": points_before_window(operand, condition, conditions[0].step),
             "step": ending.step,
         }
-        harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
-        if harmless is None or self.rule.harmless_once == "reward-rose":
-            harmless = aftermath.learned_since(episodes) or harmless
+        harmless = self._was_harmless(aftermath, episodes)
         most = Severity.of(self.rule.severity_while_best)
         held = min(severity, most) if severity > most and aftermath.at_its_best else severity
         told = describe(
@@ -113,6 +111,15 @@ class RuleState:
             episodes=parts,
             changes=changes_of(self.rule, self.translation),
         )
+
+    def _was_harmless(self, aftermath: Aftermath, episodes: tuple[Episode, ...]) -> bool | None:
+        """Whether it has shown that it did no damage, if it is over; None where too few rows tell."""
+        if self.rule.harmless_once == "its-end":
+            return True
+        harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
+        if harmless is None or self.rule.harmless_once == "reward-rose":
+            harmless = aftermath.learned_since(episodes) or harmless
+        return harmless
 
     def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
         """What became of it; a reward that did not rise is not over because chance moves it for a while."""

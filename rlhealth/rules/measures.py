@@ -99,6 +99,7 @@ KINDS: dict[str, MeasureKind] = {
         "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"
     ),
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
+    "above_lowest": MeasureKind("how far the largest of {window} of {metric} lies above its lowest so far"),
 }
 MEASURES = tuple(KINDS)
 COUNTS = ("count", "streak")  # each point is compared with its past before it is counted

@@ -145,7 +145,8 @@ class Rule(StrictData):
     Attributes:
         severity_when_over: how severe a finding is at most once it is over and was harmless.
         harmless_once: what shows that: reward is back where it was before, or rose above its level while the finding
-            held, as where rewards did not differ and there was nothing else to regain.
+            held, as where rewards did not differ and there was nothing else to regain; or its end alone, where all that
+            was missing is there again.
         severity_while_best: how severe a finding is at most as long as reward has risen and lies where it was highest:
             of a symptom that matters by what it costs.
         severity_while_alone: how severe it is at most where, beside that, nothing of another family is found: of a
@@ -164,7 +165,7 @@ class Rule(StrictData):
     when: When | None = None
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
-    harmless_once: Literal["reward-is-back", "reward-rose"] = "reward-is-back"
+    harmless_once: Literal["reward-is-back", "reward-rose", "its-end"] = "reward-is-back"
     severity_while_best: Literal["info", "warning", "critical"] = "critical"
     severity_while_alone: Literal["info", "warning", "critical"] = "critical"
     over_once: Literal["nothing-is-lost", "reward-rose"] = "nothing-is-lost"

@@ -194,6 +194,11 @@ class Finding:
         return bool(self.episodes) and self.episodes[0].from_start
 
     @property
+    def was_harmless(self) -> bool:
+        """Whether it is over, and has shown that it did no damage."""
+        return self.state is State.OVER and self.severity is Severity.INFO < self.worst_severity
+
+    @property
     def worst_severity(self) -> Severity:
         """How severe it was while it held."""
         return self.severity if self.peak is None else self.peak

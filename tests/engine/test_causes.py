@@ -55,6 +55,14 @@ def test_what_began_before_the_cause_is_not_its_consequence() -> None:
     assert all(one.explained_by is None for one in named)
 
 
+def test_nothing_follows_later_from_what_is_over_and_did_no_damage() -> None:
+    over = replace(finding("critical", "approx-kl-high", "approx-kl", 10).in_state(State.OVER), last_step=12)
+    harmless = replace(over, severity=Severity.INFO)
+    for root, step, named in ((over, 14, True), (harmless, 11, True), (harmless, 14, False)):
+        later = finding("warning", "kl-high-per-sequence", "kl-high", step)
+        assert bool(explain([root, later], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)[1]) == named
+
+
 def test_one_finding_alone_has_no_cause() -> None:
     named, causes, _ = explain(
         [finding("critical", "kl-negative", "kl-negative", 5)], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER

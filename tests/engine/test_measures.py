@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine.best import DropFromBest, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.noise import Noise
@@ -40,6 +40,7 @@ MADE = {
     "share_of_gain_lost": lambda: ShareOfGainLost(4, 2),
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
+    "above_lowest": lambda: AboveLowest(3, 2),
     "rank_trend": lambda: RankTrend(3),
     "standstill": lambda: Standstill(3),
     "mean_fraction": lambda: MeanFraction(3, 2, 10),

@@ -101,6 +101,7 @@ YAML_WORDS = (
     b"]]",
     b"harmless_once: reward-rose\n",
     b"harmless_once: reward-is-back\n",
+    b"harmless_once: its-end\n",
     b"over_once: reward-rose\n",
     b"severity_when_over: info\n",
     b"standard_errors: -3.5",
