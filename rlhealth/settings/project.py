@@ -92,7 +92,7 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
     from rlhealth.settings.schema import checked_settings  # late: most projects set nothing
 
     marks = {keys[len(under) :]: mark for keys, mark in toml_places(text).items() if keys[: len(under)] == under}
-    said = checked_settings(raw, marks, location, path.parent)
+    said = checked_settings(raw, marks, location, path.parent, "".join(f"{key}." for key in under))
     expired = [one for one in said.ignore if one.until is not None and one.until < today]
     return Settings(
         location=location,

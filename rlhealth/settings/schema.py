@@ -12,7 +12,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import meaning, meanings
 from rlhealth.metrics.aliases import check_alias
-from rlhealth.parsing.checked import Marks, checked, meant, place
+from rlhealth.parsing.checked import KeyPath, Marks, checked, meant, place
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.parsing.strict_data import Number
 from rlhealth.parsing.strict_model import StrictModel
 
@@ -118,14 +119,30 @@ class SettingsFile(StrictModel):
     )
 
 
-def checked_settings(raw: Mapping[str, Any], marks: Marks, location: str, folder: Path) -> SettingsFile:
-    """The content of the file at `location`, in `folder`: every key, every metric of an alias and every folder of rules
-    is there.
+def examples(section: str) -> dict[str, str]:
+    """Lines of TOML that set each key, in a file that holds the settings under `section` ("tool.rlhealth." or "")."""
+    found: dict[str, str] = read_texts(Path(__file__).with_name("examples.yaml"))
+    return {key: lines.format(section=section) for key, lines in found.items()}
+
+
+def _hint(path: KeyPath, section: str) -> str:
+    """The hint for what is wrong at that key path: an example of its key, where it has one."""
+    lines = [f"`{line}`" for line in examples(section).get(str(path[0]) if path else "", "").splitlines()]
+    if not lines:
+        return HINT
+    return f"for example {', '.join(lines)}{', each on its own line' if len(lines) > 1 else ''}; {HINT}"
+
+
+def checked_settings(
+    raw: Mapping[str, Any], marks: Marks, location: str, folder: Path, section: str = ""
+) -> SettingsFile:
+    """The content of the file at `location`, in `folder`, under `section`: every key, every metric of an alias and
+    every folder of rules is there.
 
     Raises:
         RlhealthError: naming `file:line:column` and, for a misspelt name, what may have been meant.
     """
-    said = checked(SettingsFile, raw, marks, location, HINT)
+    said = checked(SettingsFile, raw, marks, location, lambda path: _hint(path, section))
     for tag, name in said.aliases.items():
         at = place(location, marks, ("aliases", tag))
         if meaning(name) is None:

@@ -15,6 +15,8 @@ from rlhealth.errors import RlhealthError
 from rlhealth.parsing.toml_places import toml_places
 from rlhealth.rules.loading import load_rules, shipped_rules
 from rlhealth.settings.project import apply, load_settings
+from rlhealth.settings.schema import SettingsFile
+from rlhealth.settings.schema import examples as examples_of_keys
 from tests.examples import examples
 
 RULES = load_rules()
@@ -149,7 +151,18 @@ def test_a_rule_with_two_sides_takes_each_by_its_name(tmp_path):
     ("text", "place", "said"),
     [
         ('fail_on = "warning"', "1:1", "fail_on: unknown key; did you mean `fail-on`?"),
-        ('fail-on = "bad"', "1:1", "fail-on: Input should be 'critical', 'warning', 'info' or 'never'"),
+        ('fail-on = "bad"', "1:1", "fail-on: expected one of 'critical', 'warning', 'info' or 'never'"),
+        ("fail-on = 3", "1:1", "fail-on: expected one of 'critical', 'warning', 'info' or 'never'"),
+        ('select = "kl-high"', "1:1", "select: expected a list, such as […]"),
+        ("select = [3]", "1:11", "select.0: expected text in quotes"),
+        ('ignore = ["entropy"]', "1:11", "ignore.0: expected a table of names and values"),
+        ("aliases = 3", "1:1", "aliases: expected a table of names and values"),
+        ("[aliases]\nfoo = 3", "2:1", "aliases.foo: expected text in quotes"),
+        ("min-steps = 4.5", "1:1", "min-steps: expected a whole number"),
+        ("min-steps = -4", "1:1", "min-steps: expected 0 or more"),
+        ("[gate]\nstrict = 1", "2:1", "gate.strict: expected true or false"),
+        ("[watch]\ninterval = 0", "2:1", "watch.interval: expected 0.1 or more"),
+        ('[watch]\ninterval = "5"', "2:1", "watch.interval: expected a number"),
         (
             '\nselect = ["kl-high",\n  "kl-hihg"]',
             "3:3",
@@ -159,7 +172,7 @@ def test_a_rule_with_two_sides_takes_each_by_its_name(tmp_path):
         (
             'ignore = [{rule = "stalled", reason = ""}]',
             "1:30",
-            "ignore.0.reason: String should have at least 1 character",
+            "ignore.0.reason: expected text of 1 or more characters",
         ),
         (
             'ignore = [\n  {rule = "stalld", reason = "x"},\n]',
@@ -182,8 +195,8 @@ def test_a_rule_with_two_sides_takes_each_by_its_name(tmp_path):
             "kl-high-per-token has no limit `below`; it has `above`",
         ),
         ("[rules.kl-high-per-token]\nabove = 1\nlimit = 1", "2:1", "`limit` and `above` exclude each other"),
-        ("[rules.kl-high-per-token]\nabove = true", "2:1", "rules.kl-high-per-token.above"),
-        ('[rules.kl-high-per-token]\nabove = "2"', "2:1", "rules.kl-high-per-token.above"),
+        ("[rules.kl-high-per-token]\nabove = true", "2:1", "rules.kl-high-per-token.above: expected a number"),
+        ('[rules.kl-high-per-token]\nabove = "2"', "2:1", "rules.kl-high-per-token.above: expected a number"),
         (
             "[rules.kl-high-per-token]\nabove = 99",
             "1:1",
@@ -212,6 +225,31 @@ def test_a_slip_is_told_with_its_place_and_what_may_have_been_meant(tmp_path, te
             apply(load(folder, full, name), RULES)
         assert f"{name}:{place}: {said}" in error.value.message
         assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "example"),
+    [
+        ('select = "kl-high"', "rlhealth.toml", '`select = ["kl-high"]`;'),
+        ('ignore = ["entropy"]', "rlhealth.toml", '`[[ignore]]`, `rule = "entropy"`, `reason = "'),
+        ('[tool.rlhealth]\nignore = ["entropy"]', "pyproject.toml", '`[[tool.rlhealth.ignore]]`, `rule = "entropy"`'),
+    ],
+)
+def test_the_hint_shows_what_may_be_written_instead(tmp_path, text, name, example):
+    with pytest.raises(RlhealthError) as error:
+        load(tmp_path, text, name)
+    assert error.value.hint.startswith(f"for example {example}")
+
+
+@pytest.mark.parametrize("section", ["", "tool.rlhealth."])
+def test_every_key_has_an_example_that_may_be_set(tmp_path, section):
+    assert examples_of_keys(section).keys() == SettingsFile.model_json_schema()["properties"].keys()
+    (tmp_path / "rules").mkdir()
+    for key, lines in examples_of_keys(section).items():
+        text = lines if lines.startswith("[") or not section else f"[{section[:-1]}]\n{lines}"
+        found = load(tmp_path, text, "pyproject.toml" if section else "rlhealth.toml")
+        assert found._said.model_fields_set == {key.replace("-", "_")}
+        apply(found, RULES)
 
 
 def test_somebody_elses_broken_pyproject_is_not_ours_to_judge(tmp_path):
