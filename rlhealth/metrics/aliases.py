@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,6 +42,8 @@ def check_alias(name: str, place: str, location: str = "") -> None:
 
 def as_flag(tag: str, metric: str) -> str:
     """The flag that names a tag, as a shell takes it."""
+    import shlex  # for hints alone
+
     return f"--alias {shlex.quote(f'{tag}={metric}')}"
 
 
