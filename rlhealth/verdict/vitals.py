@@ -196,11 +196,12 @@ def trend_of(values: Floats) -> tuple[str, bool]:
     word, moving = course(values)
     if word != "steady":
         return word, moving
-    if surely_rose(values):
+    scaled = _scaled(values)
+    if surely_rose(scaled):
         return "rose", False
-    if surely_rose(-values):
+    if surely_rose(-scaled):
         return "fell", False
-    return ("" if rose_somewhat(values) or rose_somewhat(-values) else "steady"), False
+    return ("" if rose_somewhat(scaled) or rose_somewhat(-scaled) else "steady"), False
 
 
 def course(values: Floats) -> tuple[str, bool]:
@@ -210,12 +211,16 @@ def course(values: Floats) -> tuple[str, bool]:
     """
     if len(values) < _TREND:
         return "", False
-    scaled = np.ldexp(values, -np.frexp(np.abs(values).max())[1])  # by a power of two, so that no square overflows
-    first, middle, last = (_level(part) for part in np.array_split(scaled, 3))
+    first, middle, last = (_level(part) for part in np.array_split(_scaled(values), 3))
     change = _beyond(first, last)
     if not change:
         return "steady", False
     return ("rose" if change > 0 else "fell"), _beyond(middle, last) == change
+
+
+def _scaled(values: Floats) -> Floats:
+    """The values over a power of two, so that no square of them overflows; shape (n,), as given, n above 0."""
+    return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
 
 
 def _level(values: Floats) -> tuple[float, float]:

@@ -214,3 +214,9 @@ def test_what_moved_somewhat_and_not_surely_gets_no_word() -> None:
     noise = np.random.default_rng(1).normal(0, 1, 60)
     assert trend_of(noise)[0] == "steady"
     assert trend_of(noise + np.linspace(0, 1.6, 60))[0] == ""
+
+
+def test_the_largest_numbers_there_are_have_a_course_too() -> None:
+    with np.errstate(all="raise"):
+        assert trend_of(np.tile([1.7e308, -1.7e308], 40))[0] == "steady"
+        assert trend_of(np.full(40, 1.7e308))[0] == "steady"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlhealth.sources.base.values import hidden
 from rlhealth.sources.notebooks.salvage import salvage, sides
 
 #: The oldest format that needs no conversion; every notebook of the past ten years has it.
@@ -154,7 +155,8 @@ def _raised(output: Mapping[str, Any]) -> Output:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    told = hidden(text)  # what an exception says may hold a key
+    return told if len(told) <= SHOWN else told[: SHOWN - 1] + "…"
 
 
 def _first_line(text: object) -> str:

@@ -11,6 +11,7 @@ from typing import IO, Literal
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.counted import counted
+from rlhealth.sources.base.values import hidden
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
@@ -268,7 +269,7 @@ def nearest(text: str) -> list[tuple[int, str]]:
             said = bare(line[:1000])[1]
             held = pairs(said)
             if held:
-                found.append((not any(is_log_name(name) for name in held), number, said.strip()[:SHOWN]))
+                found.append((not any(is_log_name(name) for name in held), number, hidden(said.strip())[:SHOWN]))
     return [(number, line) for _, number, line in sorted(sorted(found)[:NEAREST], key=lambda one: one[1])]
 
 

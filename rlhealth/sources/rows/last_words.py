@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rlhealth.sources.base.values import hidden
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare
 from rlhealth.sources.rows.row_names import is_learning
@@ -16,8 +17,8 @@ _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Excepti
 
 
 def raised_in(tail: bytes) -> str:
-    """The exception whose traceback a console ends with, such as `RuntimeError: CUDA error`; empty where training went
-    on after it, or there is none.
+    """The exception whose traceback a console ends with, such as `RuntimeError: CUDA error`, without keys; empty where
+    training went on after it, or there is none.
 
     Args:
         tail: the last `TAIL` bytes of the console.
@@ -32,7 +33,7 @@ def raised_in(tail: bytes) -> str:
     after = [line for line in lines[raised[0] + 1 :] if line.strip()]
     if len(after) > MOST_AFTER or any(_is_of_a_row(line) for line in after):
         return ""
-    return lines[raised[0]].strip()[:SHOWN]
+    return hidden(lines[raised[0]].strip())[:SHOWN]
 
 
 def _is_of_a_row(line: str) -> bool:

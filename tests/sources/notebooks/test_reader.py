@@ -90,6 +90,10 @@ def test_an_interrupt_is_a_stop_by_hand_whatever_became_of_the_kernel(tmp_path: 
         (CRASHED | {"traceback": []}, "an exception without a name"),
         (CRASHED | {"ename": "torch.OutOfMemoryError", "evalue": "no\nroom"}, "torch.OutOfMemoryError: no"),
         (CRASHED | {"ename": "ValueError", "evalue": "x" * 200}, "ValueError: " + "x" * 87 + "…"),
+        (
+            CRASHED | {"ename": "HTTPError", "evalue": "key=hf_AbCdEfGhIjKlMnOpQr is bad"},
+            "HTTPError: key=(hidden) is bad",
+        ),
         (CRASHED | {"ename": 3, "evalue": None, "traceback": None}, "an exception without a name"),
     ],
 )

@@ -350,6 +350,10 @@ def test_a_run_that_died_before_its_first_row_is_told_by_its_exception(tmp_path:
     died = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\nNotImplementedError: no such task\n'
     with pytest.raises(RlhealthError, match="it ends with NotImplementedError: no such task"):
         runs(tmp_path, "seed: 42\n" + died)
+    with pytest.raises(RlhealthError) as told:
+        runs(tmp_path, "api: 1, hf_AbCdEfGhIjKlMnOpQr\n" + died.replace("task", "token hf_AbCdEfGhIjKlMnOpQr"))
+    assert "no such token (hidden)" in str(told.value)
+    assert "AbCdEf" not in str(told.value)
 
 
 def test_what_came_nearest_to_a_row_is_shown_without_its_colours(tmp_path: Path) -> None:
