@@ -39,7 +39,7 @@ def why_not_healthy(translation: Translation) -> str:
     if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
-        surely = any(surely_rose(_finite(one), one.smoothed) for one in rewards)
+        surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
         return "" if surely else _with_names(missing, translation)
     if any(rose_somewhat(one) for one in values):
         return ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.growing import GrowingFile
 
 LONGEST_LINE = 1 << 16  # bytes; a point has about fifty
@@ -56,7 +57,7 @@ class AppendedFiles:
     @property
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
-        lines = "1 line" if self.lost == 1 else f"{self.lost:,} lines"
+        lines = counted(self.lost, "line", "lines")
         return [f"{self.folder.name}: {lines} passed over that hold no point"] if self.lost else []
 
     def _read_file(self, run: Run, tag: str, path: Path) -> bool:

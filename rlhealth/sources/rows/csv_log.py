@@ -14,6 +14,7 @@ import numpy as np
 
 from rlhealth.errors import RlhealthError
 from rlhealth.run import MOST_TAGS, Run
+from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.saved import is_being_written
 from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import BLANKS, number
@@ -120,7 +121,7 @@ class CsvLog(TextLog):
         """What was lost in reading, as sentences."""
         waiting = f"{self.path.name}: a quote behind line {self.text.line} is not closed; what follows it is waited for"
         wide = f"{self.path.name}: it has {self._columns:,} columns, of which the first {MOST_TAGS:,} were read"
-        lines = "1 line" if self._torn == 1 else f"{self._torn:,} lines"
+        lines = counted(self._torn, "line", "lines")
         torn = (
             f"{self.path.name}: {lines} read without a quote that is never closed, the first is line {self._first_torn}"
         )

@@ -183,8 +183,10 @@ class TextLog:
         """What was lost in reading, as sentences."""
         found = []
         if self.bad:
-            what = "1 line" if self.bad == 1 else f"{self.bad:,} lines"
-            found.append(f"{self.path.name}: {what} skipped that could not be read, the first is line {self.first_bad}")
+            lines = counted(self.bad, "line", "lines")
+            found.append(
+                f"{self.path.name}: {lines} skipped that could not be read, the first is line {self.first_bad}"
+            )
         if self.text.blanks:
             stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
@@ -196,8 +198,8 @@ class TextLog:
         if self.text.trouble:
             found.append(f"{self.path.name}: {self.text.trouble}")
         if self.text.too_long:
-            what = "1 line" if self.text.too_long == 1 else f"{self.text.too_long:,} lines"
-            found.append(f"{self.path.name}: {what} skipped, longer than {self.longest >> 20} MiB")
+            lines = counted(self.text.too_long, "line", "lines")
+            found.append(f"{self.path.name}: {lines} skipped, longer than {self.longest >> 20} MiB")
         return found
 
     def is_torn(self) -> bool:
