@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import AXES, Rows
 from rlhealth.sources.base.values import is_metric
 from rlhealth.sources.wandb.first_look import look_at
-from rlhealth.sources.wandb.pages import Row, asked, merged, scanned, step_of
+from rlhealth.sources.wandb.pages import Row, asked, merged, scanned, step_of, steps_of
 from rlhealth.sources.wandb.session import Session
 from rlhealth.sources.wandb.told import ROWS_A_PAGE, keys_of, page_size, told_of
 
@@ -159,10 +160,10 @@ class History:
 
     def _take_page(self, page: list[Row]) -> bool:
         """Takes the rows of a page: column by column where all of them are new, which gives the same."""
-        steps = list(map(step_of, page))
-        if any(step >= following for step, following in itertools.pairwise(steps)):
+        steps = steps_of(page)
+        if any(map(operator.ge, steps, steps[1:])):
             page = list(merged(sorted(page, key=step_of)))
-            steps = list(map(step_of, page))
+            steps = steps_of(page)
         columns = columns_of(page, self._keeps) if steps and steps[0] > self.last_step else None
         if columns is None:
             new = False

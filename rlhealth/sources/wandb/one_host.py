@@ -14,6 +14,7 @@ import os
 import select
 import socket
 import threading
+from functools import cached_property
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -116,13 +117,17 @@ class OneHost:
                     self.stopped += 1
                     self.fault = TOO_LARGE
 
+    @cached_property
+    def _theirs(self) -> str | None:
+        """The user's own proxy for the server, if there is one."""
+        return None if proxy_bypass(self.allowed[0]) else getproxies().get(self.scheme)
+
     def _connect(self, tunnel: bool) -> tuple[socket.socket, bool]:
         """A connection to the server, and whether it ends at the user's own proxy, which wants the whole address."""
         host, port = self.allowed
-        theirs = None if proxy_bypass(host) else getproxies().get(self.scheme)
-        if not theirs:
+        if not self._theirs:
             return socket.create_connection((host, port), timeout=PATIENCE), False
-        parts = urlsplit(theirs if "://" in theirs else f"http://{theirs}")
+        parts = urlsplit(self._theirs if "://" in self._theirs else f"http://{self._theirs}")
         found = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=PATIENCE)
         if not tunnel:
             return found, True

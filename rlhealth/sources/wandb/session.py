@@ -89,7 +89,7 @@ class Session:
             Unavailable: if there was none, for a reason that may pass.
             RlhealthError: for one that will not (no key, no access, no such run).
         """
-        with self.turns.one() as turn:
+        with self.turns.one(place) as turn:
             login = self._logins.setdefault(turn.number // OF_A_LOGIN, _Login())
             try:
                 return within(self.patience + 1, lambda: self._ask(ask, login))

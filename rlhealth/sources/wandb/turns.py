@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -21,7 +20,8 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """Gives requests their turn, in the order in which they come, so that at most `allowed` are under way.
+    """Gives requests their turn so that at most `allowed` are under way. Places take precedence in the order in which
+    they first asked: of a sweep the runs that were begun are read to their end, and judged while others still come.
 
     Attributes:
         most: requests at once, at most.
@@ -32,7 +32,8 @@ class Turns:
     def __init__(self, most: int = AT_ONCE) -> None:
         self.most = self.allowed = most
         self._taken: set[int] = set()
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: list[_Waiting] = []
+        self._places: dict[str, int] = {}
         self._answers = 0
         self._slowed_at = float("-inf")
         self._lock = threading.Lock()
@@ -44,10 +45,10 @@ class Turns:
             self._give()
 
     @contextmanager
-    def one(self) -> Iterator[Turn]:
-        """Waits for a turn, which lasts as long as the context."""
-        mine = _Waiting()
+    def one(self, place: str) -> Iterator[Turn]:
+        """Waits for a turn to ask about a place, such as a run; it lasts as long as the context."""
         with self._lock:
+            mine = _Waiting(self._places.setdefault(place, len(self._places)))
             self._waiting.append(mine)
             self._give()
         answered = False
@@ -76,7 +77,8 @@ class Turns:
         while self._waiting and len(self._taken) < self.allowed:
             number = next(number for number in range(self.allowed) if number not in self._taken)
             self._taken.add(number)
-            first = self._waiting.popleft()
+            first = min(self._waiting, key=lambda one: one.place)  # of several of one place the first
+            self._waiting.remove(first)
             first.turn = Turn(number, time.monotonic())
             first.given.set()
 
@@ -87,6 +89,7 @@ class Turns:
 
 
 class _Waiting:
-    def __init__(self) -> None:
+    def __init__(self, place: int) -> None:
+        self.place = place
         self.given = threading.Event()
         self.turn: Turn | None = None

@@ -99,16 +99,16 @@ def test_a_server_that_limits_the_rate_gets_fewer_at_once_and_loses_nothing(serv
 
 def test_turns_are_halved_once_for_all_that_were_refused_together_and_come_back_one_by_one() -> None:
     turns = Turns(8)
-    with turns.one() as first:
+    with turns.one("run") as first:
         pass
     turns.slow_down(first)
     turns.slow_down(first)
     assert turns.allowed == 4
-    with turns.one() as second:
+    with turns.one("run") as second:
         turns.slow_down(second)
     assert turns.allowed == 2
     for _ in range(100):
-        with turns.one():
+        with turns.one("run"):
             pass
     assert turns.allowed == 8
 
@@ -117,7 +117,7 @@ def test_no_more_turns_are_given_than_there_are() -> None:
     turns, numbers = Turns(3), []
 
     def take() -> None:
-        with turns.one() as turn:
+        with turns.one("run") as turn:
             numbers.append(turn.number)
             time.sleep(0.01)
 
@@ -127,6 +127,25 @@ def test_no_more_turns_are_given_than_there_are() -> None:
     for one in threads:
         one.join()
     assert sorted(set(numbers)) == [0, 1, 2] and len(numbers) == 12
+
+
+def test_a_run_that_was_begun_is_asked_about_before_the_next_one() -> None:
+    turns, asked = Turns(1), []
+
+    def ask(place: str) -> None:
+        with turns.one(place):
+            asked.append(place)
+
+    with turns.one("first"):
+        threads = []
+        for place in ("second", "third", "second", "first"):
+            threads.append(threading.Thread(target=ask, args=(place,)))
+            threads[-1].start()
+            while len(turns._waiting) < len(threads):
+                time.sleep(0.001)
+    for one in threads:
+        one.join()
+    assert asked == ["first", "second", "second", "third"]
 
 
 def test_pages_of_one_long_run_come_at_once_and_in_order(server: WandbServer) -> None:
