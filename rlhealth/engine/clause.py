@@ -169,6 +169,11 @@ class Clause:
             if not one.waits:
                 one.release()
 
+    def end(self) -> None:
+        """Ends all that it looks at: another follows the rule from here on, or none."""
+        for one in self.sides:
+            one.release()
+
     def count_items(self) -> None:
         """Looks at the conditions that are to say of how many items they have too few."""
         for place, one in enumerate(self.sides):

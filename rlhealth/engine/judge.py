@@ -55,6 +55,7 @@ class Judge:
         self.fixed = translation  # of a run that is written in canonical names already
         self.book = rule_book(rules)
         self.aliases = aliases or {}
+        self.follows_all = False
         self.earlier = EarlierFindings(lambda before: _whole(Judge(before, rules, aliases)), self.book.endings)
         self.restart()
 
@@ -63,32 +64,42 @@ class Judge:
         """Begins again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.plan = self.book.plan(self.run, self.translation)
-        self.states: list[RuleState | UnmetRule] = []
         self.vanishing = VanishedMetrics(self.plan.others, self.translation)
         self.facts = Facts(self.translation)
+        self.reach = Reach(self.translation.metrics.__getitem__)
+        self.states: list[RuleState | UnmetRule] = [
+            UnmetRule(one, named_metric(one.metric, None, self.translation)) for one in self.plan.clauses
+        ]
         self.judged_to = -1
         self.shape = self._shape()
 
-    def _begin(self, whole: bool) -> None:
-        """Makes what follows each rule; `whole` where all points are there, so that it can be told what none of them
-        meets.
+    def _choose(self, until: int) -> None:
+        """Follows the rules that the points up to and including step `until` can raise, each from the first point on,
+        and no others.
         """
         measured: dict[int, SharedOperand] = {}
         parts: SharedParts = {}
-        reach = Reach(self.translation.metrics.__getitem__) if whole else None
-        for one in self.plan.clauses:
-            metric = named_metric(one.metric, None, self.translation)
-            if reach is not None and not reach.can_raise(one):
-                self.states.append(UnmetRule(one, metric))
-            else:
-                self.states.append(RuleState(Clause(one, metric, self.translation, measured, parts)))
+        self.reach.grow(until)
+        for index, (plan, state) in enumerate(zip(self.plan.clauses, self.states, strict=True)):
+            wanted = self.follows_all or self.reach.can_raise(plan)
+            if wanted and isinstance(state, UnmetRule):
+                clause = Clause(plan, state.metric, self.translation, measured, parts)
+                self.states[index] = RuleState(clause)
+            elif not wanted and isinstance(state, RuleState):  # it only waited for enough to judge
+                state.clause.end()
+                self.states[index] = UnmetRule(plan, state.metric)
 
     @property
     def watched(self) -> list[RuleState]:
         """The rules that are followed."""
-        if not self.states:
-            self._begin(whole=False)
         return [one for one in self.states if isinstance(one, RuleState)]
+
+    def follow_all(self) -> list[RuleState]:
+        """Follows every rule from now on, for whoever asks how near it is to its limit."""
+        if not self.follows_all:
+            self.follows_all = True
+            self.advance(self.judged_to)
+        return self.watched
 
     @no_float_warnings
     def advance(self, until: int = NEVER, last: bool = False) -> None:
@@ -97,17 +108,15 @@ class Judge:
         """
         if self.shape != self._shape():
             self.restart()
-        if not self.states:
-            self._begin(whole=last and until == NEVER)
+        self._choose(until)
         for index in self.plan.order:
             one = self.states[index]
-            if isinstance(one, UnmetRule):
-                continue
-            if self.judged_to >= 0 and one.clause.late:
-                for side in one.clause.sides:
-                    side.release()
+            if isinstance(one, RuleState) and self.judged_to >= 0 and one.clause.late:
+                one.clause.end()
                 self.states[index] = one = RuleState(Clause(one.clause.plan, one.metric, self.translation))
             one.advance(until)
+            if isinstance(one, UnmetRule):
+                continue
             if last:
                 if len(one.metric) > SHORT:
                     one.clause.release()

@@ -1,11 +1,10 @@
-"""Reach: how far the values of a series let a measure go. A rule with a condition that no value of a whole run can meet
-is not measured at all: the answer is the same, for the bounds hold whatever the order of the values.
+"""Reach: how far the values of a series let a measure go. A rule with a condition that none of the values so far can
+meet is not measured: the answer is the same, for the bounds hold whatever the order of the values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from math import inf, isfinite
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
-from rlhealth.engine.windows import plain_median
+from rlhealth.engine.windows import count_until, plain_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition, Versus
 from rlhealth.rules.measures import COUNTS, KINDS
@@ -27,34 +26,80 @@ NONE: Range = (inf, -inf)  # of a measure that never says anything
 
 
 class Extremes:
-    """The smallest and the largest finite value of a metric, and how it began."""
+    """The smallest and the largest finite value of a metric, as far as it has been judged, and how it began.
+
+    Attributes:
+        span: both; (inf, -inf) before the first finite value.
+        finite: whether all values are.
+        slack: by how much sums and means of them may be off.
+        version: counts the changes that let a measure go further.
+    """
 
     def __init__(self, metric: Metric, absolute: bool) -> None:
-        values = metric.values
-        self.values: Floats = np.abs(values) if absolute else values
-        span = _span(self.values)
-        self.finite = not len(values) or (isfinite(span[0]) and isfinite(span[1]))  # both are NaN where any is
-        self.points = self.values if self.finite else self.values[np.isfinite(self.values)]
-        self.span: Range = span if self.finite else _span(self.points)
-        self.slack = SLACK * max(-self.span[0], self.span[1], 0.0)
-        self._starts: dict[int, float | None] = {}
+        self.metric = metric
+        self.span: Range = NONE
+        self.finite = True
+        self.slack = 0.0
+        self.version = 0
+        self.seen = 0
+        self._absolute = absolute
+        self._starts: dict[int, float] = {}
+        self._shares = self._shares_to = 0
+        self._change, self._change_to = inf, 0
+        self._asked_again = False
 
-    @cached_property
+    def grow(self, until: int) -> None:
+        """Takes the points that are new, up to and including step `until`."""
+        start, self.seen = self.seen, count_until(self.metric.steps, until)
+        if self.seen <= start:
+            return
+        low, high = _span(self._values(start))
+        further = self._asked_again
+        if not (isfinite(low) and isfinite(high)):  # both are NaN where any is
+            further, self.finite = True, False
+            low, high = _span(self._points(start))
+        if further or low < self.span[0] or high > self.span[1]:
+            self.span = min(low, self.span[0]), max(high, self.span[1])
+            self.slack = SLACK * max(-self.span[0], self.span[1], 0.0)
+            self.version += 1
+
+    @property
     def least_change(self) -> float:
         """The least difference of two neighbours; 0 of a single point."""
-        return float(np.abs(self.points[1:] - self.points[:-1]).min()) if len(self.points) > 1 else 0.0
+        self._asked_again = True  # it may fall with each point
+        if self.seen > self._change_to:
+            points = self._points(max(self._change_to - 1, 0)) if self.finite else self._points(0)
+            least = np.abs(points[1:] - points[:-1]).min() if len(points) > 1 else inf
+            self._change, self._change_to = min(self._change, float(least)), self.seen
+        return self._change if isfinite(self._change) else 0.0
 
-    @cached_property
+    @property
     def shares(self) -> int:
         """How many values lie from 0 to 1."""
-        return int(np.count_nonzero((self.points >= 0) & (self.points <= 1)))
+        if self.seen > self._shares_to:
+            points = self._points(self._shares_to)
+            self._shares += int(np.count_nonzero((points >= 0) & (points <= 1)))
+            self._shares_to = self.seen
+        return self._shares
 
     def start(self, count: int) -> float | None:
         """The median of the first `count` finite values; None if there are fewer."""
         if count not in self._starts:
-            enough = len(self.points) >= count
-            self._starts[count] = plain_median(self.points[:count]) if enough else None
+            points = self._points(0)
+            if len(points) < count:
+                self._asked_again = True
+                return None
+            self._starts[count] = plain_median(points[:count])
         return self._starts[count]
+
+    def _values(self, start: int) -> Floats:
+        values = self.metric.values[start : self.seen]
+        return np.abs(values) if self._absolute else values
+
+    def _points(self, start: int) -> Floats:
+        """The finite values from index `start` on."""
+        values = self._values(start)
+        return values if self.finite else values[np.isfinite(values)]
 
 
 def _span(points: Floats) -> Range:
@@ -62,7 +107,7 @@ def _span(points: Floats) -> Range:
 
 
 class Reach:
-    """Which clauses of a plan can raise a finding in one run that is read to its end.
+    """Which clauses of a plan can raise a finding in one run, by the points that were judged so far.
 
     Args:
         find: the metric that an operand looks at, by its plan and the name of the rule's metric.
@@ -70,8 +115,15 @@ class Reach:
 
     def __init__(self, find: Callable[[str], Metric]) -> None:
         self._find = find
+        self._until = -1
         self._known: dict[tuple[str, bool], Extremes] = {}
-        self._ranges: dict[int, Range] = {}
+        self._ranges: dict[int, tuple[int, Range]] = {}
+
+    def grow(self, until: int) -> None:
+        """Takes the points up to and including step `until`."""
+        self._until = until
+        for one in self._known.values():
+            one.grow(until)
 
     def can_raise(self, plan: RulePlan) -> bool:
         """Whether all conditions of a clause can hold, each at some point; or whether it has to be measured to say how
@@ -94,29 +146,19 @@ class Reach:
 
     def range_of(self, operand: OperandPlan) -> Range:
         """Where all that an operand can measure lies, at the widest."""
-        if operand.key not in self._ranges:
-            self._ranges[operand.key] = self._made(operand)
-        return self._ranges[operand.key]
-
-    def _made(self, operand: OperandPlan) -> Range:
-        condition = operand.condition
-        if condition.divided_by is not None:
+        if operand.condition.divided_by is not None:
             return ANY
         one = self._extremes(operand)
-        if one.slack > SLACK * LARGEST:
-            return ANY
-        made = _of_measure(condition, one)
-        versus = condition.versus
-        if versus is None or made in (ANY, NONE) or condition.measure in COUNTS:
-            return made
-        if KINDS[condition.measure].has_error:  # set against the first estimate, which is one of its own
-            return made[0] - made[1], made[1] - made[0]
-        return _compared(made, one, versus)
+        known = self._ranges.get(operand.key)
+        if known is None or known[0] != one.version:
+            known = self._ranges[operand.key] = one.version, _made(operand.condition, one)
+        return known[1]
 
     def _extremes(self, operand: OperandPlan) -> Extremes:
         key = operand.metric, operand.condition.absolute
         if key not in self._known:
             self._known[key] = Extremes(self._find(operand.metric), operand.condition.absolute)
+            self._known[key].grow(self._until)
         return self._known[key]
 
     def _has_items(self, operand: OperandPlan, plan: RulePlan) -> bool:
@@ -125,10 +167,24 @@ class Reach:
         """
         if operand.condition.divided_by is not None or "step" in (operand.metric, plan.metric):
             return False
-        if self._find(operand.metric).steps[-1] > self._find(plan.metric).steps[-1]:
-            return False
+        own = self._find(plan.metric).steps
+        judged = count_until(own, self._until)
         one = self._extremes(operand)
-        return one.shares >= operand.condition.items
+        behind = one.seen - count_until(one.metric.steps, int(own[judged - 1])) if judged else one.seen
+        return one.shares - behind >= operand.condition.items
+
+
+def _made(condition: Condition, one: Extremes) -> Range:
+    """Where all that a condition can measure lies, at the widest."""
+    if one.slack > SLACK * LARGEST:
+        return ANY
+    made = _of_measure(condition, one)
+    versus = condition.versus
+    if versus is None or made in (ANY, NONE) or condition.measure in COUNTS:
+        return made
+    if KINDS[condition.measure].has_error:  # set against the first estimate, which is one of its own
+        return made[0] - made[1], made[1] - made[0]
+    return _compared(made, one, versus)
 
 
 def _of_measure(condition: Condition, one: Extremes) -> Range:
@@ -137,14 +193,15 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
     name = condition.measure
     if name == "share_nonfinite":
         return (0.0, 0.0) if one.finite else (0.0, 1.0)
-    if not len(one.points):
+    first = one.start(1)
+    if first is None:
         return NONE if name in ("value", "mean", "median", "min", "max", "std", "range", "max_so_far") else ANY
     if name in ("value", "median", "min", "max"):
         return low, high
     if name == "mean":
         return low - one.slack, high + one.slack
     if name == "max_so_far":
-        return float(one.points[0]), high
+        return first, high
     if name == "standstill" and condition.last > 1 and one.least_change > STILL:
         return 0.0, 0.0
     if name in ("std", "range"):

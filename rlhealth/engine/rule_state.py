@@ -12,6 +12,7 @@ from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.evidence import evidence_of
 from rlhealth.engine.plan import RulePlan
 from rlhealth.engine.window_counts import points_before_window, points_in_window
+from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
 from rlhealth.rules.model import Rule
@@ -25,6 +26,7 @@ class RuleState:
     def __init__(self, clause: Clause) -> None:
         rule = clause.plan.rule
         assert rule.when is not None
+        self.plan = clause.plan
         self.rule = rule
         self.clause = clause
         self.metric = clause.metric
@@ -148,12 +150,18 @@ class RuleState:
 
 
 class UnmetRule:
-    """One rule on one run, all of whose points it has, with a condition that no value of the run meets."""
+    """One rule on one run, with a condition that no value so far can meet."""
 
     def __init__(self, plan: RulePlan, metric: Metric) -> None:
+        self.plan = plan
         self.rule = plan.rule
         self.metric = metric
-        self.points = len(metric)
+        self.points = 0
+
+    def advance(self, until: int) -> None:
+        """Counts the points up to and including step `until`, as long as there are too few."""
+        if self.points < self.rule.points:
+            self.points = count_until(self.metric.steps, until)
 
     @property
     def too_few(self) -> str:

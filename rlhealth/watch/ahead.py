@@ -9,7 +9,8 @@ import numpy as np
 from rlhealth.engine.ending import usual_seconds, usual_steps
 from rlhealth.engine.judge import Judge
 from rlhealth.engine.limits import level_of
-from rlhealth.engine.rule_state import RuleState
+from rlhealth.engine.plan import RulePlan
+from rlhealth.metrics import Metric
 from rlhealth.verdict.vitals import course
 
 WINDOW = (
@@ -36,10 +37,10 @@ class Ahead:
 def limits_of(judge: Judge) -> dict[str, list[tuple[float, str, str]]]:
     """By metric, the limits that are levels of its own values: level, rule, and on which side it is sick."""
     found: dict[str, list[tuple[float, str, str]]] = {}
-    for one in judge.watched:
-        level = _level(one)
+    for one in judge.states:
+        level = _level(one.plan, one.metric)
         if level is not None:
-            found.setdefault(one.metric.name, []).append((level, one.rule.id, one.clause.bounds[0].sign))
+            found.setdefault(one.metric.name, []).append((level, one.rule.id, one.plan.bounds[0].sign))
     return found
 
 
@@ -83,8 +84,8 @@ def seconds_left(judge: Judge) -> float | None:
     return (planned - last) / apart * pace
 
 
-def _level(one: RuleState) -> float | None:
+def _level(plan: RulePlan, metric: Metric) -> float | None:
     """The limit of a rule with one condition as a level of its metric; of several, no one of them is the limit."""
-    if one.clause.base != 1 or one.rule.when is None:
+    if plan.base != 1:
         return None
-    return level_of(one.clause.anchor.condition, one.clause.bounds[0].limit, one.metric)
+    return level_of(plan.operands[0].condition, plan.bounds[0].limit, metric)

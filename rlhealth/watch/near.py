@@ -47,7 +47,7 @@ class Pending:
 def nearest(judge: Judge) -> dict[str, LimitMargin]:
     """By metric, the limit that it is nearest to, as a share of the way."""
     found: dict[str, LimitMargin] = {}
-    for one in judge.watched:
+    for one in judge.follow_all():
         share = share_of(one)
         if share is not None and (one.metric.name not in found or share > found[one.metric.name].share):
             found[one.metric.name] = LimitMargin(share, one.rule.id)

@@ -1,4 +1,4 @@
-"""Reach: a clause that is left out because no value of the run can meet it is one that measuring does not raise either."""
+"""Reach: a clause that is left out because no value so far can meet it is one that measuring does not raise either."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine.judge import Judge
+from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.engine.operands import Operand
 from rlhealth.engine.plan import RuleBook
 from rlhealth.engine.reach import Reach
@@ -82,10 +82,12 @@ def said_of(verdict: RunVerdict) -> list[Any]:
     return [*map(repr, verdict.findings), *map(repr, verdict.skipped), *verdict.quiet, verdict.verdict]
 
 
-def judged(run: Run, rules: list[Rule], made: Translation | None, whole: bool) -> tuple[RunVerdict, int]:
-    """The verdict, and how many clauses were left out."""
+def judged(run: Run, rules: list[Rule], made: Translation | None, every: bool = False) -> tuple[RunVerdict, int]:
+    """The verdict, and how many clauses were left out; `every` where none is to be."""
     judge = Judge(run, rules, translation=made)
-    judge.advance(last=whole)
+    if every:
+        judge.follow_all()
+    judge.advance()
     return judge.verdict(NOW), sum(isinstance(one, UnmetRule) for one in judge.states)
 
 
@@ -97,7 +99,9 @@ def test_all_that_is_measured_lies_within_reach(series: list[float], condition: 
     metric = made.metrics[condition.metric]
     with np.errstate(all="ignore"):
         measured = Operand(condition, metric, None, 1.0).advance(int(metric.steps[-1]))[1].value
-    low, high = Reach(made.metrics.__getitem__).range_of(operand)
+    reach = Reach(made.metrics.__getitem__)
+    reach.grow(int(metric.steps[-1]))
+    low, high = reach.range_of(operand)
     said = measured[~np.isnan(measured)]
     assert np.all((said >= low) & (said <= high)), f"{said} is not between {low} and {high}"
 
@@ -113,7 +117,26 @@ def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measure
 ) -> None:
     run, made = run_of(series)
     rules = [rule_of(*all_of)]
-    assert said_of(judged(run, rules, made, True)[0]) == said_of(judged(run, rules, made, False)[0])
+    assert said_of(judged(run, rules, made)[0]) == said_of(judged(run, rules, made, every=True)[0])
+
+
+@given(
+    st.lists(SERIES, min_size=3, max_size=3),
+    st.lists(conditions(), min_size=1, max_size=3),
+    st.lists(st.integers(1, 9)),
+)
+@example([[0.1, 0.1, 0.1], [1.0], [1.0]], [LEVEL], [1])
+@settings(max_examples=examples(400))
+def test_a_run_that_grows_is_judged_at_each_look_as_if_every_clause_were_measured(
+    series: list[list[float]], all_of: list[Condition], looks: list[int]
+) -> None:
+    run, made = run_of(series)
+    here, everywhere = (Judge(run, [rule_of(*all_of)], translation=made) for _ in range(2))
+    everywhere.follow_all()
+    for until in [*np.cumsum(looks).tolist(), NEVER]:
+        here.advance(until)
+        everywhere.advance(until)
+        assert said_of(here.verdict(NOW)) == said_of(everywhere.verdict(NOW)), until
 
 
 @pytest.mark.parametrize(
@@ -141,8 +164,31 @@ def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measure
 def test_what_no_value_of_the_run_can_meet_is_left_out(said: dict[str, Any], left_out: bool) -> None:
     run, made = run_of([[0.5, 1.5, 2.0, 1.0, 0.5, 2.0]])
     rules = [rule_of(Condition.model_validate({"metric": "kl"} | said))]
-    assert judged(run, rules, made, True)[1] == left_out
-    assert judged(run, rules, made, False)[1] == 0
+    assert judged(run, rules, made)[1] == left_out
+    assert judged(run, rules, made, every=True)[1] == 0
+
+
+def test_a_rule_is_followed_from_the_look_on_at_which_it_can_first_be_met() -> None:
+    run, made = run_of([[0.5, 1.5, 2.0, 1.0, 9.0, 2.0]])
+    above = Condition.model_validate({"metric": "kl", "measure": "max", "last": 2, "above": 3.0})
+    judge = Judge(run, [rule_of(above)], translation=made)
+    followed = []
+    for until in range(1, 7):
+        judge.advance(until)
+        followed.append(len(judge.watched))
+    assert followed == [0, 0, 0, 0, 1, 1]
+    assert [one.first_step for one in judge.verdict(NOW).findings] == [5]
+
+
+def test_a_share_of_too_few_items_is_followed_only_until_there_are_enough() -> None:
+    run, made = run_of([[1.0], [1.0], [0.1] * 6])
+    share = {"metric": "frac_reward_zero_std", "measure": "mean_fraction", "last": 6, "items": 4, "above": 0.5}
+    judge = Judge(run, [rule_of(Condition.model_validate(share))], translation=made)
+    followed = []
+    for until in range(3, 19, 3):
+        judge.advance(until)
+        followed.append(len(judge.watched))
+    assert followed == [1, 1, 1, 0, 0, 0]
 
 
 def test_most_clauses_on_a_healthy_run_are_left_out() -> None:
