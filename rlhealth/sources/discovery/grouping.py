@@ -71,11 +71,11 @@ class JoinedReader:
 def output_folder(place: Path, root: Path) -> Path:
     """The folder of a run, as a person would name it, given the place of its log; never above `root`."""
     folder = place if place.is_dir() else place.parent
-    while folder != root and folder.parent != folder:
-        inside_runs = _DATED.match(folder.name) and _LAYOUT.fullmatch(folder.parent.name)
-        if not (_LAYOUT.fullmatch(folder.name) or inside_runs):
+    while folder != root and (above := folder.parent) != folder:
+        name = folder.name
+        if not (_LAYOUT.fullmatch(name) or (_DATED.match(name) and _LAYOUT.fullmatch(above.name))):
             break
-        folder = folder.parent
+        folder = above
     return folder
 
 

@@ -216,14 +216,16 @@ def home(folder: Path) -> Path:
 
 
 def _name(found: list[Launches], root: Path) -> None:
-    short = [_seen_from(root, home(run.files[-1].parent), len(found)) for run in found]
-    named, ending = Counter(short), Counter(run.files[-1].parent for run in found)
-    for run, name in zip(found, short, strict=True):
-        folders = list(dict.fromkeys(path.parent for path in run.files))
-        run.place, run.name = folders[0] if len(folders) == 1 else folders[0].parent, name
+    lasts = [run.files[-1].parent for run in found]
+    short = [_seen_from(root, home(folder), len(found)) for folder in lasts]
+    named, ending = Counter(short), Counter(lasts)
+    for run, last, name in zip(found, lasts, short, strict=True):
+        first = last if len(run.files) == 1 else run.files[0].parent
+        one = all(path.parent == first for path in run.files[1:])
+        run.place, run.name = first if one else first.parent, name
         if named[name] > 1:
-            run.name = _seen_from(root, folders[-1], len(found))
-            if ending[folders[-1]] > 1:
+            run.name = _seen_from(root, last, len(found))
+            if ending[last] > 1:
                 run.place = run.files[0]
                 run.name += "/" + run.files[0].name.split("tfevents.", 1)[-1]
 
