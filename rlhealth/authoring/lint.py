@@ -16,7 +16,7 @@ from rlhealth.parsing.checked import meant, place
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.rules.conditions import ALWAYS, Condition, Limit
-from rlhealth.rules.filling import always_said, fields_of, option_phrases
+from rlhealth.rules.filling import always_said, fields_of, option_phrases, task
 from rlhealth.rules.loading import known_names, misspelt_family, read_rule
 from rlhealth.rules.model import Rule
 
@@ -41,6 +41,7 @@ _OF_A_METRIC = frozenset(
 )
 _OF_AN_ENDING = frozenset({"said", "step", "planned", "idle"})
 _OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families", "back"})
+_OF_A_TASK = frozenset(task(True)) | frozenset(task(False))
 
 
 @lru_cache(maxsize=1)
@@ -154,9 +155,11 @@ def _no_setting(name: str) -> str:
 
 def _messages(rule: Rule) -> Iterator[Problem]:
     known = _OF_A_CAUSE if rule.cause else _OF_AN_ENDING if rule.when and rule.when.ending else _OF_A_METRIC
-    known |= {f"config.{name}" for name in setting_names()} | {
-        f"{kind}.{name}" for name in setting_names() & option_phrases().keys() for kind in ("option", "fewer")
-    }
+    known |= (
+        _OF_A_TASK
+        | {f"config.{name}" for name in setting_names()}
+        | {f"{kind}.{name}" for name in setting_names() & option_phrases().keys() for kind in ("option", "fewer")}
+    )
     texts = [(("message",), rule.message), *((("try", index), one) for index, one in enumerate(rule.try_))]
     for place_, other in enumerate(rule.aspects):
         texts.append((("aspects", place_, "message"), other.message))
@@ -174,9 +177,10 @@ def _messages(rule: Rule) -> Iterator[Problem]:
             yield path, f"a field is not closed: {error}"
     if not any(always_said(one) for one in rule.try_):
         yield ("try",), "each line may be left out: one has to stand outside of [[ ]]"
-    for key in ("title", "because"):
-        if "{" in getattr(rule, key):
-            yield (key,), "is the same for every run, and has no fields"
+    if "{" in rule.title:
+        yield ("title",), "is the same for every run, and has no fields"
+    if "{" in rule.because and not set(fields_of(rule.because)) <= _OF_A_TASK:
+        yield ("because",), "is the same for every run of a kind: it has no fields but `{task.…}` and `{in.…}`"
 
 
 def _limits(rule: Rule) -> Iterator[Problem]:

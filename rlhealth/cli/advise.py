@@ -64,7 +64,7 @@ def advise(
     advice = advice_of(run)
     if patch is not None:
         before, text = _patched(patch, run)
-        shown = _print_patch(before, text, patch, output, run, verdict)
+        shown = _print_patch(before, text, patch, output, verdict)
     else:
         shown = _text(format, run)
         if output is not None and str(output) != "-":
@@ -125,7 +125,7 @@ def _patched(file: Path, run: RunVerdict) -> tuple[str, str]:
     return before, patched(before, str(file), values, siblings)
 
 
-def _print_patch(before: str, text: str, file: Path, output: Path | None, run: RunVerdict, verdict: Verdict) -> str:
+def _print_patch(before: str, text: str, file: Path, output: Path | None, verdict: Verdict) -> str:
     from rlhealth.reports.advice import difference
 
     if output is not None and str(output) != "-":

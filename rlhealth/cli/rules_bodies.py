@@ -20,7 +20,7 @@ from rlhealth.reports.words import plural
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.loading import known_names, misspelt_family, rule_files, text_of
 from rlhealth.rules.model import FAMILIES, Rule
-from rlhealth.rules.words import advice, in_words, scope, severities
+from rlhealth.rules.words import advice, in_words, scope, severities, why
 
 
 def list_text(rules: Sequence[Rule], piped: bool) -> str:
@@ -91,7 +91,7 @@ def _explained(rule: Rule, test: tuple[str, TestFile] | None) -> str:
     ]
     lines += [
         *_section("fires where", in_words(rule)),
-        *_section("why", [" ".join(rule.because.split())]),
+        *_section("why", [why(rule)]),
         *_section("try", advice(rule)),
     ]
     lines += _section("limits from", [f"{one.text} ({one.url})" if one.url else one.text for one in rule.source])

@@ -28,6 +28,8 @@ def _change(one: SettingChange, translation: Translation) -> Change | None:
     option = translation.options.get(one.setting)
     if option is None or one.setting in translation.inert:
         return None
+    if one.instead_of and one.instead_of not in translation.lacks:
+        return None
     before = translation.config.get(one.setting)
     if before is None and one.metric is not None and one.metric in translation.metrics:
         values = translation.metrics[one.metric].values
@@ -42,6 +44,8 @@ def _change(one: SettingChange, translation: Translation) -> Change | None:
 
 def _number(one: SettingChange, before: Any, usual: float | None) -> float | int | None:
     """The new value of a setting that is a number; None where nothing is to be changed, or not known to what."""
+    if before is None:
+        return one.unknown
     if isinstance(before, bool) or not isinstance(before, int | float):
         return None
     if one.only_above is not None and before <= one.only_above:

@@ -125,7 +125,8 @@ def _hypothesis(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
     )
     known = tuple(one for one in [*needed, *either, *helped] if one is not None)
-    missing = tuple(fill(one.says, facts.said) for one in cause.ruled_out_by if "{value" not in one.says)
+    absent = (fill(one.says, facts.said) for one in cause.ruled_out_by if "{value" not in one.says)
+    missing = tuple(one for one in absent if one)
     found = Hypothesis(
         rule=rule, begin=begin, members=tuple(members), raised=raised, facts=known, needed=len(needed), missing=missing
     )
@@ -194,7 +195,7 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
         last_step=last,
         state=state,
         message=fill(rule.message, said),
-        why=rule.because.strip(),
+        why=fill(rule.because, said),
         advice=advise(rule.try_, said),
         source=rule.cites,
         episodes=(Episode(begin.first_step, one.raised, last, state, begin.from_start),),

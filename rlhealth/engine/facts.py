@@ -57,14 +57,14 @@ class Facts:
         return settings(self.translation)
 
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
-        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else
-        None."""
+        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None,
+        as where nothing of its words is meant for such a trainer."""
         if fact.finding:
             return self._found(fact, findings, begin, now if fact.at == "now" else raised)
         if fact.settings:
             known = self.translation.config
             if all(known.get(name) is not None and passes(known[name], test) for name, test in fact.settings.items()):
-                return fill(fact.says, self.said)
+                return fill(fact.says, self.said) or None
             return None
         if fact.at == "now":
             value = self._follow(fact, now)
@@ -72,7 +72,7 @@ class Facts:
             ends = {"before": begin.first_step - 1, "onset": begin.first_step, "beginning": begin.raised_step}
             until = ends.get(fact.at, raised)
             value = self._measure(fact, until, begin.first_step if fact.at in ("between", "beginning") else until)
-        return None if value is None else fill(fact.says, {"value": value, **self.said})
+        return None if value is None else fill(fact.says, {"value": value, **self.said}) or None
 
     def _found(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int) -> str | None:
         for one in findings:
@@ -90,7 +90,7 @@ class Facts:
             }[fact.order]
             if in_order and (fact.from_start is None or fact.from_start == one.from_start):
                 said = {"step": one.first_step, "title": one.title.lower(), "metric": one.metric}
-                return fill(fact.says, said | self.said)
+                return fill(fact.says, said | self.said) or None
         return None
 
     def _follow(self, fact: Fact, now: int) -> float | None:

@@ -122,7 +122,7 @@ def explain(rule: str) -> dict[str, Any]:
     """Explain a rule or a family of rules: when it fires, why it matters, what to try, and where its limit comes
     from."""
     from rlhealth.rules.loading import choose, load_rules
-    from rlhealth.rules.words import advice, in_words, scope
+    from rlhealth.rules.words import advice, in_words, scope, why
 
     return {
         "rules": [
@@ -133,7 +133,7 @@ def explain(rule: str) -> dict[str, Any]:
                 "title": one.title,
                 "fires": in_words(one),
                 "applies_to": scope(one),
-                "why": " ".join(one.because.split()),
+                "why": why(one),
                 "try": advice(one),
                 "sources": [source.text for source in one.source],
             }

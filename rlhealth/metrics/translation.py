@@ -62,6 +62,11 @@ class Translation:
     usual: dict[str, float] = field(default_factory=dict)
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
+    @property
+    def writes_texts(self) -> bool:
+        """Whether what the policy makes are completions, as far as is known, and not episodes of a control task."""
+        return "max_completion_length" not in self.lacks
+
 
 def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Translation | None = None) -> Translation:
     """Translates a run into canonical names.

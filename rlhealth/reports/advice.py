@@ -72,7 +72,7 @@ def _commented(run: RunVerdict, advice: Advice) -> str:
 def _look(one: StepsToInspect, is_beside: bool) -> list[str]:
     where = f"step {one.first:,}" if one.first == one.last else f"steps {one.first:,} to {one.last:,}"
     said = "that alone may not cure it" if is_beside else "no setting to change"
-    lines = [f"  {said} ({one.rule}); look at {clean(one.metric)} and the completions of {where}"]
+    lines = [f"  {said} ({one.rule}); look at {clean(one.metric)} and the {one.samples} of {where}"]
     return lines + [f"  - {clean(said)}" for said in one.advice]
 
 

@@ -1,6 +1,8 @@
 """Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `{count:finding|findings}` by a number and
 the word that goes with it; `[[…]]` is left out where its fields are unknown. `{fewer.epochs}` reads "fewer", and is
-unknown where there can be no fewer: one pass over a batch is the least there is.
+unknown where there can be no fewer: one pass over a batch is the least there is. `{task.completions}` is the word for
+what the policy makes; `{in.text}` is nothing, and known only where a trainer writes texts, as `{in.control}` is where
+its policy plays episodes.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ _FORMAT = re.compile(
     r"[<>^=]?[-+ ]?#?0?\d{0,2}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?"
 )  # {value:>999999999} shall not fill the memory
 
+_IN_TEXT = {"completion": "completion", "token": "token", "answer": "answer"}
+_IN_CONTROL = {"completion": "episode", "token": "action", "answer": "action"}
+
 FIRST_POINTS = 5  # before that many points of a metric there is no checkpoint from a time at which all was well
 
 
@@ -30,7 +35,18 @@ def settings(translation: Translation) -> dict[str, Any]:
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
     named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
     lacks = {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
-    return told | named | fewer(translation.config, translation.lacks) | lacks
+    return told | named | fewer(translation.config, translation.lacks) | lacks | task(translation.writes_texts)
+
+
+def task(writes_texts: bool = True) -> dict[str, str]:
+    """The words for what a trainer makes, and which parts of a text are meant for it."""
+    named = _IN_TEXT if writes_texts else _IN_CONTROL
+    plurals = {f"task.{key}s": f"{word}s" for key, word in named.items()}
+    return {f"task.{key}": word for key, word in named.items()} | plurals | {f"in.{_kind(writes_texts)}": ""}
+
+
+def _kind(writes_texts: bool) -> str:
+    return "text" if writes_texts else "control"
 
 
 def fewer(config: Mapping[str, Any], lacks: Collection[str] = ()) -> dict[str, str]:

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Literal
 
-from rlhealth.parsing.strict_data import AtLeastZero, Count, Flag, Number, Schema, Setting, StrictData, Text, Title
+from rlhealth.parsing.strict_data import (
+    AtLeastZero,
+    Count,
+    Flag,
+    Number,
+    Schema,
+    Setting,
+    StrictData,
+    Text,
+    Title,
+    Word,
+)
 from rlhealth.rules.causes import Cause
 from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.rules.scope import Scope
@@ -93,6 +104,8 @@ class SettingChange(StrictData):
         stops_at_usual: of a learning rate that is lowered: the usual one instead, where it lies between the run's own
             and the multiple, and clearly below the run's own.
         from_zero: the new value where the run's own is 0, of which no multiple helps.
+        unknown: the new value where the run's own is not known.
+        instead_of: it is changed only where the trainer is known to lack this other setting.
         metric: where the run does not give the setting, the largest value of this metric stands for it.
         only_above: nothing is changed unless the run's own value lies above it.
         at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
@@ -104,6 +117,8 @@ class SettingChange(StrictData):
     up_to_usual: bool = False
     stops_at_usual: bool = False
     from_zero: Number | None = None
+    unknown: Number | None = None
+    instead_of: Word = ""
     metric: str | None = None
     only_above: Number | None = None
     at_most: Number | None = None

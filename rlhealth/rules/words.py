@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rlhealth.metrics import meaning
 from rlhealth.rules.causes import Cause, Fact
 from rlhealth.rules.conditions import Condition, Divisor, Limit, Versus
-from rlhealth.rules.filling import FIRST_POINTS, advise, back_to, fewer
+from rlhealth.rules.filling import FIRST_POINTS, advise, back_to, fewer, fields_of, fill, task
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Aspect, CriticalLevel, Rule
 from rlhealth.rules.scope import Bounds
@@ -115,7 +114,12 @@ def scope(rule: Rule) -> list[str]:
 
 def advice(rule: Rule) -> list[str]:
     """What to try, if the names of its settings are unknown."""
-    return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N"), **fewer({})}))
+    return list(advise(rule.try_, {"first_step": "N", "back": back_to(FIRST_POINTS, "N"), **fewer({}), **task()}))
+
+
+def why(rule: Rule) -> str:
+    """Why the rule matters, in one line, if the trainer is unknown."""
+    return " ".join(fill(rule.because, task()).split())
 
 
 def severities(rule: Rule) -> str:
@@ -222,7 +226,7 @@ def _hypothesis(cause: Cause) -> list[str]:
     if cause.requires_any:
         lines.append("one of these must be so: " + "; ".join(_said(one) for one in cause.requires_any))
     lines += [f"it is likelier where: {_said(one)}" for one in cause.supported_by]
-    lines += [f"it is ruled out unless: {one.says}" for one in cause.ruled_out_by]
+    lines += [f"it is ruled out unless: {_open(one.says)}" for one in cause.ruled_out_by]
     return lines
 
 
@@ -230,7 +234,12 @@ def _said(fact: Fact) -> str:
     """A fact as its conditions, or, of findings and settings, as its text with its numbers left open."""
     if fact.when:
         return " and ".join(condition_in_words(one) for one in fact.when)
-    return re.sub(r"\{[^{}]*\}", "…", fact.says)
+    return _open(fact.says)
+
+
+def _open(text: str) -> str:
+    """A text with the numbers and settings of a run left open."""
+    return fill(text, {name: "…" for name in fields_of(text) if not name.startswith("in.")} | task())
 
 
 def _listed(names: Sequence[str], joint: str) -> str:

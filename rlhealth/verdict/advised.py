@@ -17,6 +17,7 @@ class StepsToInspect:
     Attributes:
         first, last: from the step where the finding began to the one where it could be known.
         advice: what to do there, in sentences.
+        samples: what the policy makes there: completions, or episodes of a control task.
     """
 
     rule: str
@@ -25,6 +26,7 @@ class StepsToInspect:
     first: int
     last: int
     advice: tuple[str, ...]
+    samples: str = "completions"
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ def advice_of(run: RunVerdict) -> Advice:
     if cause is not None:
         beside = next((one for one in unusual if one.from_start), None)
         if beside is None:
-            return Advice("", cause.title, (), (_look(cause),))
-        return Advice(beside.rule, cause.title, beside.changes, (_look(cause),))
+            return Advice("", cause.title, (), (_look(cause, run),))
+        return Advice(beside.rule, cause.title, beside.changes, (_look(cause, run),))
     past = [one for one in notes if one.evidence]
     urgent = [one for one in roots if one.severity is Severity.CRITICAL or not run.reward_is_best]
     for one in (*unusual, *past, *urgent):
@@ -75,10 +77,10 @@ def advice_of(run: RunVerdict) -> Advice:
             return Advice(one.rule, one.title, one.changes, ())
     if not urgent:
         return Advice("", roots[0].title, (), (), AT_ITS_BEST)
-    return Advice("", roots[0].title, (), tuple(_look(one) for one in roots))
+    return Advice("", roots[0].title, (), tuple(_look(one, run) for one in roots))
 
 
-def _look(one: Finding) -> StepsToInspect:
-    return StepsToInspect(
-        one.rule, one.title, one.metric, one.first_step, max(one.raised_step, one.first_step), one.advice
-    )
+def _look(one: Finding, run: RunVerdict) -> StepsToInspect:
+    last = max(one.raised_step, one.first_step)
+    samples = "completions" if run.translation.writes_texts else "episodes"
+    return StepsToInspect(one.rule, one.title, one.metric, one.first_step, last, one.advice, samples)

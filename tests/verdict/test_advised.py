@@ -123,3 +123,32 @@ def test_a_rate_that_jumped_on_the_way_is_not_blamed_on_the_setting() -> None:
 
 def test_a_healthy_run_has_no_advice() -> None:
     assert advice_of(judged(kl=0.3 * DRIFT, reward=LEARNING)) == Advice("", "", (), ())
+
+
+def of_control(**series: Floats) -> RunVerdict:
+    run = Run("run", Place("tensorboard", "here"))
+    noise = np.random.default_rng(7).normal(0, 2, ROWS)
+    usual = {
+        "rollout/ep_rew_mean": -100 + noise,
+        "time/fps": np.full(ROWS, 900.0),
+        "train/approx_kl": np.full(ROWS, 0.01),
+        "train/clip_fraction": np.full(ROWS, 0.1),
+        "train/policy_gradient_loss": 0.001 * noise,
+    }
+    for tag, values in (usual | {name.replace("__", "/"): values for name, values in series.items()}).items():
+        run.add(tag, STEPS, values)
+    return judge(run, RULES)
+
+
+def test_a_policy_of_a_control_task_that_lost_its_entropy_is_paid_for_exploring() -> None:
+    lost = np.concatenate([np.linspace(1.4, 0.001, 20), np.full(100, 0.001)])
+    still = np.concatenate([np.full(30, 0.01), np.zeros(90)])
+    run = of_control(train__entropy_loss=-lost, train__approx_kl=still, train__policy_gradient_loss=still)
+    assert told(run) == ("exploration-exhausted", {"ent_coef": 0.01})
+
+
+def test_where_no_setting_is_to_blame_in_a_control_task_its_episodes_are_to_be_looked_at() -> None:
+    spiked = np.where(STEPS == 60, 90000.0, 2.0)
+    run = of_control(train__value_loss=spiked)
+    text = table(run, advice_of(run), ())
+    assert "the episodes of step" in text and "completions" not in text
