@@ -44,3 +44,18 @@ def test_a_learning_rate_printed_as_zero_is_no_zero() -> None:
     assert rule in {one.rule for one in judge(stored, load_rules()).findings}
     skipped = {one.rule: one.reason for one in judge(printed, load_rules()).skipped}
     assert "rounded" in skipped[rule]
+
+
+def test_a_run_that_begins_with_zeros_is_judged_by_the_numbers_that_follow() -> None:
+    numbers = [0.0] * 12 + [0.0014, 0.0619, 0.15, 0.3]
+    printed, stored = Run("run", Place("notebook", "here")), Run("run", Place("notebook", "here"))
+    for run, values in ((printed, numbers), (stored, [*numbers[:-1], 0.3000001])):
+        run.add("reward", list(range(16)), [0.3] * 16)
+        run.add("kl", list(range(16)), values)
+    assert is_rounded(printed) and not is_rounded(stored)
+
+
+def test_one_number_that_comes_again_shows_no_grid() -> None:
+    run = Run("run", Place("csv", "here"))
+    run.add("reward", list(range(16)), [0.5, 0.25] * 8)
+    assert not is_rounded(run)

@@ -90,7 +90,7 @@ def texts_of(rule: Rule, translation: Translation) -> Iterator[str]:
         yield fill(rule.cause.distinguished_by, said)
 
 
-@pytest.mark.parametrize("entry", in_control(), ids=lambda entry: f"{entry['id']}-{entry['names']}")
+@pytest.mark.parametrize("entry", list(in_control()), ids=lambda entry: f"{entry['id']}-{entry['names']}")
 def test_nobody_who_trains_episodes_is_told_of_completions(entry: dict[str, str]) -> None:
     case = Case(name="a", framework=entry["id"], steps=3, expect="quiet")
     translation = translation_of(case, run_of(case), RULES[0])
