@@ -14,10 +14,10 @@ FIRST = 20  # numbers of each series: as many as most rules on zeros need before
 
 
 def is_rounded(run: Run) -> bool:
-    """Whether the numbers of the log were rounded to four decimals or fewer, by the first numbers of each of its series.
+    """Whether the numbers of the log were rounded to four decimals or fewer, by the first ones of each of its series.
 
-    The first ones decide, so that a watcher knows as much as a check; one of each would not do, for a run may begin with
-    zeros. Trackers that store floats round nothing.
+    The first ones decide, so that a watcher knows as much as a check; one of each would not do, for a run may begin
+    with zeros. Trackers that store floats round nothing.
     """
     if run.place.kind not in PRINTED | WRITTEN:
         return False
