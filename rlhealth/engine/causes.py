@@ -10,6 +10,7 @@ import numpy as np
 
 from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath
+from rlhealth.engine.episodes import united
 from rlhealth.engine.facts import Facts, named
 from rlhealth.metrics import Translation
 from rlhealth.rules.causes import Cause
@@ -198,12 +199,20 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
         why=fill(rule.because, said),
         advice=advise(rule.try_, said),
         source=rule.cites,
-        episodes=(Episode(begin.first_step, one.raised, last, state, begin.from_start),),
+        episodes=_episodes(one, state),
         evidence=(*_in_time(one), *one.facts),
         against=one.missing,
         rivals=tuple((other.rule.id, fill(_apart(other), settings(translation))) for other in rivals),
         changes=changes_of(rule, translation),
     )
+
+
+def _episodes(one: Hypothesis, state: State) -> tuple[Episode, ...]:
+    """The stretches in which any of its members held; the first is that of the whole story."""
+    first, *others = united([member.episodes for member in one.members], state)
+    raised = one.raised if one.raised <= first.last_step else first.raised_step
+    begun = replace(first, first_step=one.begin.first_step, raised_step=raised, from_start=one.begin.from_start)
+    return (begun, *others)
 
 
 def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,3 +168,19 @@ class Episodes:
 def _told(found: Estimate, place: int) -> tuple[float, float]:
     """The value at one point, and its error."""
     return float(found.value[place]), float("nan") if found.error is None else float(found.error[place])
+
+
+def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
+    """The episodes of several findings as one row: those that overlap are one, the last is in that state."""
+    found = [one for part in parts for one in part]
+    first, raised, last = np.array([(one.first_step, one.raised_step, one.last_step) for one in found]).T
+    order = np.lexsort((first, raised))
+    ordered = [found[place] for place in order.tolist()]
+    ends = np.maximum.accumulate(last[order])
+    begins = np.flatnonzero(np.append(True, first[order][1:] > ends[:-1])).tolist()
+    lasts = ends[[*(begin - 1 for begin in begins[1:]), -1]].tolist()
+    joined = [
+        one if one.last_step == last and one.state is State.OVER else replace(one, last_step=last, state=State.OVER)
+        for one, last in zip([ordered[begin] for begin in begins], lasts, strict=True)
+    ]
+    return (*joined[:-1], replace(joined[-1], state=state))

@@ -15,6 +15,7 @@ from rlhealth.engine.clause import Clause
 from rlhealth.engine.earlier import EarlierFindings, with_earlier
 from rlhealth.engine.earned import why_not_healthy
 from rlhealth.engine.ending import ending_of
+from rlhealth.engine.episodes import united
 from rlhealth.engine.facts import Facts
 from rlhealth.engine.metric_choice import named_metric
 from rlhealth.engine.operands import SharedOperand, SharedParts
@@ -27,7 +28,7 @@ from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run
-from rlhealth.verdict.findings import Episode, Finding, Severity, Skipped, State, worst_state
+from rlhealth.verdict.findings import Finding, Severity, Skipped, State, worst_state
 from rlhealth.verdict.verdicts import RunVerdict
 
 Shape = tuple[Any, ...]
@@ -236,22 +237,6 @@ def joined_finding(parts: Sequence[Finding]) -> Finding:
         peak=max(one.worst_severity for one in parts),
         episodes=united([one.episodes for one in parts], state),
     )
-
-
-def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
-    """The episodes of several aspects as one row: those that overlap are one, the last is in that state."""
-    found = [one for part in parts for one in part]
-    first, raised, last = np.array([(one.first_step, one.raised_step, one.last_step) for one in found]).T
-    order = np.lexsort((first, raised))
-    ordered = [found[place] for place in order.tolist()]
-    ends = np.maximum.accumulate(last[order])
-    begins = np.flatnonzero(np.append(True, first[order][1:] > ends[:-1])).tolist()
-    lasts = ends[[*(begin - 1 for begin in begins[1:]), -1]].tolist()
-    joined = [
-        one if one.last_step == last and one.state is State.OVER else replace(one, last_step=last, state=State.OVER)
-        for one, last in zip([ordered[begin] for begin in begins], lasts, strict=True)
-    ]
-    return (*joined[:-1], replace(joined[-1], state=state))
 
 
 def shape_of(run: Run) -> Shape:

@@ -260,7 +260,8 @@ def _short_finding(run: RunVerdict, one: Finding) -> dict[str, Any]:
         "rule": one.rule,
         "severity": str(one.severity),
         "state": str(one.state),
-        "since_step": one.first_step,
+        "since_step": one.since_step,
+        "first_step": one.first_step,
         "message": one.message,
         "try": list(one.advice[:2]),
     } | ({"explains": following} if following else {})

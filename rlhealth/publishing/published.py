@@ -18,7 +18,7 @@ class Published:
 
     Attributes:
         verdict: in a word.
-        first_step: the step since which it holds; None if nothing was found.
+        first_step: the first step of what makes it so; None if nothing was found.
         headline: one line for people.
         markdown: the report as Markdown.
         page: the report as a file, which is gone after the writing.
@@ -51,9 +51,10 @@ def published(run: RunVerdict, folder: Path) -> Published:
     worst = max((one.severity for one in run.findings), default=Severity.INFO)
     decisive = [one for one in run.findings if one.severity is worst and worst > Severity.INFO]
     first = min((one.first_step for one in decisive), default=None)
+    standing = min((one.since_step for one in decisive), default=None)
     causes = [one for one in run.findings if one.family == "diagnosis"]
     cause = causes[0] if causes else min(decisive, key=lambda one: one.first_step, default=None)
-    since = "" if first is None else f" since step {first}"
+    since = "" if standing is None else f" since step {standing}"
     why = f": {cause.title[:1].lower()}{cause.title[1:]}" if cause is not None else ""
     return Published(
         name=run.name,

@@ -20,7 +20,7 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     """
     issues = [
         _issue(
-            f"{run.name}: {one.title}: {one.message}",
+            f"{run.name}: {one.title}, {words.since(one).replace(words.THIN, '')}: {one.message}",
             one.rule,
             _SEVERITY[one.severity],
             run.run.place.location or run.name,

@@ -62,7 +62,7 @@ def _table(verdict: Verdict, runs: list[RunVerdict], look: ReportOptions) -> str
         )
         last = f"{_text(metric.name)} {words.number(float(metric.values[-1]), metric.unit)}" if metric else ""
         found = worst(run)
-        rule, since = (_code(found.rule), words.grouped(found.first_step)) if found else ("", "")
+        rule, since = (_code(found.rule), words.grouped(found.since_step)) if found else ("", "")
         rows.append(
             f"| {_code(run.name)} | {_SIGNS[run.verdict]} {words.tally(run)} | {rule} | {since} | {chart} | {last} |"
         )
@@ -115,11 +115,11 @@ def _run(run: RunVerdict) -> str:
 def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
     where = words.since(cause)
     rows = [
-        f"#### {_SIGNS[str(cause.severity)]} {_text(cause.title)} ({where})",
+        f"#### {_SIGNS[str(cause.severity)]} {_text(cause.title)}, {where}",
         "",
         _text(cause.message),
         "",
-        "| | since | chart | worst | limit |",
+        "| | began at step | chart | worst | limit |",
         "| --- | ---: | --- | ---: | ---: |",
     ]
     own = [] if any(one.metric == cause.metric for one in following) else [cause]
@@ -133,7 +133,7 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
         name = f"{_SIGNS[str(one.severity)]} {_code(one.rule)}" + (f" {_code(one.metric)}" if one.metric else "")
         cells = (
             name,
-            words.grouped(one.first_step),
+            words.began([one]),
             f"`{chart}`" if chart.strip() else "",
             value_of(one.lead),
             limit_of(one.lead),

@@ -55,5 +55,6 @@ def _finding(one: Finding, where: str) -> str:
     limit = "" if one.limit is None else f" limit={one.limit:.6g}"
     ended = "" if one.active else f" until={one.last_step}"
     cause = f" cause={one.explained_by}" if one.explained_by else ""
-    fields = f"step={one.first_step}{ended} value={one.worst_value:.6g}{limit}{cause}"
+    again = f" since={one.since_step}" if one.earlier else ""
+    fields = f"step={one.first_step}{again}{ended} value={one.worst_value:.6g}{limit}{cause}"
     return f"{where}: {one.severity}[{one.rule}] {fields}: {one.message}"

@@ -78,7 +78,7 @@ def _header(page: Page, run: RunVerdict) -> None:
     if run.no_answer:
         page.prose("", f"Unknown: {run.no_answer}. So it is not called healthy.", indent=3)
     if spent := words.cost(run):
-        page.line("   ", spent)
+        page.prose("", spent)
 
 
 def _story(page: Page, run: RunVerdict, cause: Finding, following: list[Finding]) -> None:
@@ -127,7 +127,7 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
         return
     value, beside = evidence.found_and_limit(one.lead)
     limit = f" ({beside})" if beside else ""
-    at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.first_step else ""
+    at = f" at step {words.grouped(one.worst_step)}" if one.worst_step != one.since_step else ""
     width = _spark_width(page)
     room = page.width - width - 7 - len(value) - len(limit)
     name = page.fit(metric.name, max(8, min(cell_len(page.safe(metric.name)), room, 40)))
@@ -143,7 +143,7 @@ def _evidence(page: Page, run: RunVerdict, one: Finding, metric: Metric) -> None
         limit,
         (at if len(limit + at) <= left else "", "dim"),
     )
-    _mark(page, 5 + cell_len(name), cell_of(one.first_step, span, width), _said(one), STYLES[str(one.severity)])
+    _mark(page, 5 + cell_len(name), cell_of(one.since_step, span, width), _said(one), STYLES[str(one.severity)])
 
 
 def _said(one: Finding) -> str:
@@ -154,16 +154,18 @@ def _mark(page: Page, left: int, cell: int, said: str, style: str) -> None:
     sign = page.glyphs.onset
     if left + cell + len(said) + 2 <= page.width:
         page.line(" " * (left + cell), (sign, style), f" {said}")
+    elif len(said) < left + cell:
+        page.line(" " * (left + cell - len(said) - 1), f"{said} ", (sign, style))
     else:
-        page.line(" " * max(0, left + cell - len(said) - 1), f"{said} ", (sign, style))
+        page.line(" " * (left + cell), (sign, style))
+        page.prose("", said)
 
 
 def _spark(page: Page, one: Finding, metric: Metric, width: int, span: tuple[int, int]) -> list[tuple[str, str]]:
     """The metric's blocks in two styles: quiet, and the finding's own where its condition held."""
     drawn = draw(cells(metric.steps, metric.values, width, span=span), ascii=page.look.ascii, log=logarithmic(metric))
-    stretches = [(part.first_step, part.last_step) for part in one.episodes] or [(one.first_step, one.last_step)]
     marked = {
-        cell for first, last in stretches for cell in range(cell_of(first, span, width), cell_of(last, span, width) + 1)
+        cell for first, last in one.spans for cell in range(cell_of(first, span, width), cell_of(last, span, width) + 1)
     }
     parts: list[tuple[str, str]] = []
     for place, block in enumerate(drawn):
@@ -182,7 +184,7 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
     for one in following:
         groups.setdefault(one.metric, []).append(one)
     leads = [min(group, key=lambda one: (-one.severity, not one.active, one.first_step)) for group in groups.values()]
-    steps = [f"step {words.grouped(min(one.first_step for one in group))}" for group in groups.values()]
+    steps = [f"step {words.began(group)}" for group in groups.values()]
     wide = max(map(len, steps))
     said = [evidence.found_and_limit(one.lead) for one in leads]
     values, limits = [value for value, _ in said], [limit for _, limit in said]
@@ -214,7 +216,7 @@ def _consequences(page: Page, run: RunVerdict, cause: Finding, following: list[F
         )
         if rules and not beside:
             page.prose("", rules, indent=7 + wide, style="dim", most=0)
-    _mark(page, 9 + wide + named, cell_of(cause.first_step, span, width), _said(cause), STYLES[str(cause.severity)])
+    _mark(page, 9 + wide + named, cell_of(cause.since_step, span, width), _said(cause), STYLES[str(cause.severity)])
 
 
 def _spark_width(page: Page) -> int:

@@ -77,7 +77,7 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
     )
     last = words.number(float(metric.values[-1]), metric.unit) if metric else "–"
     found = worst(run)
-    rule, since = ("", "") if found is None else (found.rule, words.grouped(found.first_step))
+    rule, since = ("", "") if found is None else (found.rule, words.grouped(found.since_step))
     since = since or "–"
     said = words.tally(run).split(",")[0]
     return run.verdict, [run.name, said, rule or run.no_answer, since, spark, last, "x" * 8]

@@ -11,6 +11,8 @@ from rlhealth.verdict.cost import cost_of
 from rlhealth.verdict.verdicts import counts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rlhealth.verdict.findings import Change, Finding
     from rlhealth.verdict.gate import Gate
     from rlhealth.verdict.verdicts import RunVerdict, Verdict
@@ -160,15 +162,30 @@ def wall_time(run: RunVerdict) -> float:
 
 
 def since(one: Finding) -> str:
-    """Where a finding lies: `since step 41`, `from the start`, `steps 41–90, lasting`, or `steps 41–90, over`."""
-    if one.active:
-        return "from the start" if one.from_start else f"since step {grouped(one.first_step)}"
-    where = (
-        f"steps {grouped(one.first_step)}–{grouped(one.last_step)}"
-        if one.last_step != one.first_step
-        else f"step {grouped(one.first_step)}"
-    )
-    return f"{where}, {one.state}"
+    """Where a finding lies: `since step 41`, `from the start`, `steps 41–90, not recovered`, or `steps 41–90, over`;
+    where it stands again, also where it did before: `since step 238 (before that: steps 6–19)`.
+    """
+    if not one.active:
+        spans = one.spans if one.breaks else [(one.first_step, one.last_step)]
+        return f"{_stretches(spans)}, {'over' if one.ended else 'not recovered'}"
+    paused = f" with {plural(one.breaks, 'break')}" if one.breaks else ""
+    if one.earlier:
+        return f"since step {grouped(one.since_step)}{paused} (before that: {_stretches(one.earlier)})"
+    return ("from the start" if one.from_start else f"since step {grouped(one.first_step)}") + paused
+
+
+def began(group: Sequence[Finding]) -> str:
+    """The step at which the first of some findings began, and where it stands again, the one since which it does: `6,
+    238`."""
+    first = min(group, key=lambda one: (one.first_step, one.since_step))
+    return ", ".join(grouped(step) for step in dict.fromkeys((first.first_step, first.since_step)))
+
+
+def _stretches(spans: Sequence[tuple[int, int]]) -> str:
+    """The steps from the first to the last of those stretches, and how many there are: `steps 6–190 in 3 stretches`."""
+    first, last = spans[0][0], spans[-1][1]
+    steps = f"step {grouped(first)}" if first == last else f"steps {grouped(first)}–{grouped(last)}"
+    return steps if len(spans) == 1 else f"{steps} in {len(spans)} stretches"
 
 
 def vital(one: Vital) -> str:
@@ -192,12 +209,14 @@ def ends(one: Vital, arrow: str = "→", *, unit: bool = True) -> str:
 
 
 def cost(run: RunVerdict) -> str:
-    """What a broken run cost: `healthy for 1.2 h, then 5.3 h after it broke at step 82`; empty if times are not
-    known."""
+    """What a broken run cost: `healthy for 1.2 h, then 5.3 h after it broke at step 82`, or `2 min after it broke again
+    at step 238; it was broken before, in steps 6–19`; empty if times are not known."""
     spent = cost_of(run)
     if spent is None or not round(spent.after):
         return ""
-    where = f"after it broke at step {grouped(spent.step)}"
+    where = f"after it broke {'again ' if spent.earlier else ''}at step {grouped(spent.step)}"
+    if spent.earlier:
+        return f"{duration(spent.after)} {where}; it was broken before, in {_stretches(spent.earlier)}"
     healthy = f"healthy for {duration(spent.before)}, then " if round(spent.before) else ""
     return f"{healthy}{duration(spent.after)} {where}"
 

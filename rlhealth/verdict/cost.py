@@ -1,14 +1,20 @@
-"""What a broken run cost: wall-clock time before and after its first critical finding that still counts."""
+"""What a broken run cost: wall-clock time before and after the first step since which a critical finding counts."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlhealth.verdict.findings import Severity, State
-from rlhealth.verdict.verdicts import RunVerdict
+from rlhealth.verdict.findings import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlhealth.verdict.findings import Finding
+    from rlhealth.verdict.verdicts import RunVerdict
 
 
 @dataclass(frozen=True)
@@ -16,23 +22,25 @@ class Cost:
     """Wall-clock time of a run before and after it broke.
 
     Attributes:
-        step: the first step of its earliest critical finding that is not over.
+        step: since when it is broken: where the earliest critical finding that is not over began, or began again.
         before, after: seconds from the first point to that step, and from there to the last point.
         standing: whether such a finding holds now; otherwise what it cost has not come back.
+        earlier: the first and last step of each stretch before in which one of those findings held, and was over.
     """
 
     step: int
     before: float
     after: float
     standing: bool
+    earlier: tuple[tuple[int, int], ...] = ()
 
 
 def cost_of(run: RunVerdict) -> Cost | None:
     """What the run cost after it broke; None if nothing critical counts, or the log has no times of those steps."""
-    broken = [one for one in run.findings if one.severity is Severity.CRITICAL and one.state is not State.OVER]
+    broken = [one for one in run.findings if one.severity is Severity.CRITICAL and not one.ended]
     if not broken:
         return None
-    step = min(one.first_step for one in broken)
+    *earlier, (step, _) = _stretches(broken)
     timed = [one for one in run.run.series.values() if len(one) and np.isfinite(one.times).all()]
     if not timed:
         return None
@@ -43,4 +51,19 @@ def cost_of(run: RunVerdict) -> Cost | None:
     before, after = min(reached) - begun, ended - min(reached)
     if not (math.isfinite(before) and math.isfinite(after) and before >= 0 and after >= 0):
         return None  # a clock that was set back between two parts of a run
-    return Cost(step, before, after, any(one.active for one in broken))
+    return Cost(step, before, after, any(one.active for one in broken), tuple(earlier))
+
+
+def _stretches(broken: Sequence[Finding]) -> list[tuple[int, int]]:
+    """The steps at which any of those findings held: stretches that overlap are one, and so is all from the first on
+    that counts."""
+    since = min(one.since_step for one in broken)
+    last = max(one.last_step for one in broken)
+    earlier = [span for one in broken for span in one.earlier]
+    joined: list[tuple[int, int]] = []
+    for begun, ended in sorted([*earlier, (since, last)]):
+        if joined and begun <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(ended, joined[-1][1]))
+        else:
+            joined.append((begun, ended))
+    return joined

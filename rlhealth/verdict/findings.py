@@ -194,6 +194,38 @@ class Finding:
         return bool(self.episodes) and self.episodes[0].from_start
 
     @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The first and last step of each stretch in which it held."""
+        return tuple((one.first_step, one.last_step) for one in self.episodes) or ((self.first_step, self.last_step),)
+
+    @property
+    def earlier(self) -> tuple[tuple[int, int], ...]:
+        """The stretches that were over before what holds now began.
+
+        A break that was shorter than what held before it, and than what held after it, ended nothing. Where nothing
+        holds now no stretch is an earlier one: what lasts may have been lost in any of them.
+        """
+        spans = self.spans
+        place = len(spans) - 1 if self.active else 0
+        while place:
+            (begun, ended), again = spans[place - 1], spans[place][0]
+            if again - ended >= min(ended - begun, spans[-1][1] - again):
+                break
+            place -= 1
+        return spans[:place]
+
+    @property
+    def since_step(self) -> int:
+        """Since when it holds: where the first stretch that is no earlier one began."""
+        count = len(self.earlier)
+        return self.spans[count][0] if count else self.first_step
+
+    @property
+    def breaks(self) -> int:
+        """How many breaks there were since then."""
+        return len(self.spans) - len(self.earlier) - 1
+
+    @property
     def was_harmless(self) -> bool:
         """Whether it is over, and has shown that it did no damage."""
         return self.state is State.OVER and self.severity is Severity.INFO < self.worst_severity

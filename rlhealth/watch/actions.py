@@ -182,11 +182,12 @@ def letter(change: Change, run: RunVerdict) -> tuple[str, str]:
         held = ", ".join([one.rule, *others])
         return title, words.clean(f"{held}: from step {begun} to {ended}. {change.note}").strip()
     advice = "\n".join(f"- {words.clean(line)}" for line in one.advice)
+    since = words.since(one).replace(words.THIN, "")
     also = f"\nPart of it: {words.clean(', '.join(others))}." if others else ""
     return (
         title,
         (
-            f"{words.clean(one.message)}\nSince step {one.first_step}. Why it matters: "
+            f"{words.clean(one.message)}\n{since[:1].upper()}{since[1:]}. Why it matters: "
             f"{words.clean(' '.join(one.why.split()))}{also}\n{advice}"
         ).strip(),
     )

@@ -136,7 +136,7 @@ def _row(page: Page, one: Follower, named: int, *, chosen: bool = False) -> None
         parts += ["  ", *marks(page, one.verdict)]
     used = sum(cell_len(page.safe(part if isinstance(part, str) else part[0])) for part in parts)
     found = worst(one.verdict) if one.verdict is not None else None
-    said = f"since {words.grouped(found.first_step)} {found.rule}" if found else ("" if word == "healthy" else word)
+    said = f"since {words.grouped(found.since_step)} {found.rule}" if found else ("" if word == "healthy" else word)
     parts += ["  ", (cut(page, said, max(4, page.width - used - 3)).rstrip(), STYLES.get(word, ""))]
     page.line(*parts)
 

@@ -161,7 +161,7 @@ def _wrong(page: Page, one: Follower, open_now: list[tuple[Finding, list[Finding
             [
                 (f" {page.glyphs.of(word)} ", STYLES[word]),
                 (f"{word}[{cause.rule}]", STYLES[word]),
-                f"  since step {words.grouped(cause.first_step)}",
+                f"  {words.since(cause)}",
             ]
         )
         lines.append([f"     {cause.message}"])

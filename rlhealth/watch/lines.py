@@ -55,7 +55,8 @@ def described(change: Change) -> str:
     """A change with its numbers: `raised critical[kl-high] step=41 value=4.3 limit=1 incident=1: …`."""
     one = change.finding
     note = f" ({change.note})" if change.note else ""
-    head = f"{change.kind}{note} {one.worst_severity}[{one.rule}] step={one.first_step}"
+    again = f" since={one.since_step}" if one.earlier else ""
+    head = f"{change.kind}{note} {one.worst_severity}[{one.rule}] step={one.first_step}{again}"
     part = f" incident={change.incident.number}" if change.incident is not None else ""
     if change.kind == "cleared":
         until = change.incident.last_step if change.incident is not None else one.last_step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rlhealth.metrics import translate
 from rlhealth.reports import words
 from rlhealth.run import Place, Run
@@ -71,3 +73,27 @@ def test_a_person_reads_it_in_a_sentence() -> None:
     broken = judged((40, CRITICAL, State.STANDING), times=MINUTES)
     assert words.cost(broken) == "healthy for 40 min, then 59 min after it broke at step 40"
     assert words.cost(judged((0, CRITICAL, State.STANDING), times=MINUTES)) == "1.65 h after it broke at step 0"
+
+
+def broken_in(*spans: tuple[int, int], state: State = State.STANDING) -> Finding:
+    over = [Episode(first, first, last, State.OVER) for first, last in spans[:-1]]
+    made = judged((spans[0][0], CRITICAL, state)).findings[0]
+    return replace(made, episodes=(*over, Episode(spans[-1][0], spans[-1][0], spans[-1][1], state)))
+
+
+def test_what_broke_early_and_was_over_does_not_date_what_is_broken_now() -> None:
+    run = replace(judged(times=MINUTES), findings=[broken_in((6, 19), (78, 99))])
+    spent = cost_of(run)
+    assert spent is not None and (spent.step, spent.before, spent.earlier) == (78, 78 * 60, ((6, 19),))
+    assert words.cost(run) == "21 min after it broke again at step 78; it was broken before, in steps 6–19"
+
+
+def test_stretches_of_two_findings_that_overlap_are_one() -> None:
+    run = replace(judged(times=MINUTES), findings=[broken_in((30, 60), (90, 99)), broken_in((50, 99))])
+    spent = cost_of(run)
+    assert spent is not None and (spent.step, spent.earlier) == (30, ())
+
+
+def test_what_lasts_is_dated_by_its_first_stretch() -> None:
+    spent = cost_of(replace(judged(times=MINUTES), findings=[broken_in((6, 19), (78, 90), state=State.LASTING)]))
+    assert spent is not None and (spent.step, spent.earlier) == (6, ())

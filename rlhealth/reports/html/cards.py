@@ -66,7 +66,7 @@ def cards(run: RunVerdict, span: Span, key: str, buckets: int, later: bool) -> H
 
 def _card(run: RunVerdict, metric: Metric, span: Span, buckets: int) -> Html:
     found = tuple(one for one in run.findings if one.metric == metric.name)
-    onset = min((one.first_step for one in found), default=None)
+    onset = min((one.since_step for one in found), default=None)
     unit = words.measured(0.0, metric.unit).removeprefix("0").strip() if metric.unit != "fraction" else ""
     first, last = (words.number(float(metric.values[place]), metric.unit) for place in (0, -1))
     ends = el("span", last if first == last else f"{first} → {last}")

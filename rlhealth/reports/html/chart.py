@@ -95,7 +95,6 @@ def _behind(marks: Marks, scale: Scale, first: int, wide: int) -> list[Html]:
             )
         )
     for one in marks.findings:
-        stretches = [(part.first_step, part.last_step) for part in one.episodes] or [(one.first_step, one.last_step)]
         parts += [
             el(
                 "rect",
@@ -105,7 +104,7 @@ def _behind(marks: Marks, scale: Scale, first: int, wide: int) -> list[Html]:
                 width=max(end - start, wide // 200),
                 height=scale.tall,
             )
-            for start, end in stretches[:40]
+            for start, end in one.spans[-40:]
         ]
     if marks.level is not None and _visible(marks.level, scale):
         height = scale.height(marks.level.value)

@@ -104,6 +104,6 @@ def _row(run: RunVerdict, metric: Metric, span: Span, buckets: int) -> list[obje
         *(float(f"{one:.6g}") for one in (scale.low, scale.high)),
         int(scale.log),
         path(metric.steps[kept], metric.values[kept], scale, span[0]),
-        min((one.first_step for one in found), default=None),
+        min((one.since_step for one in found), default=None),
         chart_in_words(metric, Marks()) if not np.isfinite(metric.values).any() else "",
     ]

@@ -47,7 +47,7 @@ def story(
             else None
         )
         ruler = el(
-            "div", el("span", "step", class_="name"), axis(span, cause.first_step, since, tone), class_="row ruler"
+            "div", el("span", "step", class_="name"), axis(span, cause.since_step, since, tone), class_="row ruler"
         )
         timeline = join(note, el("div", *shown, ruler, class_="timeline"), _LEGEND)
     lines = [*(prose(one) for one in cause.advice), *(el("code", words.changed(one)) for one in cause.changes)]
@@ -97,7 +97,7 @@ def _row(run: RunVerdict, group: list[Finding], cause: Finding, span: Span | Non
             else el("div", _named(lead, others), el("p", prose(lead.message), class_="said"), class_="row")
         )
     level = next((found for found in (level_of(one.lead) for one in group) if found is not None), None)
-    marks = Marks(tuple(group), cause.first_step, level, usual(min(group, key=lambda one: one.first_step), metric))
+    marks = Marks(tuple(group), cause.since_step, level, usual(min(group, key=lambda one: one.first_step), metric))
     drawn = chart(metric, span, marks, buckets=EVIDENCE, tall=2000, focus=True, exact=exact)
     return el("div", _named(lead, others), drawn, worst_of(lead.lead), class_="row")
 

@@ -118,8 +118,8 @@ def _row(run: RunVerdict, key: str) -> Html:
         el("td", el("code", found.rule) if found else None),
         el(
             "td",
-            words.grouped(found.first_step) if found else "",
-            data_sort=found.first_step if found else -1,
+            words.grouped(found.since_step) if found else "",
+            data_sort=found.since_step if found else -1,
             class_="number",
         ),
         el("td", curve, class_="curve"),

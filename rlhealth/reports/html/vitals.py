@@ -66,7 +66,7 @@ def _row(one: Vital, span: Span | None, small: bool) -> Html:
     if one.metric is None or span is None:
         return el("tr", head, state, el("td", words.vital(one), colspan="4"))
     found = (one.finding,) if one.finding is not None else ()
-    onset = one.finding.first_step if one.finding is not None else None
+    onset = one.finding.since_step if one.finding is not None else None
     curve = None if small else chart(one.metric, span, Marks(found, onset), buckets=_BUCKETS)
     return el(
         "tr",
