@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rlhealth.engine.windows import count_until, first_points, plain_median
+from rlhealth.engine.windows import count_until, first_points, level_of_start, plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import KINDS
@@ -236,5 +236,5 @@ def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) 
     start = usual
     if versus.start is not None:
         first = first_points(metric.values, versus.start)
-        start = plain_median(first) if len(first) else usual
+        start = level_of_start(first, versus.by) if len(first) else usual
     return start * limit if versus.is_ratio else start + limit

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.windows import first_points, plain_median
+from rlhealth.engine.windows import first_points, level_of_start
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.rules.measures import KINDS
@@ -37,7 +37,8 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
     start = first_points(metric.values, versus.start)
     if not len(start):
         return None
-    return float(limit * plain_median(start)) if versus.is_ratio else float(limit + plain_median(start))
+    usual = level_of_start(start, versus.by)
+    return float(limit * usual) if versus.is_ratio else float(limit + usual)
 
 
 def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:

@@ -121,8 +121,9 @@ def _compared(condition: Condition, metric: Metric, values: Floats, rows: Ints) 
     if condition.absolute:
         first = np.abs(first)
     with np.errstate(all="ignore"):
-        if versus.largest is not None or versus.smallest is not None:
-            level = (np.fmax if versus.largest is not None else np.fmin).reduce(first, axis=1, initial=np.nan)
+        is_largest = versus.largest is not None or versus.by == "largest"
+        if is_largest or versus.smallest is not None:
+            level = (np.fmax if is_largest else np.fmin).reduce(first, axis=1, initial=np.nan)
         else:
             level = _medians(first)
         return np.asarray(values / level[:, None] if versus.is_ratio else values - level[:, None], np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
-from rlhealth.engine.windows import count_until, plain_median
+from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition, Versus
 from rlhealth.rules.measures import COUNTS, KINDS
@@ -43,7 +43,7 @@ class Extremes:
         self.version = 0
         self.seen = 0
         self._absolute = absolute
-        self._starts: dict[int, float] = {}
+        self._starts: dict[tuple[int, str], float] = {}
         self._shares = self._shares_to = 0
         self._change, self._change_to = inf, 0
         self._asked_again = False
@@ -82,15 +82,15 @@ class Extremes:
             self._shares_to = self.seen
         return self._shares
 
-    def start(self, count: int) -> float | None:
-        """The median of the first `count` finite values; None if there are fewer."""
-        if count not in self._starts:
+    def start(self, count: int, by: str = "median") -> float | None:
+        """The median of the first `count` finite values, or the largest of them; None if there are fewer."""
+        if (count, by) not in self._starts:
             points = self._points(0)
             if len(points) < count:
                 self._asked_again = True
                 return None
-            self._starts[count] = plain_median(points[:count])
-        return self._starts[count]
+            self._starts[count, by] = level_of_start(points[:count], by)
+        return self._starts[count, by]
 
     def _values(self, start: int) -> Floats:
         values = self.metric.values[start : self.seen]
@@ -230,7 +230,7 @@ def _compared(made: Range, one: Extremes, versus: Versus) -> Range:
     low, high = made
     least, most = one.span
     if versus.start is not None:
-        start = one.start(versus.start)
+        start = one.start(versus.start, versus.by)
         if start is None:
             return NONE
         least = most = start

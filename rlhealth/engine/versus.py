@@ -7,22 +7,24 @@ from typing import Protocol
 import numpy as np
 
 from rlhealth.engine.estimate import Estimate, Measure, ValueMeasure
-from rlhealth.engine.windows import ROLLING, Reduce, Rolling, median, plain_median
+from rlhealth.engine.windows import ROLLING, Reduce, Rolling, level_of_start, median
 from rlhealth.run import Floats
 
 AT_ONCE = 256  # points that are searched for the start in one go
 
 
 class VersusStart:
-    """Another measure set against the median of the run's first `count` finite points: a ratio, or a difference.
+    """Another measure set against the run's first `count` finite points, by their median or their largest: a ratio, or
+    a difference.
 
     Says nothing while the start is still being written. As a ratio, it says nothing if the start is not above 0.
     """
 
-    def __init__(self, inner: ValueMeasure, count: int, difference: bool) -> None:
+    def __init__(self, inner: ValueMeasure, count: int, difference: bool, by: str = "median") -> None:
         self.inner = inner
         self.count = count
         self.difference = difference
+        self.by = by
         self.first: Floats = np.empty(0)
 
     def extend(self, values: Floats) -> Floats:
@@ -36,7 +38,7 @@ class VersusStart:
             if len(self.first) < self.count:
                 return np.full(len(values), np.nan)
             quiet = int(np.searchsorted(np.cumsum(finite), missing)) + 1
-        start = plain_median(self.first)
+        start = level_of_start(self.first, self.by)
         compared = measured - start if self.difference else measured / (start if start > 0 else np.nan)
         compared[:quiet] = np.nan
         return compared
@@ -77,7 +79,7 @@ class VersusPast:
 def against(inner: ValueMeasure, window: int, versus: Past) -> ValueMeasure:
     """A measure compared with the run's start or with its own past, as a rule says it."""
     if versus.start is not None:
-        return VersusStart(inner, versus.start, not versus.is_ratio)
+        return VersusStart(inner, versus.start, not versus.is_ratio, versus.by)
     reduce = median if versus.before is not None else ROLLING["max" if versus.largest is not None else "min"]
     return VersusPast(inner, window, versus.past, not versus.is_ratio, reduce, versus.needed)
 
@@ -128,6 +130,10 @@ class Past(Protocol):
     @property
     def start(self) -> int | None:
         """How many points of the start; None if it is the past."""
+
+    @property
+    def by(self) -> str:
+        """What these are compared by: their `median`, or the `largest`."""
 
     @property
     def before(self) -> int | None:

@@ -205,6 +205,11 @@ def first_points(values: Floats, count: int) -> Floats:
     return first[np.isfinite(first)][:count]
 
 
+def level_of_start(first: Floats, by: str) -> float:
+    """What the first points are compared by: their median, or their largest; shape (n,), n > 0, none of them NaN."""
+    return float(first.max()) if by == "largest" else plain_median(first)
+
+
 def sorted_median(windows: Floats, counts: Ints) -> Floats:
     """The median of the points that are there, of any windows."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last

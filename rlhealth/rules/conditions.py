@@ -62,19 +62,22 @@ class Divisor(StrictData):
 class Versus(StrictData):
     """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
-    Both by their median; `largest: N` and `smallest: N` are the extremes of the N points before the window.
-    `as` says how: the `ratio` of the two, or their `difference`.
+    Both by their median; `by: largest` takes the largest of the first points; `largest: N` and `smallest: N` are
+    the extremes of the N points before the window. `as` says how: the `ratio` of the two, or their `difference`.
     """
 
     start: Count | None = None
     before: Count | None = None
     largest: Count | None = None
     smallest: Count | None = None
+    by: Literal["median", "largest"] = "median"
     as_: Literal["ratio", "difference"]
 
     def __post_init__(self) -> None:
         if sum(one is not None for one in (self.start, self.before, self.largest, self.smallest)) != 1:
             raise ValueError("needs either `start: N` or `before: N` (or `largest: N`, `smallest: N`)")
+        if self.by != "median" and self.start is None:
+            raise ValueError("`by` goes with `start: N`; before the window it is `largest: N`")
 
     @property
     def past(self) -> int:

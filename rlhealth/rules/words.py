@@ -171,7 +171,7 @@ def _where(one: Condition) -> str:
 
 def _compared_with(one: Versus) -> str:
     if one.start is not None:
-        return "the run's first point" if one.start == 1 else f"the median of the run's first {one.start} points"
+        return "the run's first point" if one.start == 1 else f"the {one.by} of the run's first {one.start} points"
     if one.before is not None:
         return f"the median of the {one.before} points before"
     return f"the {'largest' if one.largest is not None else 'smallest'} of the {one.past} points before"

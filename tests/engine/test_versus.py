@@ -26,3 +26,8 @@ def test_against_the_past_leaves_its_own_window_out():
     np.testing.assert_allclose(extend(spike, [1, 1, 1, 1, 50, 50, 1]), [NAN, NAN, NAN, 1, 50, 50, 1 / 25.5])
     level = VersusPast(rolling("median", 2), 2, 3, difference=True)
     np.testing.assert_allclose(extend(level, [1, 1, 1, 1, 5, 5])[-2:], [2, 4])
+
+
+def test_against_the_largest_of_the_start():
+    found = extend(VersusStart(rolling("value", 1), 3, difference=False, by="largest"), [4, 1, 2, 8, 2])
+    assert found[3:].tolist() == [2.0, 0.5] and np.isnan(found[:3]).all()
