@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.ending import Ending
-from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.groups import is_named
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
+from rlhealth.verdict.courses import before, start_of
 from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
-
-START_ROWS = 3  # that say where a metric began
-START_SEEN = 100  # rows, finite or not, among which they are looked for
 
 
 def describe(
@@ -50,6 +47,7 @@ def describe(
 
 def words(translation: Translation, metric: Metric, first: Episode) -> dict[str, Any]:
     """What any message about a metric may name."""
+    onset = int(np.searchsorted(metric.steps, first.first_step))
     return settings(translation) | {
         "first_step": first.first_step,
         "raised_step": first.raised_step,
@@ -57,8 +55,8 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "tag": metric.tag,
         "unit": metric.unit.replace("/", " per "),
         "items": _items(metric, translation),
-        "back": back_to(int(np.searchsorted(metric.steps, first.first_step)), first.first_step),
-        "start": _start(metric),
+        "back": back_to(onset, first.first_step),
+        "start": _start(metric, onset),
     }
 
 
@@ -69,11 +67,10 @@ def _items(metric: Metric, translation: Translation) -> str:
     return "tokens" if is_named(translation.framework, ["language-models"]) else "samples"
 
 
-def _start(metric: Metric) -> float:
-    """Where a metric began: the median of its first three finite values; NaN if there is none."""
-    values = metric.values[:START_SEEN]
-    values = values[np.isfinite(values)][:START_ROWS]
-    return plain_median(values) if len(values) else float("nan")
+def _start(metric: Metric, onset: int) -> float:
+    """Where a metric began, before the finding, as its vital sign shows it; NaN if it has no finite value."""
+    values = before(metric.values, onset)
+    return start_of(values) if len(values) else float("nan")
 
 
 def ending_finding(rule: Rule, ending: Ending, translation: Translation) -> Finding | None:

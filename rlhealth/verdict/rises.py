@@ -11,6 +11,8 @@ import numpy as np
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
 
+#: Of the largest value: what the mean of equal numbers may be off, and no series has gained by.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
 
 
@@ -58,7 +60,9 @@ def _gain(values: Floats, batches: int, trends: bool) -> float:
     """How many standard errors the mean of the last third lies above that of the first tenth."""
     start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
     gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches, trends)
-    return gained / error if error else float(np.sign(gained)) * np.inf if gained else 0.0
+    if abs(gained) <= ROUNDING * float(np.abs(values).max()):
+        return 0.0
+    return gained / error if error else float(np.sign(gained)) * np.inf
 
 
 def _ranks(values: Floats) -> Floats:

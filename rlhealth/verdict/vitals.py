@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlhealth.parsing.own_texts import read_texts
+from rlhealth.verdict.courses import before, end_of, start_of, trend_of
 from rlhealth.verdict.findings import Finding, Severity, State
-from rlhealth.verdict.rises import rose_somewhat, surely_rose
 from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
-    from rlhealth.run import Floats
-
-_ENDS = 5  # points at either end, and a tenth at most, that say where a metric comes from and where it is
-_TREND = 24  # finite points before anything is said of a trend
-_BATCHES, _ERRORS = (
-    4,
-    4.0,
-)  # batch means a third, and how many of their standard errors a change takes, as in rises.yaml
 
 
 class VitalState(StrEnum):
@@ -52,8 +44,11 @@ class Vital:
             runs and did not leave them for the worse; unknown where it is logged and none could look.
         metric: what decides it; None if nothing that shows it was logged.
         finding: the finding that decides it, if any.
-        start, end: medians of the metric's first and last few points, in its unit; None if it has no finite point.
-        trend: rose, fell, steady, or empty where the points do not say.
+        start, end: where the metric begins, before the finding if there is one, and where it ends, in its unit: medians
+            of a tenth of its points, or of three where these lie elsewhere; None if it has no finite point. A metric
+            whose newest point is infinite ends there.
+        trend: how it went from `start` to `end`: rose, fell, "rose, then fell", "fell, then rose", steady, or empty
+            where the points do not say.
         moving: whether the last third still goes the way of `trend`.
         said: a few words: what is wrong, or why nothing can be said.
     """
@@ -98,9 +93,9 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     state, said = _state(run, name, entry, worst, metric)
     if metric is None or state is VitalState.NOT_FOR_TRAINER:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)
+    start, end = _ends(metric, worst)
     values = metric.values[np.isfinite(metric.values)]
-    start, end = _ends(values)
-    trend, moving = trend_of(values)
+    trend, moving = trend_of(values, start, end) if end is not None and np.isfinite(end) else ("", False)
     return Vital(
         id=name,
         title=str(entry["title"]),
@@ -113,6 +108,16 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
         moving=moving,
         said=said,
     )
+
+
+def _ends(metric: Metric, worst: Finding | None) -> tuple[float | None, float | None]:
+    """Where a metric was before the finding, or began, and where it is; where messages say that it began."""
+    values = metric.values[np.isfinite(metric.values)]
+    if not len(values):
+        return None, None
+    early = values if worst is None else before(metric.values, int(np.searchsorted(metric.steps, worst.first_step)))
+    newest = float(metric.values[-1])
+    return start_of(early), newest if np.isinf(newest) else end_of(values)
 
 
 def _worst(found: list[Finding]) -> Finding | None:
@@ -175,60 +180,3 @@ def _unjudged(run: RunVerdict, families: list[str]) -> str:
 
 def _listed(metric: str, names: list[str]) -> bool:
     return any(fnmatch.fnmatchcase(metric, name) for name in names)
-
-
-def _ends(values: Floats) -> tuple[float | None, float | None]:
-    """Medians of the first and the last few of finite values of shape (n,): where it came from, and where it is."""
-    if not len(values):
-        return None, None
-    few = min(_ENDS, max(1, len(values) // 10))
-    halves = values / 2  # the mean of the two in the middle cannot overflow
-    return 2 * float(np.median(halves[:few])), 2 * float(np.median(halves[-few:]))
-
-
-def trend_of(values: Floats) -> tuple[str, bool]:
-    """Where a metric went, in a word, and whether it still goes there; shape of `values`: (n,), finite.
-
-    Most that is learned may be learned in the first points: the last third is held against the first third, and where
-    that says nothing, against the first tenth, as `earned` does with the reward. Steady is what has not even moved
-    somewhat; what moved somewhat, and not surely, gets no word.
-    """
-    word, moving = course(values)
-    if word != "steady":
-        return word, moving
-    scaled = _scaled(values)
-    if surely_rose(scaled):
-        return "rose", False
-    if surely_rose(-scaled):
-        return "fell", False
-    return ("" if rose_somewhat(scaled) or rose_somewhat(-scaled) else "steady"), False
-
-
-def course(values: Floats) -> tuple[str, bool]:
-    """Whether the last third lies beyond the first by more than chance, and whether it lies beyond the middle one too.
-
-    The errors come from batch means, which know that neighbouring points are alike. Shape of `values`: (n,), finite.
-    """
-    if len(values) < _TREND:
-        return "", False
-    first, middle, last = (_level(part) for part in np.array_split(_scaled(values), 3))
-    change = _beyond(first, last)
-    if not change:
-        return "steady", False
-    return ("rose" if change > 0 else "fell"), _beyond(middle, last) == change
-
-
-def _scaled(values: Floats) -> Floats:
-    """The values over a power of two, so that no square of them overflows; shape (n,), as given, n above 0."""
-    return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
-
-
-def _level(values: Floats) -> tuple[float, float]:
-    means = np.array([part.mean() for part in np.array_split(values, _BATCHES)])
-    return float(means.mean()), float(means.std(ddof=1) / np.sqrt(_BATCHES))
-
-
-def _beyond(start: tuple[float, float], end: tuple[float, float]) -> int:
-    """1 if the second level is higher by more than chance, -1 if it is lower, 0 if neither can be said."""
-    gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
-    return int(np.sign(gained)) if abs(gained) > _ERRORS * error else 0

@@ -11,7 +11,7 @@ from rlhealth.engine.judge import Judge
 from rlhealth.engine.limits import level_of
 from rlhealth.engine.plan import RulePlan
 from rlhealth.metrics import Metric
-from rlhealth.verdict.vitals import course
+from rlhealth.verdict.courses import course
 
 WINDOW = (
     60  # points of a metric that say where it goes; nothing is said of what lies further ahead than they reach back

@@ -19,7 +19,7 @@ from rlhealth.run import Place, Run
 from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Ignored, Severity, Skipped, State
 from rlhealth.verdict.verdicts import RunVerdict
-from rlhealth.verdict.vitals import Vital, VitalState, _signs, course, sign_of, trend_of, vitals
+from rlhealth.verdict.vitals import Vital, VitalState, _signs, sign_of, vitals
 from tests.examples import examples
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -201,22 +201,3 @@ def test_of_preference_training_only_the_numbers_are_a_sign() -> None:
     signs = by_id(judge(run, load_rules()))
     assert signs.pop("numbers").state is VitalState.WELL
     assert {one.state for one in signs.values()} == {VitalState.NOT_FOR_TRAINER}
-
-
-def test_what_was_learned_in_the_first_points_is_a_rise_and_not_steady() -> None:
-    learned = -80 - 380 * np.exp(-np.arange(120) / 8) + np.random.default_rng(3).normal(0, 3, 120)
-    assert course(learned)[0] == "steady"  # within the first third it rose, which the thirds take for noise
-    assert trend_of(learned) == ("rose", False)
-    assert trend_of(-learned) == ("fell", False)
-
-
-def test_what_moved_somewhat_and_not_surely_gets_no_word() -> None:
-    noise = np.random.default_rng(1).normal(0, 1, 60)
-    assert trend_of(noise)[0] == "steady"
-    assert trend_of(noise + np.linspace(0, 1.6, 60))[0] == ""
-
-
-def test_the_largest_numbers_there_are_have_a_course_too() -> None:
-    with np.errstate(all="raise"):
-        assert trend_of(np.tile([1.7e308, -1.7e308], 40))[0] == "steady"
-        assert trend_of(np.full(40, 1.7e308))[0] == "steady"

@@ -1,0 +1,182 @@
+"""Where a metric came from, where it is, and the course between, in a word that never contradicts the two."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rlhealth.verdict.rises import ROUNDING, rose_somewhat, surely_rose
+
+if TYPE_CHECKING:
+    from rlhealth.run import Floats
+
+FEW = 3  # points, at least, that say where a metric begins or ends
+_TREND = 24  # finite points before anything is said of a trend
+_PARTS, _PARTED = 5, 100  # in which a turn is looked for, and from how many points on: neighbours are alike
+_BATCHES, _ERRORS = (
+    4,
+    4.0,
+)  # batch means a part, and how many of their standard errors a change takes, as in rises.yaml
+_OF_MANY = 6.0  # errors, where many stretches are looked at: of white noise 1 in 100 turns so
+_FACTOR = 4  # between two ends that nobody calls the same
+_BACK = 0.2  # of the way there, at least, that what came back has come
+_WORDS = {1: "rose", -1: "fell"}
+
+
+def start_of(values: Floats) -> float:
+    """Where finite values of shape (n,), n above 0, begin: the median of the first tenth of them, which no stray point
+    moves, or of the first three, where these lie beyond chance elsewhere: what changes at once began where it was.
+    """
+    few = _median(values[:FEW])
+    return few if _leaves(few, values) else _median(values[: max(len(values) // 10, FEW)])
+
+
+def end_of(values: Floats) -> float:
+    """Where they end, by the same reckoning from their end."""
+    return start_of(values[::-1])
+
+
+def before(values: Floats, onset: int) -> Floats:
+    """The finite ones of the values before the index `onset`; of a series that was so from its beginning the first
+    three there are."""
+    early = values[:onset][np.isfinite(values[:onset])]
+    return early if len(early) else values[np.isfinite(values)][:FEW]
+
+
+def trend_of(values: Floats, start: float | None = None, end: float | None = None) -> tuple[str, bool]:
+    """The course from `start` to `end` in a word, and whether it still goes on; shape of `values`: (n,), finite.
+
+    The word says what is beyond chance: the last part of the points is held against the first one, by thirds, by
+    fifths, and, for most that is learned may be learned in the first points, by the last third and the first tenth,
+    as `earned` does with the reward; what changed at once, by the start and the points that follow it. What went
+    somewhere and came back says both. Steady is what has not even moved somewhat; what moved somewhat, and not surely,
+    or went where its ends do not show it, gets no word.
+
+    Args:
+        start, end: what is shown as its ends, if not `start_of` and `end_of`.
+    """
+    if len(values) < _TREND:
+        return "", False
+    start = start_of(values) if start is None else start
+    end = end_of(values) if end is None else end
+    scaled = _scaled(values)
+    between = _turn(scaled) or _changes(scaled)
+    all_moves = (_leaves(start, values), *between, -_leaves(end, values[::-1]))
+    moves = [move for move, _ in groupby(filter(None, all_moves))]
+    if len(moves) == 2 and between != (1, -1, 1):
+        return f"{_WORDS[moves[0]]}, then {_WORDS[moves[1]]}", False
+    if len(moves) == 1 and moves[0] == (end > start) - (end < start):
+        return _WORDS[moves[0]], course(values) == (_WORDS[moves[0]], True)
+    return ("" if moves or _moved_somewhat(scaled) or _is_apart(start, end, values) else "steady"), False
+
+
+def course(values: Floats) -> tuple[str, bool]:
+    """Whether the last third lies beyond the first by more than chance, and whether it lies beyond the middle one too.
+
+    The errors come from batch means, which know that neighbouring points are alike. Shape of `values`: (n,), finite.
+    """
+    if len(values) < _TREND:
+        return "", False
+    first, middle, last = _levels(_scaled(values), 3)
+    change = _beyond(first, last)
+    if not change:
+        return "steady", False
+    return _WORDS[change], _beyond(middle, last) == change
+
+
+def _changes(scaled: Floats) -> tuple[int, ...]:
+    """In which direction the end lies beyond the start, 1 or -1; none, or all, where tests disagree."""
+    found = {_beyond(levels[0], levels[-1]) for levels in (_levels(scaled, 3), _levels(scaled, _PARTS)) if levels}
+    found |= {side for side in _WORDS if surely_rose(side * scaled)}
+    found.discard(0)
+    return (1, -1, 1) if len(found) == 2 else tuple(found)
+
+
+def _turn(scaled: Floats) -> tuple[int, ...]:
+    """The two directions of a series that went somewhere and has come back a good part of the way: a stretch in
+    between, a tenth long or a fifth, lies beyond the first and the last fifth, on one side alone.
+    """
+    levels = _levels(scaled, _PARTS)
+    if not levels:
+        return ()
+    first, last = levels[0], levels[-1]
+    sides = {
+        side
+        for one in (*_stretches(scaled, _PARTS), *_stretches(scaled, 2 * _PARTS))
+        if (side := _beyond(first, one, _OF_MANY))
+        and _beyond(last, one, _OF_MANY) == side
+        and abs(one[0] - last[0]) > _BACK * abs(one[0] - first[0])
+    }
+    return (min(sides), -min(sides)) if len(sides) == 1 else ()
+
+
+def _moved_somewhat(scaled: Floats) -> bool:
+    """Whether it rose or fell by more than chance has it in one series of ten, or a part differs from an end."""
+    first, *between, last = _levels(scaled, _PARTS) or _levels(scaled, 3)
+    bent = any(_beyond(edge, one) for edge in (first, last) for one in between)
+    return bent or rose_somewhat(scaled) or rose_somewhat(-scaled)
+
+
+def _is_apart(start: float, end: float, values: Floats) -> bool:
+    """Whether the ends look apart, so that a word that says they are not would be doubted: by more than the middle half
+    of the points spans, or by a factor where that half lies on one side of zero."""
+    low, high = (float(one) for one in np.quantile(values / 2, [0.25, 0.75]))
+    near, far = sorted((abs(start), abs(end)))
+    if (low > 0 or high < 0) and far / _FACTOR > near:
+        return True
+    return abs(end / 2 - start / 2) > max(high - low, ROUNDING * float(np.abs(values).max()))
+
+
+def _leaves(level: float, values: Floats) -> int:
+    """In which direction a series jumps at once from the level that it begins with, 1, -1, or 0 for none: the rest of
+    its first tenth lies further away than chance has a few neighbours, which may all err alike.
+    """
+    part = values[: max(len(values) // 10, 3 * FEW)]
+    rest = part[FEW:]
+    if len(rest) < FEW or not math.isfinite(level):
+        return 0
+    size = float(np.abs(part).max()) or 1.0
+    jump = _median(rest / size) - level / size
+    return int(np.sign(jump)) if abs(jump) > _ERRORS * max(float(np.std(rest / size)), ROUNDING) else 0
+
+
+def _median(values: Floats) -> float:
+    return 2 * float(np.median(values / 2))  # the mean of the two in the middle cannot overflow
+
+
+def _scaled(values: Floats) -> Floats:
+    """The values over a power of two, so that no square of them overflows; shape (n,), as given, n above 0."""
+    return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
+
+
+def _level(values: Floats) -> tuple[float, float]:
+    """The mean of a part and its error; where its batches only rise, or fall, that is no noise, as in rises.py."""
+    means = np.array([part.mean() for part in np.array_split(values, _BATCHES)])
+    steps = np.diff(means)
+    goes = bool(np.all(steps > 0) or np.all(steps < 0))
+    noise = float(np.sqrt(np.mean(steps**2) / 2) if goes else means.std(ddof=1))
+    return float(means.mean()), noise / math.sqrt(_BATCHES)
+
+
+def _levels(scaled: Floats, parts: int) -> list[tuple[float, float]]:
+    """The levels of so many equal parts, each with its error; none of fifths of a short series."""
+    short = parts == _PARTS and len(scaled) < _PARTED
+    return [] if short else [_level(part) for part in np.array_split(scaled, parts)]
+
+
+def _stretches(scaled: Floats, parts: int) -> list[tuple[float, float]]:
+    """The levels of stretches as long as one of so many parts, each begun half its length after the one before."""
+    width = len(scaled) // parts
+    starts = np.linspace(0, len(scaled) - width, 2 * parts - 1).astype(np.int64)
+    return [_level(scaled[start : start + width]) for start in starts.tolist()]
+
+
+def _beyond(start: tuple[float, float], end: tuple[float, float], errors: float = _ERRORS) -> int:
+    """1 if the second level is higher by more than chance, and more than rounding, -1 if it is lower, 0 if neither can
+    be said."""
+    gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
+    least = ROUNDING * max(abs(start[0]), abs(end[0]))
+    return int(np.sign(gained)) if abs(gained) > max(errors * error, least) else 0
