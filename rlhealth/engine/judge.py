@@ -196,6 +196,7 @@ class Judge:
             quiet=sorted(quiet - fired - {one.rule for one in (*everything, *aside)}),
             ignored=unwanted.ignored(aside),
             families=self.book.families,
+            beside_metrics=frozenset(quiet - looked),
             reward_is_best=aftermath.at_its_best,
         )
         answer.why_not_healthy = why_not_healthy(self.translation)
@@ -205,7 +206,8 @@ class Judge:
         too_few = [one for one in waiting if one.rule in early]
         if len(too_few) > len(looked - fired) and not everything:
             answer.too_short = (
-                f"its few points are too few for {len(too_few)} of the {len(too_few) + len(looked)} rules that apply"
+                f"it has too few points for {len(too_few)} of the {len(too_few) + len(looked)} rules on its metrics "
+                f"that take {LONG} points at most"
             )
         return answer
 

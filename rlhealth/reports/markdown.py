@@ -8,7 +8,17 @@ import re
 from rlhealth.reports import ReportOptions, words
 from rlhealth.reports.evidence import limit_of, value_of, why_fired
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, main_metrics, notes, shared, skips, stories, worst, worst_first
+from rlhealth.reports.stories import (
+    logarithmic,
+    main_metrics,
+    namesakes,
+    notes,
+    shared,
+    skips,
+    stories,
+    worst,
+    worst_first,
+)
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import vitals
@@ -72,6 +82,7 @@ def _table(verdict: Verdict, runs: list[RunVerdict], look: ReportOptions) -> str
     ]
     if len(shown) < len(runs):
         rows.append(f"| *{words.plural(len(healthy), 'healthy run')}* | {_SIGNS['healthy']} healthy | | | | |")
+    rows += ["", *(f"- {_code(name)}: {_code(place)}" for name, place in namesakes(runs)[:_ROWS])]
     common = ", ".join(f"{_code(rule)} ×{count}" for rule, count in shared(verdict)[:8])
     return "\n".join(rows) + "\n" + (f"\nShared by several runs: {common}\n" if common else "")
 

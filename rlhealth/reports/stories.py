@@ -136,6 +136,20 @@ def main_metrics(run: RunVerdict, limit: int = 6) -> list[Metric]:
     return (found or list(known.values()))[:limit]
 
 
+def column_metric(runs: list[RunVerdict]) -> str:
+    """The metric that a table of runs has a column for: the first of most runs, the earlier run's where two tie."""
+    names = Counter(metric.name for run in runs for metric in main_metrics(run, 1))
+    return names.most_common(1)[0][0] if names else ""
+
+
+def namesakes(runs: list[RunVerdict]) -> list[tuple[str, str]]:
+    """Runs that were logged under one name, as reports call them, each with the place where it lies."""
+    bare = {id(run): re.sub(r" \([0-9]{1,6}\)$", "", run.name) for run in runs}
+    often = Counter(bare.values())
+    found = [(run.name, run.run.place.location) for run in runs if often[bare[id(run)]] > 1 and run.run.place.location]
+    return sorted(found, key=lambda one: _natural(one[0]))
+
+
 def logarithmic(metric: Metric) -> bool:
     """Whether the metric is drawn on a log scale, as its canonical definition says."""
     from rlhealth.metrics import meaning  # late: reading the catalogue is not free, and the piped report draws nothing

@@ -12,15 +12,15 @@ from rich.cells import cell_len
 from rlhealth.reports import words
 from rlhealth.reports.glyphs import STYLES
 from rlhealth.reports.sparkline import sparkline
-from rlhealth.reports.stories import logarithmic, main_metrics, shared, worst
-from rlhealth.reports.terminal_vitals import marks
+from rlhealth.reports.stories import column_metric, logarithmic, main_metrics, namesakes, shared, worst
+from rlhealth.reports.terminal_vitals import legend, marks
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.errors import RlhealthError
-    from rlhealth.metrics import Metric
     from rlhealth.reports.page import Page
 
+_NAMESAKES = 12  # runs of one name whose places are said; --all says all
 Row = tuple[str, list[str]]  # verdict, then run, verdict in words, worst finding, since, sparkline, last value
 
 
@@ -29,15 +29,16 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
     healthy = [run for run in runs if run.verdict == "healthy"]
     folded = [] if page.look.show_all or len(healthy) == 1 or len(healthy) == len(runs) <= 12 else healthy
     drawn = 0 if page.width < 100 else 16
-    rows = [_row(page, run, drawn) for run in runs if run.verdict != "healthy"]
+    column = column_metric(runs)
+    rows = [_row(page, run, drawn, column) for run in runs if run.verdict != "healthy"]
     rows += [_unreadable(error) for error in verdict.errors]
-    rows += [_row(page, run, drawn) for run in healthy if run not in folded]
+    rows += [_row(page, run, drawn, column) for run in healthy if run not in folded]
     heads = [
         "run",
         "verdict",
         "worst finding",
         "since",
-        *((_vital_name(runs), "") if drawn else ("", _vital_name(runs))),
+        *((column, "") if drawn else ("", column)),
         "vitals",
     ]
     widths = _widths(page, [heads, *(cols for _, cols in rows)])
@@ -59,6 +60,10 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
             (page.glyphs.healthy, STYLES["healthy"]),
             f" {words.plural(len(folded), 'healthy run')} (--all shows them)",
         )
+    for name, place in namesakes(runs)[: None if page.look.show_all else _NAMESAKES]:
+        page.prose("", f"{name}: {place}", style="dim")
+    if widths[6] and runs:
+        legend(page, runs[0])
     common = shared(verdict)
     if common:
         page.gap()
@@ -66,8 +71,8 @@ def write(page: Page, verdict: Verdict, runs: list[RunVerdict]) -> None:
         page.flow([f"Shared by several runs: {first}", *others])
 
 
-def _row(page: Page, run: RunVerdict, width: int) -> Row:
-    metric = _vital(run)
+def _row(page: Page, run: RunVerdict, width: int, column: str) -> Row:
+    metric = next(iter(main_metrics(run, 1)), None)
     spark = (
         sparkline(
             metric.steps, metric.values, width, span=words.span_of(run), ascii=page.look.ascii, log=logarithmic(metric)
@@ -76,6 +81,8 @@ def _row(page: Page, run: RunVerdict, width: int) -> Row:
         else ""
     )
     last = words.number(float(metric.values[-1]), metric.unit) if metric else "–"
+    if metric is not None and metric.name != column:  # what stands below another metric's name says what it is, or not
+        spark, last = (page.fit(metric.name, width), last) if width else ("", "–")
     found = worst(run)
     rule, since = ("", "") if found is None else (found.rule, words.grouped(found.since_step))
     since = since or "–"
@@ -93,15 +100,6 @@ def _unreadable(error: RlhealthError) -> Row:
         "–",
         "",
     ]
-
-
-def _vital(run: RunVerdict) -> Metric | None:
-    return next(iter(main_metrics(run, 1)), None)
-
-
-def _vital_name(runs: list[RunVerdict]) -> str:
-    names = [metric.name for metric in map(_vital, runs) if metric is not None]
-    return max(set(names), key=names.count) if names else ""
 
 
 def _widths(page: Page, table: list[list[str]]) -> list[int]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rlhealth.verdict.verdicts import RunVerdict
 
 _CURVE, _WIDE_CURVE = 16, 28  # columns with the two of the limit, and on a page of more than 100
+_BAR = ("▏", "|")  # before the block of the limit; in ASCII
 _ABSENT = (VitalState.NOT_LOGGED, VitalState.NOT_FOR_TRAINER)
 
 
@@ -37,6 +38,9 @@ def write(page: Page, run: RunVerdict) -> None:
     left = room - named - 2
     for one in signs:
         _line(page, one, span, (titles, named, curve, values, left))
+    bar = _BAR[page.look.ascii]
+    if any(bar in part for one in signs if one.metric for part, _ in _curve(page, one, curve, span)[-2:-1]):
+        page.prose("", f"{bar} and the block behind it: the limit, as high as on the curve", style="dim")
 
 
 def marks(page: Page, run: RunVerdict) -> list[tuple[str, str]]:
@@ -45,6 +49,13 @@ def marks(page: Page, run: RunVerdict) -> list[tuple[str, str]]:
         (page.glyphs.sign(one.state)[:1], STYLES[VITALS[one.state]] if one.state in VITALS else "dim")
         for one in vitals(run)
     ]
+
+
+def legend(page: Page, run: RunVerdict) -> None:
+    """What the marks of a row stand for, in their order, and what each mark says."""
+    signs = ", ".join(one.title for one in vitals(run))
+    said = [f"{page.glyphs.sign(state)[:1]}{words.NBSP}{state}" for state in (*VITALS, VitalState.NOT_LOGGED)]
+    page.prose("vitals", f"{signs}: {', '.join(said)}", indent=1, hang=8, style="dim")
 
 
 def _line(page: Page, one: Vital, span: tuple[int, int], columns: tuple[int, int, int, int, int]) -> None:
@@ -82,7 +93,7 @@ def _curve(page: Page, one: Vital, width: int, span: tuple[int, int]) -> list[tu
     level = one.finding.level if one.finding is not None else None
     if level is not None and np.isfinite(level) and _is_near(level, heights):
         drawn = draw(np.append(heights, level), ascii=page.look.ascii, log=logarithmic(one.metric))
-        limit = [("|" if page.look.ascii else "▏", "dim"), (drawn[-1], "red")]
+        limit = [(_BAR[page.look.ascii], "dim"), (drawn[-1], "red")]
         drawn = drawn[:-1]
     else:
         drawn, limit = draw(heights, ascii=page.look.ascii, log=logarithmic(one.metric)), [("  ", "")]

@@ -259,7 +259,6 @@ def hidden(verdict: Verdict) -> str:
     """What was not judged or not shown, for the last line of every format: `2 ignored, 3 rules skipped`; empty if
     all was."""
     ignored = sum(len(run.ignored) for run in verdict.runs)
-    skipped = len({one.rule for run in verdict.runs for one in run.skipped})
     left = len(verdict.left_out)
     damaged = sum(bool(run.run.problems) for run in verdict.runs)
     unmet = len({name for _, name in verdict.unmet})
@@ -268,9 +267,22 @@ def hidden(verdict: Verdict) -> str:
         + ([f"{plural(left, 'file')} not read"] if left else [])
         + ([f"{damaged} damaged"] if damaged else [])
         + ([f"{ignored} ignored"] if ignored else [])
-        + ([f"{plural(skipped, 'rule')} skipped"] if skipped else [])
+        + _skipped(verdict.runs)
     )
     return ", ".join(parts)
+
+
+def _skipped(runs: Sequence[RunVerdict]) -> list[str]:
+    """How many rules could not run: `71 rules skipped`; of several runs in each of them, and in some."""
+    each = [{one.rule for one in run.skipped} for run in runs]
+    everywhere = set.intersection(*each) if each else set()
+    somewhere = set().union(*each) - everywhere
+    every = f"{plural(len(everywhere), 'rule')} skipped{' in every run' if len(runs) > 1 else ''}"
+    if not somewhere:
+        return [every] if everywhere else []
+    if not everywhere:
+        return [f"{plural(len(somewhere), 'rule')} skipped in some runs"]
+    return [every, f"{grouped(len(somewhere))} in some"]
 
 
 def left_out(verdict: Verdict, most: int = 5) -> list[str]:

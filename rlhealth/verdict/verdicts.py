@@ -28,6 +28,8 @@ class RunVerdict:
         quiet: ids of the rules that ran and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
         families: the family of each rule on metrics that the run was judged by, those that found nothing too.
+        beside_metrics: ids of the quiet rules that judge no values: they look at how a run ends, at metrics that
+            vanish, and at findings.
         compared: metrics that were compared with known-good runs, those that stayed inside too; None for a check.
         too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
         why_not_healthy: why the run would not be healthy though nothing was found: no reward or no witness of learning
@@ -44,6 +46,7 @@ class RunVerdict:
     quiet: list[str] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
     families: dict[str, str] = field(default_factory=dict)
+    beside_metrics: frozenset[str] = frozenset()
     compared: frozenset[str] | None = None
     seconds: float = 0.0
     too_short: str = ""

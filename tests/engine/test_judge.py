@@ -184,8 +184,8 @@ def test_a_run_is_too_short_where_more_rules_wait_than_have_looked() -> None:
         rule("  {metric: kl, last: 5, measure: median, above: 9}").model_copy(update={"id": f"waits-{one}"})
         for one in (1, 2)
     ]
-    assert "too few for 2 of the 3 rules" in judged([looked, *waiting], kl=[1, 1]).too_short
-    assert "too few for" not in judged([looked, waiting[0]], kl=[1, 1]).too_short
+    assert "too few points for 2 of the 3 rules" in judged([looked, *waiting], kl=[1, 1]).too_short
+    assert "too few points" not in judged([looked, waiting[0]], kl=[1, 1]).too_short
     of_long_runs = [
         rule("  {metric: kl, last: 40, measure: median, above: 9}").model_copy(update={"id": f"long-{one}"})
         for one in (1, 2)

@@ -10,9 +10,11 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from rlhealth.metrics import translate
 from rlhealth.reports import REPORTS, ReportOptions, write
+from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Finding, Severity
-from rlhealth.verdict.verdicts import Verdict
+from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import vitals
 
 ANSWERS = ["healthy", "sick", "unknown", "nothing", "many", "hostile"]
@@ -137,6 +139,40 @@ def test_rules_that_could_not_look_are_counted_and_named_with_their_reason(healt
     text = " ".join(shown(healthy, show_all=True).split())
     assert "value-loss-spike (no loss/value_avg)" in text
     assert "kl-coef-rising (no objective/kl_coef)" in text
+
+
+def test_rules_on_endings_and_causes_are_no_look_at_a_metric(healthy: Verdict) -> None:
+    run = replace(healthy.runs[0], beside_metrics=frozenset(healthy.runs[0].quiet[:3]))
+    assert "11 rules: 4 quiet on metrics · 3 on endings and causes · 4 skipped" in shown(Verdict([run]))
+
+
+def test_a_cell_that_is_not_of_its_column_says_what_it_is_or_is_empty() -> None:
+    def logged(name: str, tag: str, value: float) -> RunVerdict:
+        run = Run(name, Place("table", f"{name}.csv"))
+        run.add(tag, [1, 2, 3], [0.0, 0.0, value])
+        return RunVerdict(run, translate(run), "finished")
+
+    verdict = Verdict([logged("a", "reward", 0.25), logged("b", "reward", 0.5), logged("c", "loss", 0.75)])
+    wide, narrow = (shown(verdict, width=width).split("\n") for width in (120, 80))
+    [head] = [line for line in wide if "verdict" in line]
+    assert "reward" in head and "loss" not in head
+    assert [line for line in wide if " c " in line and "loss" in line and "0.75" in line]
+    assert not [line for line in narrow if "0.75" in line]
+
+
+def test_runs_of_one_name_are_listed_with_their_places() -> None:
+    def logged(name: str, place: str) -> RunVerdict:
+        run = Run(name, Place("table", place))
+        run.add("reward", [1, 2, 3], [0.0, 0.0, 1.0])
+        return RunVerdict(run, translate(run), "finished")
+
+    text = shown(Verdict([logged("exp", "a/exp"), logged("exp (2)", "b/exp"), logged("other", "c/other")]))
+    assert "exp: a/exp" in text and "exp (2): b/exp" in text and "c/other" not in text
+
+
+def test_marks_of_vital_signs_are_explained_below_the_table(many: Verdict) -> None:
+    text = " ".join(shown(many).replace("\u00a0", " ").split())
+    assert "vitals reward, learning signal, policy movement" in text and "✓ well, ▲ watch, ✗ sick, ? unknown" in text
 
 
 def test_thirty_runs_are_a_table_worst_first_with_the_healthy_folded(many: Verdict) -> None:

@@ -11,7 +11,7 @@ from rlhealth.metrics import translate
 from rlhealth.reports import ReportOptions, words, write
 from rlhealth.reports.json_report import report
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Episode, Finding, State
+from rlhealth.verdict.findings import Episode, Finding, Skipped, State
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from tests.verdict.found import finding
 
@@ -61,3 +61,24 @@ def test_every_text_dates_what_stands_again_and_json_keeps_where_it_first_held()
     assert " step=6 since=238 " in write(verdict, "terminal", ReportOptions(piped=True))
     [found] = report(verdict)["runs"][0]["findings"]
     assert found["first_step"] == 6
+
+
+def with_skips(*each: str) -> Verdict:
+    run = Run("made", Place("table", "made.csv"))
+    return Verdict(
+        [RunVerdict(run, translate(run), "finished", skipped=[Skipped(rule, "", "") for rule in one]) for one in each]
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (("ab",), "2 rules skipped"),
+        (("ab", "abc"), "2 rules skipped in every run, 1 in some"),
+        (("ab", "ab"), "2 rules skipped in every run"),
+        (("a", "b"), "2 rules skipped in some runs"),
+        (("",), ""),
+    ],
+)
+def test_rules_that_one_of_several_runs_skips_are_not_skipped_in_all(runs: tuple[str, ...], said: str) -> None:
+    assert words.hidden(with_skips(*runs)) == said

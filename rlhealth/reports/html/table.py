@@ -5,9 +5,9 @@ from __future__ import annotations
 from rlhealth.errors import RlhealthError
 from rlhealth.reports import words
 from rlhealth.reports.html.chart import Marks, chart
-from rlhealth.reports.html.markup import SIGNS, Html, badge, el, join
+from rlhealth.reports.html.markup import SIGNS, Html, badge, el, join, named
 from rlhealth.reports.html.vitals import marked, tone_of
-from rlhealth.reports.stories import main_metrics, shared, worst
+from rlhealth.reports.stories import column_metric, main_metrics, shared, worst
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from rlhealth.verdict.vitals import VitalState, vitals
 
@@ -51,14 +51,14 @@ def pill(word: str, count: int) -> Html:
 
 def table(verdict: Verdict, runs: list[RunVerdict], keys: dict[int, str]) -> Html:
     """The runs, worst first, with what could not be read among them, and the findings they share."""
-    vital = _vital_name(runs)
-    heads = [_head(name or vital, kind) for name, kind in _COLUMNS]
+    column = column_metric(runs)
+    heads = [_head(name or column or "metric", kind) for name, kind in _COLUMNS]
     sick = [run for run in runs if run.verdict != "healthy"]
     healthy = [run for run in runs if run.verdict == "healthy"]
     rows = [
-        *(_row(run, keys[id(run)]) for run in sick),
+        *(_row(run, keys[id(run)], column) for run in sick),
         *map(_unreadable, verdict.errors),
-        *(_row(run, keys[id(run)]) for run in healthy),
+        *(_row(run, keys[id(run)], column) for run in healthy),
     ]
     common = shared(verdict)
     said = (
@@ -104,7 +104,7 @@ def _head(name: str, kind: str) -> Html:
     )
 
 
-def _row(run: RunVerdict, key: str) -> Html:
+def _row(run: RunVerdict, key: str, column: str) -> Html:
     metric = next(iter(main_metrics(run, 1)), None)
     span = words.span_of(run)
     found = worst(run)
@@ -122,7 +122,7 @@ def _row(run: RunVerdict, key: str) -> Html:
             data_sort=found.since_step if found else -1,
             class_="number",
         ),
-        el("td", curve, class_="curve"),
+        el("td", named(metric.name) if metric and metric.name != column else None, curve, class_="curve"),
         el("td", words.number(last, metric.unit) if metric else "–", data_sort=repr(last), class_="number"),
         el("td", words.grouped(span[1]) if span else "–", data_sort=span[1] if span else -1, class_="number"),
         el("td", run.state),
@@ -136,8 +136,3 @@ def _marks(run: RunVerdict) -> Html:
     marks = [el("b", marked(one.state), class_=tone_of(one.state), title=f"{one.title}: {one.state}") for one in signs]
     unwell = [f"{one.title} {one.state}" for one in signs if one.state in (VitalState.SICK, VitalState.WATCH)]
     return el("span", *marks, role="img", aria_label=", ".join(unwell) or "none is sick")
-
-
-def _vital_name(runs: list[RunVerdict]) -> str:
-    names = [metric.name for run in runs for metric in main_metrics(run, 1)]
-    return max(set(names), key=names.count) if names else "metric"
