@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.metrics import Translation
+from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.model import Rule, SettingChange
 from rlhealth.verdict.findings import Change
 
@@ -15,13 +15,14 @@ CLEARLY_BELOW = 0.4  # of the present value: a usual one above it would change n
 
 
 def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
-    """The settings that a rule would change, in the names and from the values of this run.
+    """The settings that a rule would change, in the names and from the values of this run; of several changes of one
+    setting the first that applies.
 
     Nothing is said of a setting that the run's trainer is not known to have, that is switched off, or of which a
     multiple is asked and the present value is not known.
     """
-    found = (_change(one, translation) for one in rule.changes)
-    return tuple(one for one in found if one is not None)
+    found = [one for one in (_change(one, translation) for one in rule.changes) if one is not None]
+    return tuple({one.setting: one for one in reversed(found)}.values())[::-1]
 
 
 def _change(one: SettingChange, translation: Translation) -> Change | None:
@@ -30,16 +31,21 @@ def _change(one: SettingChange, translation: Translation) -> Change | None:
         return None
     if one.instead_of and one.instead_of not in translation.lacks:
         return None
-    before = translation.config.get(one.setting)
-    if before is None and one.metric is not None and one.metric in translation.metrics:
-        values = translation.metrics[one.metric].values
-        finite = values[np.isfinite(values)]
-        before = float(finite.max()) if len(finite) else None
+    before, why = translation.config.get(one.setting), one.why
+    if before is None and one.to is None and one.metric is not None and one.metric in translation.metrics:
+        before = _highest(translation.metrics[one.metric])
+        why += f"; the largest {one.metric} that was logged stands for the setting" if before is not None else ""
     to = one.to if one.to is not None else _number(one, before, translation.usual.get(one.setting))
     if to is None or to == before:
         return None
     versions = translation.option_versions.get(one.setting)
-    return Change(option, one.setting, before, to, f"{one.why} ({versions})" if versions else one.why)
+    return Change(option, one.setting, before, to, f"{why} ({versions})" if versions else why)
+
+
+def _highest(metric: Metric) -> float | None:
+    """The largest value that was logged, to two digits: a schedule stays a little below the setting that it is of."""
+    finite = metric.values[np.isfinite(metric.values)]
+    return float(f"{finite.max():.2g}") if len(finite) else None
 
 
 def _number(one: SettingChange, before: Any, usual: float | None) -> float | int | None:

@@ -136,8 +136,10 @@ def _hypothesis(
 
 def _is_consequence(one: Finding, begin: Finding, cause: Cause) -> bool:
     """Whether a cause that begins with `begin` can explain a finding; what comes from outside, only where it could have
-    begun with it."""
+    begun with it, and what is a symptom of several families, only where all of them follow from it."""
     if one.from_outside and not named(one, cause.begins_with):
+        return False
+    if not set(one.also) <= {*cause.begins_with, *cause.followed_by}:
         return False
     return named(one, cause.followed_by) and _follows(one, begin)
 

@@ -42,6 +42,7 @@ def describe(
         source=rule.cites,
         episodes=episodes,
         from_outside=rule.from_outside,
+        also=rule.also,
     )
 
 

@@ -170,6 +170,8 @@ class Rule(StrictData):
             only that reward rose beyond its noise.
         from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):
             only a cause that can begin with it explains it.
+        also: other families whose symptom it reports as well, as a drift for which nothing was gained is one of KL and
+            one of reward: only a cause that explains all of them explains it.
     """
 
     id: str
@@ -185,6 +187,7 @@ class Rule(StrictData):
     severity_while_alone: Literal["info", "warning", "critical"] = "critical"
     over_once: Literal["nothing-is-lost", "reward-rose"] = "nothing-is-lost"
     from_outside: Flag = False
+    also: tuple[str, ...] = ()
     cause: Cause | None = None
     message: Text
     because: Text

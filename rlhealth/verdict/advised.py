@@ -53,9 +53,10 @@ def advice_of(run: RunVerdict) -> Advice:
 
     A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate.
     Beside it stands only a setting that was far outside of use from the start: as long as it is, the run says little
-    about its reward function. Where nothing but symptoms was found, such a setting comes first; then a cause that is
-    over, for the settings that it blames are still the same; then the first symptom that names a setting, unless reward
-    is at its best: what is no more than unusual while the run learns is watched, not treated.
+    about its reward function. It stands beside a cause with settings of its own too where another finding, which that
+    cause does not explain, asks for the same one. Where nothing but symptoms was found, such a setting comes first;
+    then a cause that is over, for the settings that it blames are still the same; then the first symptom that names a
+    setting, unless reward is at its best: what is no more than unusual while the run learns is watched, not treated.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
     if not roots:
@@ -64,7 +65,10 @@ def advice_of(run: RunVerdict) -> Advice:
     unusual = [one for one in notes if one.family == "settings"]
     cause = next((one for one in roots if one.evidence), None)
     if cause is not None and cause.changes:
-        return Advice(cause.rule, cause.title, cause.changes, ())
+        others = {change.setting for one in roots if one is not cause for change in one.changes}
+        others -= {change.setting for change in cause.changes}
+        beside_it = (change for one in unusual if one.from_start for change in one.changes if change.setting in others)
+        return Advice(cause.rule, cause.title, (*cause.changes, *beside_it), ())
     if cause is not None:
         beside = next((one for one in unusual if one.from_start), None)
         if beside is None:

@@ -98,6 +98,7 @@ class Finding:
         replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged
             again; None if it was found in the run as it is.
         from_outside: whether no policy could have caused it.
+        also: other families whose symptom it reports as well.
     """
 
     rule: str
@@ -122,6 +123,7 @@ class Finding:
     rivals: tuple[tuple[str, str], ...] = ()
     changes: tuple[Change, ...] = ()
     from_outside: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def lead(self) -> Evidence:

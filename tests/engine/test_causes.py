@@ -200,3 +200,13 @@ def test_what_comes_from_outside_is_explained_only_by_a_cause_that_can_begin_wit
         [jumped, finding("critical", "length-at-limit", "length", 30)], [own], NOTHING, Facts(NOTHING), NEVER
     )
     assert [one.explained_by for one in named] == ["reward-outlier", "reward-outlier"]
+
+
+@pytest.mark.parametrize(("then", "explained"), [("reward-trend", None), ("reward-trend, kl-high", "limit")])
+def test_what_is_a_symptom_of_two_families_is_explained_only_by_a_cause_of_both(
+    then: str, explained: str | None
+) -> None:
+    drift = replace(finding("warning", "drift", "reward-trend", 20), also=("kl-high",))
+    found = [finding("warning", "cut", "truncation", 10), finding("warning", "flat", "reward-trend", 15), drift]
+    named, _, _ = explain(found, [cause("limit", "truncation", then)], NOTHING, Facts(NOTHING), NEVER)
+    assert {one.rule: one.explained_by for one in named} == {"cut": "limit", "flat": "limit", "drift": explained}

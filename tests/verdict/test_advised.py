@@ -148,7 +148,28 @@ def test_a_policy_of_a_control_task_that_lost_its_entropy_is_paid_for_exploring(
 
 
 def test_where_no_setting_is_to_blame_in_a_control_task_its_episodes_are_to_be_looked_at() -> None:
-    spiked = np.where(STEPS == 60, 90000.0, 2.0)
-    run = of_control(train__value_loss=spiked)
+    run = of_control(train__value_loss=np.where(STEPS < 60, 2.0, np.nan))
     text = table(run, advice_of(run), ())
     assert "the episodes of step" in text and "completions" not in text
+
+
+def test_a_rate_far_outside_of_use_is_changed_beside_a_cause_that_does_not_explain_the_drift() -> None:
+    drift = np.concatenate([np.linspace(0.0, 4.0, 20), np.full(100, 4.0)])
+    run = judged(
+        {"learning_rate": 0.005, "max_completion_length": 16},
+        kl=drift,
+        reward=np.full(ROWS, 0.1),
+        learning_rate=np.full(ROWS, 0.005),
+        completions__clipped_ratio=np.full(ROWS, 1.0),
+        completions__mean_length=np.full(ROWS, 16.0),
+        completions__max_length=np.full(ROWS, 16.0),
+    )
+    cause, changes = told(run)
+    assert (cause, changes) == ("length-limit-too-short", {"max_completion_length": 64, "learning_rate": 0.0005})
+    assert {one.to for found in run.findings for one in found.changes if one.setting == "learning_rate"} == {0.0005}
+
+
+def test_where_the_schedule_stands_for_the_setting_its_peak_is_rounded_to_what_was_set() -> None:
+    run = judged({"learning_rate": None}, kl=2.0 * DRIFT, reward=LOST, learning_rate=np.linspace(4.9986e-6, 0, ROWS))
+    [change] = [one for one in advice_of(run).changes if one.setting == "learning_rate"]
+    assert (change.before, change.to) == (5e-6, 1.5e-6) and "was logged" in change.why
