@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics.aliases import check_aliases
 from rlhealth.parallel.jobs import Examination, examined
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
@@ -62,9 +63,10 @@ def check(
         the verdict, with an error for each place or run that could not be read: one never hides the others.
 
     Raises:
-        RlhealthError: only for a rule, or a cluster, that cannot be used.
+        RlhealthError: only for a rule, a source, a metric name, or a cluster, that cannot be used.
     """
     begun = time.perf_counter()
+    check_aliases(aliases or {})
     rules = load_rules() if rules is None else rules
     named = [where] if isinstance(where, str | Path) else list(where)
     verdict = Verdict([], gate=gate or Gate(), asked=tuple(map(str, named)))

@@ -264,6 +264,7 @@ def check(
             completions=completions,
             tick=progress.tick,
         )
+    arguments.note_unused(verdict, by.aliases, last, state)
     if write_baseline:
         known.accept_findings(verdict, write_baseline, accepted)
     look = arguments.with_completions(arguments.report_options(color, width, quiet, show_all), verdict, completions)

@@ -41,6 +41,26 @@ def places_of(command: str, where: list[str] | None, wandb: list[str] | None) ->
     return places
 
 
+def note_unused(verdict: Verdict, aliases: Iterable[str], last: int | None, state: str | None) -> None:
+    """Says on stderr which flags changed nothing: names of one's own that no run logged, a choice among the runs of a
+    wandb project where none was named."""
+    from rlhealth.metrics.translation import not_logged
+    from rlhealth.reports.words import clean
+
+    for tag in aliases:
+        if verdict.runs and all(not_logged(tag) in run.translation.assumed for run in verdict.runs):
+            sys.stderr.write(
+                f"note: --alias {clean(tag)}: no run logged this name; `rlhealth metrics WHERE` lists them\n"
+            )
+    if any(place.startswith(("wandb://", "https://", "http://")) for place in verdict.asked):
+        return
+    for flag, given in (("--last", last), ("--state", state)):
+        if given is not None:
+            sys.stderr.write(
+                f"note: {flag} {clean(given)}: it chooses among the runs of a wandb project, and none is named\n"
+            )
+
+
 def settings_of(config: Path | None) -> Settings:
     """The project's settings; what the user should know of them is noted on stderr."""
     from rlhealth.settings.project import load_settings

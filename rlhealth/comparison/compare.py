@@ -32,6 +32,7 @@ from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.estimate import Estimate
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Metric, meaning, translate
+from rlhealth.metrics.aliases import check_aliases
 from rlhealth.parallel.ahead import in_turn
 from rlhealth.parallel.jobs import Examination, examined, read_whole
 from rlhealth.run import Floats, Run
@@ -73,6 +74,7 @@ def compare(
         RlhealthError: if there are fewer than two known-good runs, or one of them cannot be read.
     """
     begun = time.perf_counter()
+    check_aliases(aliases or {})
     verdict = Verdict([], gate=gate or Gate(Severity.WARNING))
     choice = RunSelection(source, at_once=at_once)
     readers = find_all(_places(where), choice, verdict.left_out)

@@ -90,7 +90,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
     metrics = _distributed(run, known, settings) | metrics
     metrics |= _total(metrics)
-    absent = tuple(f"--alias {tag}: this run has no such tag" for tag in wanted if tag not in sorting.named)
+    absent = tuple(not_logged(tag) for tag in wanted if tag not in sorting.named)
     return Translation(
         framework=_framework(known, metrics),
         title=known.entry["title"],
@@ -109,6 +109,11 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         usual=usual_settings(known.entry["id"], run.config),
         _origin=origin,
     )
+
+
+def not_logged(tag: str) -> str:
+    """What is assumed of a run without the tag that an alias names."""
+    return f"--alias {tag}: this run has no such tag"
 
 
 def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:

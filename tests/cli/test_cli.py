@@ -361,3 +361,21 @@ def test_an_internal_error_does_not_leave_with_the_code_of_a_sick_run() -> None:
     assert done.returncode == 2
     assert "internal error" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_flag_that_is_wrong_is_the_only_thing_that_is_said(cli: Cli) -> None:
+    for flag, value, said in (("--alias", "foo=bar", "there is no metric 'bar'"), ("--source", "foo", "no such source")):
+        done = cli("check", str(HEALTHY), flag, value)
+        assert done.returncode == 2 and not done.stdout and said in done.stderr, flag
+
+
+def test_a_flag_that_changes_nothing_is_noted(cli: Cli) -> None:
+    done = cli("check", str(HEALTHY), "--alias", "my/rewardd=reward", "--state", "finished", "--last", "4")
+    assert done.returncode == 0
+    for flag in ("--alias my/rewardd", "--state finished", "--last 4"):
+        assert f"note: {flag}: " in done.stderr
+
+
+def test_a_place_without_a_run_is_not_counted_as_one(cli: Cli, tmp_path: Path) -> None:
+    done = cli("check", str(tmp_path))
+    assert done.stdout.splitlines()[-1] == "no run could be read; fail-on critical; exit 2"

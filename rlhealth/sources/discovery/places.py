@@ -15,7 +15,7 @@ from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.discovery.find import find_readers
-from rlhealth.sources.discovery.registry import SOURCES
+from rlhealth.sources.discovery.registry import SOURCES, kinds_of
 from rlhealth.system.process import seldom_collecting
 
 _IN_PARTS = ("tensorboard", "wandb")  # a resumed run of these may lie in several files
@@ -47,7 +47,11 @@ def find_all(
 
     Event files, or wandb files, that are named one by one are read together, so that the parts of a resumed run are
     one run here as they would be in a folder. Files that look like logs and are not read go to `left`.
+
+    Raises:
+        RlhealthError: for a source that there is not: no place is at fault.
     """
+    kinds_of((choice or RunSelection()).source)
     with seldom_collecting():  # ten thousand readers are a fifth sooner there
         return _find_all([str(place) for place in places], choice or RunSelection(), left)
 
