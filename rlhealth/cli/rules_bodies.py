@@ -15,10 +15,10 @@ from rlhealth.authoring.cases import Case, TestFile
 from rlhealth.authoring.lint import guidance, lint
 from rlhealth.comparison import known_good
 from rlhealth.errors import RlhealthError
-from rlhealth.parsing.checked import Checkable, meant
+from rlhealth.parsing.checked import Checkable
 from rlhealth.reports.words import plural
 from rlhealth.rules.conditions import Condition
-from rlhealth.rules.loading import known_names, misspelt_family, rule_files, text_of
+from rlhealth.rules.loading import misspelt_family, rule_files, rules_named, text_of
 from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.rules.words import advice, in_words, scope, severities, why
 
@@ -49,16 +49,10 @@ def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.
     """
-    known = {*known_names(rules), known_good.RULE}
-    for name in names:
-        if name not in known:
-            raise RlhealthError(
-                f"there is no rule or family `{name}`{meant(name, known)}", hint="`rlhealth rules list` shows them"
-            )
+    chosen = rules_named(names, rules, [known_good.RULE])
     tests: dict[str, tuple[str, TestFile]] = {
         file.rule: (location, file) for location, file in find_cases(folders, rules)
     }
-    chosen = [rule for rule in rules if rule.id in names or rule.family in names]
     envelope = [_explained_envelope()] if {known_good.RULE, known_good.FAMILY} & set(names) else []
     return "\n".join([*(_explained(rule, tests.get(rule.id)) for rule in chosen), *envelope])
 

@@ -26,6 +26,7 @@ from rlhealth.comparison.known_good import (
     known_good_of,
     missing_in,
     notes_on,
+    other_trainer,
 )
 from rlhealth.engine.ending import ending_of
 from rlhealth.engine.episodes import Episodes
@@ -125,9 +126,9 @@ def compare_run(
         judged = bool(left) or _points_compared(mine, usual) >= hold  # fewer points cannot raise a finding
         (compared if judged else few).append(name)
     unlike = Unlike(tuple(apart), tuple(few), tuple(missing_in(translation, known)))
-    notes = [*run.notes, *notes_on(run, known, unlike, ignore or {}, hold)]
-    differing = differences(translation, known)
-    findings = _with_settings(findings, differing, len(known.runs))
+    alien = other_trainer(translation, known)
+    notes = [*run.notes, *([alien] if alien else []), *notes_on(run, known, unlike, ignore or {}, hold)]
+    findings = _with_settings(findings, differences(translation, known), len(known.runs), alien)
     nothing = "" if compared else unlike.nothing_compared(hold)
     skipped = [Skipped(RULE, FAMILY, nothing)] if nothing else []
     quiet = [RULE] if compared and not findings else []
@@ -269,9 +270,9 @@ def _finding(
     )
 
 
-def _with_settings(findings: Sequence[Finding], differing: str, runs: int) -> list[Finding]:
+def _with_settings(findings: Sequence[Finding], differing: str, runs: int, alien: str) -> list[Finding]:
     """The findings in the order in which they began; what is left after the first is folded under it, and only the
-    first explains.
+    first explains. Of runs of another trainer, `alien`, no setting is to blame: one name may stand for two quantities.
     """
     ordered = sorted(
         (replace(one, source=f"envelope of {runs} known-good runs") for one in findings),
@@ -281,8 +282,10 @@ def _with_settings(findings: Sequence[Finding], differing: str, runs: int) -> li
         return []
     first, *others = ordered
     later = f"; {len(others)} more metric{'s' if len(others) > 1 else ''} left the envelope" if others else ""
+    later += f"; {alien}" if alien else ""
     advice = (
-        differing
+        (alien and "Compare with known-good runs of the same trainer: metrics of one name may be two quantities.")
+        or differing
         or "No logged setting differs from the known-good runs: check the data, the code, the model and the seed.",
         f"Look at what happened at step {first.first_step}: the batch, the checkpoint before it, the learning rate.",
     )

@@ -112,6 +112,14 @@ def comparable(name: str) -> bool:
     return name not in _SETTINGS and (known is None or known.group not in _NOT_OF_THE_TASK)
 
 
+def other_trainer(translation: Translation, known: KnownGood) -> str:
+    """That a known trainer logged this run, and others the known-good runs, in words; empty if that is not known."""
+    theirs = {one.framework: one.title for one in known.translations}
+    if {translation.framework, *theirs} & {"generic", "unknown"} or translation.framework in theirs:
+        return ""
+    return f"the trainers differ: {translation.title} here, {' and '.join(theirs.values())} in the known-good runs"
+
+
 def differences(translation: Translation, known: KnownGood) -> str:
     """The settings that no known-good run has, in a sentence; empty if there are none."""
     said = []

@@ -121,9 +121,10 @@ def advise(where: str, run: str = "") -> dict[str, Any]:
 def explain(rule: str) -> dict[str, Any]:
     """Explain a rule or a family of rules: when it fires, why it matters, what to try, and where its limit comes
     from."""
-    from rlhealth.rules.loading import choose, load_rules
+    from rlhealth.rules.loading import load_rules, rules_named
     from rlhealth.rules.words import advice, in_words, scope, why
 
+    chosen = rules_named([rule], load_rules())
     return {
         "rules": [
             {
@@ -137,7 +138,7 @@ def explain(rule: str) -> dict[str, Any]:
                 "try": advice(one),
                 "sources": [source.text for source in one.source],
             }
-            for one in choose(load_rules(), [rule])
+            for one in chosen
         ]
     }
 

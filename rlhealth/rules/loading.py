@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,22 @@ def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
     wanted = list(select)
     check_names(rules, wanted, "--select")
     return [rule for rule in rules if rule.id in wanted or rule.family in wanted] if wanted else rules
+
+
+def rules_named(names: Sequence[str], rules: Iterable[Rule], others: Iterable[str] = ()) -> list[Rule]:
+    """The rules of those ids and families; `others` are names that stand for no rule.
+
+    Raises:
+        RlhealthError: for a name that is neither, with what may have been meant.
+    """
+    rules = list(rules)
+    known = {*known_names(rules), *others}
+    for name in names:
+        if name not in known:
+            raise RlhealthError(
+                f"there is no rule or family `{name}`{meant(name, known)}", hint="`rlhealth rules list` shows them"
+            )
+    return [rule for rule in rules if rule.id in names or rule.family in names]
 
 
 def known_names(rules: Iterable[Rule]) -> set[str]:

@@ -364,7 +364,10 @@ def test_an_internal_error_does_not_leave_with_the_code_of_a_sick_run() -> None:
 
 
 def test_a_flag_that_is_wrong_is_the_only_thing_that_is_said(cli: Cli) -> None:
-    for flag, value, said in (("--alias", "foo=bar", "there is no metric 'bar'"), ("--source", "foo", "no such source")):
+    for flag, value, said in (
+        ("--alias", "foo=bar", "there is no metric 'bar'"),
+        ("--source", "foo", "no such source"),
+    ):
         done = cli("check", str(HEALTHY), flag, value)
         assert done.returncode == 2 and not done.stdout and said in done.stderr, flag
 

@@ -314,3 +314,12 @@ def test_a_metric_can_be_left_out(cli: Cli) -> None:
     assert "completions/clipped_ratio" not in {one["metric"] for one in run["findings"]}
     assert any("not compared: completions/clipped_ratio (--ignore)" in note for note in run["notes"])
     assert cli("compare", SICK, *flags(*GOOD), "--ignore", "no/such").returncode == 2
+
+
+def test_runs_of_another_trainer_are_said_to_be_and_no_setting_is_blamed() -> None:
+    known = known_good_of([read(RUNS / name) for name in GOOD[:2]])
+    found = compare_run(read(FIXTURES / "trainer_state" / "ppo-nan"), known)
+    said = "the trainers differ: TRL PPOTrainer here, TRL GRPOTrainer in the known-good runs"
+    assert said in found.run.notes and found.findings[0].message.endswith(said)
+    assert "same trainer" in found.findings[0].advice[0] and "Settings" not in " ".join(found.findings[0].advice)
+    assert not [note for note in compare_run(read(SICK), known).run.notes if "trainers differ" in note]

@@ -272,3 +272,12 @@ def test_an_aim_repository_is_named_and_what_to_export_is_said(root: Path) -> No
     with pytest.raises(RlhealthError, match="an Aim repository") as raised:
         find_readers(str(root))
     assert "CSV" in raised.value.hint
+
+
+def test_a_second_file_of_the_kind_that_is_read_is_named_for_source_cannot_choose_it(root: Path) -> None:
+    rows = "".join(f'{{"step": {step}, "reward": {step / 7:.6f}, "kl": {step / 90:.6f}}}\n' for step in range(1, 31))
+    (root / "history.jsonl").write_text(rows)
+    (root / "copied.txt").write_text(rows)
+    [run] = open_runs(str(root))
+    [note] = [one for one in run.notes if "is also in" in one]
+    assert "--source" not in note and "history.jsonl" in note and "copied.txt" in note

@@ -51,11 +51,7 @@ class JoinedReader:
         self.others = list(others)
         self.run: Run = main.run
         self._plan = plan_of(others)
-        kinds = [one.run.place.kind for one in others]
-        also = ", ".join(
-            kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds)
-        )
-        self._note = f"read from {main.run.place.kind}; the same run is also in {also}: --source chooses"
+        self._note = _also_in(main, others)
 
     def poll(self) -> bool:
         """Reads what is new in the main place."""
@@ -66,6 +62,18 @@ class JoinedReader:
         if self._plan is not None and run.planned_steps is None:
             run.planned_steps = self._plan.steps(run)
         return changed
+
+
+def _also_in(main: Reader, others: Sequence[Reader]) -> str:
+    """Where the run is read, where it is too, and how to choose: `--source` cannot distinguish files of one kind."""
+    mine = main.run.place
+    kinds = [one.run.place.kind for one in others]
+    elsewhere = [kind for kind in dict.fromkeys(kinds) if kind != mine.kind]
+    also = [kind if kinds.count(kind) == 1 else f"{kinds.count(kind)} of {kind}" for kind in elsewhere]
+    files = [Path(one.run.place.location).name for one in others if one.run.place.kind == mine.kind]
+    where = f"{mine.kind} ({Path(mine.location).name})" if files else mine.kind
+    choice = "--source chooses" if elsewhere else "name the file to read it"
+    return f"read from {where}; the same run is also in {', '.join([*also, *files])}: {choice}"
 
 
 def output_folder(place: Path, root: Path) -> Path:
