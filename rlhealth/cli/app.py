@@ -29,7 +29,7 @@ _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "rules": ("rules", {}),
     "metrics": ("inventory", {}),
     "report": ("report", {"cls": flags.WithCompletions}),
-    "compare": ("compare", {}),
+    "compare": ("compare", {"cls": panels.Panelled}),
     "init": ("init", {}),
     "mcp": ("mcp", {}),
     "read": ("read", {}),

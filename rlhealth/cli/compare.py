@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from rlhealth.cli import arguments, flags, printing
+from rlhealth.cli import arguments, flags, panels, printing
 from rlhealth.errors import RlhealthError
 
 KnownGood = Annotated[
     list[str],
-    typer.Option(
+    panels.option(
+        panels.JUDGED,
         "--baseline",
         help="A known-good run of the same task, or a folder of them; repeat it for several.",
-        show_default=False,
     ),
 ]
-IgnoreMetric = Annotated[
-    list[str] | None, typer.Option("--ignore", help="A metric not to compare.", show_default=False)
+IgnoreMetric = Annotated[list[str] | None, panels.option(panels.JUDGED, "--ignore", help="A metric not to compare.")]
+Hold = Annotated[
+    int,
+    panels.option(
+        panels.JUDGED,
+        "--for",
+        min=1,
+        help="For how many consecutive points a metric has to be outside.",
+        show_default=True,
+    ),
 ]
-Hold = Annotated[int, typer.Option("--for", min=1, help="For how many consecutive points a metric has to be outside.")]
 
 
 def compare(
@@ -40,7 +45,9 @@ def compare(
     width: flags.Width = None,
     jobs: flags.Jobs = None,
     quiet: flags.Quiet = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Also show runs that stayed inside, and every note.")] = False,
+    show_all: Annotated[
+        bool, panels.option(panels.PRINTED, "--all", help="Also show runs that stayed inside, and every note.")
+    ] = False,
 ) -> None:
     """Report where a run left the envelope of known-good runs.
 

@@ -198,7 +198,7 @@ def _run(
         screen = Screen(look, bell=bell)
         with screen.shown():
             verdict = main.watch(subject, limits, screen, actions, stopping)
-        for moment, event in screen.told:
+        for moment, event in screen.events:
             if event.kind in ("stopping", "stopped", "trouble"):  # what was done must not vanish with the screen
                 LineDisplay(sys.stderr, ascii=look.ascii).say(moment, f"{event.run}: {sentence(event)}")
         return verdict

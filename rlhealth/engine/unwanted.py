@@ -33,11 +33,11 @@ class Unwanted:
         nothing; the ids of the diagnoses that found nothing.
         """
         kept = [one for one in diagnoses if not self.has(one)]
-        told, causes, quiet = explain(found, kept)
+        shown, causes, quiet = explain(found, kept)
         if len(kept) == len(diagnoses):
-            return told, causes, [], quiet
+            return shown, causes, [], quiet
         _, every, without = explain(found, diagnoses)
-        return told, causes, self.split(every)[1], (quiet | without) - {one.rule for one in causes}
+        return shown, causes, self.split(every)[1], (quiet | without) - {one.rule for one in causes}
 
     def ignored(self, aside: Sequence[Finding]) -> list[Ignored]:
         """What is set aside, with the reason: that of the rule, or of its family."""

@@ -19,6 +19,7 @@ from rlhealth.watch.view import View
 
 if TYPE_CHECKING:
     from rlhealth.reports.page import Page
+    from rlhealth.watch.changes import Change
     from rlhealth.watch.follower import Event, Follower
     from rlhealth.watch.loop import Watch
 
@@ -149,9 +150,9 @@ def _spark(page: Page, one: Follower, width: int) -> str:
     return sparkline(steps, values, width, ascii=page.look.ascii, log=logarithmic(metric))
 
 
-def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
+def log(page: Page, events: list[tuple[float, Event]], *, several: bool) -> None:
     """What happened, the newest last, and a line below."""
-    for moment, event in told:
+    for moment, event in events:
         who = f"{event.run}: " if several else ""
         change = event.change
         if change is None:
@@ -161,12 +162,7 @@ def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
         else:
             word = "healthy" if change.kind == "cleared" else str(change.finding.severity)
             said = f"{who}{change.finding.rule} {change.kind}{f' ({change.note})' if change.note else ''}"
-            body, step = (
-                change.finding.message if change.kind != "cleared" else "",
-                f"step {words.grouped(change.finding.raised_step)}",
-            )
-            if change.kind == "cleared":
-                step = f"step {words.grouped(change.finding.last_step)}"
+            body, step = _what(change)
         left = f" {clock_time(moment)[:5]}  {page.glyphs.of(word)} "
         room = page.width - cell_len(page.safe(left)) - 1
         tail = f"  {step}" if step else ""
@@ -175,6 +171,15 @@ def log(page: Page, told: list[tuple[float, Event]], *, several: bool) -> None:
         between = cut(page, body, middle) if middle >= 12 else " " * max(0, middle)
         page.line((left, STYLES.get(word, "")), (head_, STYLES.get(word, "")), "  ", (between, "dim"), tail)
     rule(page)
+
+
+def _what(change: Change) -> tuple[str, str]:
+    """The message of a change, and the step at which it came to be known, with the one since which it is so."""
+    one = change.finding
+    if change.kind == "cleared":
+        return "", f"step {words.grouped(one.last_step)}"
+    since = f", since {words.grouped(one.since_step)}" if one.since_step < one.raised_step else ""
+    return one.message, f"step {words.grouped(one.raised_step)}{since}"
 
 
 def cut(page: Page, text: str, width: int) -> str:

@@ -4,7 +4,6 @@ now.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ from rlhealth.reports.stories import logarithmic, main_metrics, stories
 from rlhealth.watch.ahead import Ahead, projections, seconds_left
 from rlhealth.watch.board import head, rate_of, rule, state_of
 from rlhealth.watch.follower import why_of
-from rlhealth.watch.near import CLOSE, LimitMargin, nearest, pending
+from rlhealth.watch.near import CLOSE, LimitMargin, Pending, nearest, pending
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
@@ -148,9 +147,12 @@ def trend(metric: Metric, ascii: bool = False) -> str:
     now, then = float(np.mean(recent)), float(np.mean(before))
     if abs(now - then) <= _FLAT * max(abs(then), 1e-12):
         return "=" if ascii else "→"
-    change = (now - then) / abs(then) if then else math.inf
     sign = ("^" if ascii else "↑") if now > then else ("v" if ascii else "↓")
-    return f"{sign} {change:+.0%}".replace("-", "−").replace("%", " %") if abs(change) < 10 else sign
+    if then > 0 <= now:
+        change = (now - then) / then
+        return f"{sign} {change:+.0%}".replace("-", "−").replace("%", " %") if abs(change) < 10 else sign
+    plus = "+" if now > then else ""  # of what is negative, or was, a percentage says nothing
+    return f"{sign} {plus}{words.number(now - then, metric.unit)}"
 
 
 def _wrong(page: Page, one: Follower, open_now: list[tuple[Finding, list[Finding]]]) -> list[list[Part]]:
@@ -171,8 +173,15 @@ def _wrong(page: Page, one: Follower, open_now: list[tuple[Finding, list[Finding
         if cause.advice:
             lines.append([("     try ", "dim"), cause.advice[0]])
     assert one.judge is not None
+    raised = {found.rule for cause, following in open_now for found in (cause, *following)}
     said: list[list[Part]] = [
-        [(f" {page.glyphs.dot} ", "yellow"), (soon.rule, "yellow"), f"  pending: {soon.held} of {soon.needed} points"]
+        [(f" {page.glyphs.dot} ", "yellow"), (soon.rule, "yellow"), f"  {_awaited(soon, raised)}"]
         for soon in pending(one.judge)[:3]
     ]
     return lines + said
+
+
+def _awaited(soon: Pending, raised: set[str]) -> str:
+    """How near a finding is to being raised; what is raised already, to being critical."""
+    word = f"{soon.severity} " if soon.rule in raised else ""
+    return f"{word}pending: {soon.held} of {soon.needed} points"

@@ -74,17 +74,17 @@ class ReportedFindings:
         cause = group.known_cause()
         is_new = cause is not None and cause not in group.causes
         severity = group.worst if group.severity is None else max(group.worst_now, group.severity)
-        told, before = group.told, group.severity
+        was_reported, before = group.reported, group.severity
         if (before is not None and severity <= before and not is_new) or (
-            not told and not self.incidents.is_news(group, severity)
+            not was_reported and not self.incidents.is_news(group, severity)
         ):
             return []
-        group.told, group.severity = True, severity
+        group.reported, group.severity = True, severity
         if cause is not None and is_new:
             group.causes.append(cause)
         if before is None:
             return [Change("raised", group.root(), incident=group.seen())]
-        if not told:
+        if not was_reported:
             return [Change("raised", group.root(), "again", group.seen())]
         if severity > before:
             return [Change("worsened", group.root(), incident=group.seen())]
@@ -95,10 +95,10 @@ class ReportedFindings:
     def _closed(self, group: Group, verdict: RunVerdict) -> list[Change]:
         """Closes an incident: that is reported if its beginning was. A warning that comes back is known; more is
         reported."""
-        told, group.told, group.open, group.severity = group.told, False, False, Severity.WARNING
+        was_reported, group.reported, group.open, group.severity = group.reported, False, False, Severity.WARNING
         self.incidents.closed += 1
         note = "" if group.members or group.gone is None else _why_gone(group.gone, verdict)
-        return [Change("cleared", group.root(), note, group.seen())] if told else []
+        return [Change("cleared", group.root(), note, group.seen())] if was_reported else []
 
     def _before(self, verdict: RunVerdict) -> list[Change]:
         """All that happened before the watch began, in one change: the worst that is not over stands for it."""
@@ -106,15 +106,15 @@ class ReportedFindings:
         if not groups:
             return []
         for group in groups:
-            group.severity, group.told = group.worst, True
+            group.severity, group.reported = group.worst, True
             group.causes = [cause] if (cause := group.known_cause()) else []
             if group.over:
                 self._closed(group, verdict)
-        told = min(groups, key=lambda group: (group.over, -group.worst, group.number))
+        worst = min(groups, key=lambda group: (group.over, -group.worst, group.number))
         more = len(groups) - 1
-        note = "before it was watched" + (", over since" if told.over else "")
+        note = "before it was watched" + (", over since" if worst.over else "")
         note += f"; {more} more incident{'s' if more > 1 else ''}" if more else ""
-        return [Change("raised", told.root(), note, told.seen())]
+        return [Change("raised", worst.root(), note, worst.seen())]
 
 
 def _why_gone(finding: Finding, verdict: RunVerdict) -> str:

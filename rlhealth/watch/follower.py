@@ -166,19 +166,19 @@ class Follower:
         except Exception as error:  # our own bug: reported, and the next look tries again
             return self._blinded(_unexpected(error, self.reader.run.place.location), pause)
         now = self._vigil.look(new=new, sees=True, newest=last_sign(self.reader.run))
-        told = self._sighted()
+        events = self._sighted()
         first = self.looks == 0
         self.looks += 1
         if new:
             self.news_at = self.clock.monotonic()
             self.live = self.live or not first
         if first:
-            told.append(self._found())
-        told += self._went_back()
+            events.append(self._found())
+        events += self._went_back()
         if self.over and not new and not first:
-            return told  # nothing can have changed, and a folder may hold hundreds of runs that are over
-        told += self._judge(now, whole=not new or self._settled(now), first=first)
-        return told + self._stands(new=new)
+            return events  # nothing can have changed, and a folder may hold hundreds of runs that are over
+        events += self._judge(now, whole=not new or self._settled(now), first=first)
+        return events + self._stands(new=new)
 
     def finish(self) -> list[Event]:
         """Judges what was held back, because its step might not have been complete; then the verdict is what `check`
@@ -200,8 +200,8 @@ class Follower:
         self.verdict = self.judge.verdict(now, self.ignore)
         self.baseline.apply(self.verdict)
         self.ending = ending_of(run, self.judge.translation, now)
-        told = self.ledger.changes(self.verdict, first=first, last=last)
-        return [Event(one.kind, self.name, change=one) for one in told]
+        events = self.ledger.changes(self.verdict, first=first, last=last)
+        return [Event(one.kind, self.name, change=one) for one in events]
 
     def _settled(self, now: float) -> bool:
         """Whether the newest step is old enough to be complete."""

@@ -61,7 +61,7 @@ class Group:
         severity: the worst that was reported of it since it opened, or came back; None before it was reported.
         causes: those that were reported, the latest last.
         open: whether it is not closed.
-        told: whether it was reported that it opened, or came back.
+        reported: whether it was reported that it opened, or came back.
         newest: the first step of the finding that began last.
         gone: the finding that was withdrawn last.
         held_at: the run's last step when it was last seen to hold.
@@ -73,7 +73,7 @@ class Group:
     severity: Severity | None = None
     causes: list[str] = field(default_factory=list)
     open: bool = True
-    told: bool = False
+    reported: bool = False
     gone: Finding | None = None
     held_at: int = 0
 
@@ -175,7 +175,7 @@ class Incidents:
         """Whether an incident of that severity is to be reported though others are open: a warning beside what is
         critical can wait until that is over.
         """
-        others = [other for other in self.groups if other is not group and other.open and other.told]
+        others = [other for other in self.groups if other is not group and other.open and other.reported]
         return severity is Severity.CRITICAL or not any(other.worst_now is Severity.CRITICAL for other in others)
 
     def _group_for(self, one: Finding, others: Iterable[Finding], verdict: RunVerdict) -> Group | None:

@@ -1,4 +1,4 @@
-"""Lines: a watch told to a pipe or a log file, one line for each change, and the same sentences for the screen's
+"""Lines: a watch written to a pipe or a log file, one line for each change, and the same sentences for the screen's
 log.
 """
 

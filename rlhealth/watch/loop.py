@@ -43,7 +43,7 @@ class Watch:
     Args:
         places: files, folders or addresses; they need not exist yet.
         rules: what to judge by.
-        baseline: findings that are known and accepted; they are counted, and not told.
+        baseline: findings that are known and accepted; they are counted, and not reported.
         interval: seconds between two looks; 15 for files and 60 for servers if not given.
     """
 

@@ -62,10 +62,10 @@ def share_of(watched: RuleState) -> float | None:
     clause.catch_up()
     values = [clause.latest, *(float(one.values[-1]) if len(one.values) else math.nan for one in clause.others)]
     shares = [way(bound, value) for bound, value in zip(clause.bounds[: clause.base], values, strict=False)]
-    told = [one for one in shares if one is not None]
+    known = [one for one in shares if one is not None]
     if watched.rule.when is not None and watched.rule.when.any:
-        return max(told, default=None)
-    return min(told) if len(told) == len(shares) else None
+        return max(known, default=None)
+    return min(known) if len(known) == len(shares) else None
 
 
 def way(bound: Bound, value: float) -> float | None:

@@ -36,7 +36,7 @@ class Screen:
         self.look = look
         self.bell = bell
         self.view = View()
-        self.told: deque[tuple[float, Event]] = deque(maxlen=KEPT)
+        self.events: deque[tuple[float, Event]] = deque(maxlen=KEPT)
         self.keys = Keyboard()
         self._live: Live | None = None
 
@@ -61,7 +61,7 @@ class Screen:
 
     def show(self, watch: Watch, event: Event) -> None:
         """Keeps an event to be shown."""
-        self.told.append((watch.clock.wall(), event))
+        self.events.append((watch.clock.wall(), event))
         if self.bell and self._live is not None and event.kind in ("raised", "worsened"):
             self._ring(event)
         if event.kind == "stopping":
@@ -89,7 +89,7 @@ class Screen:
         from rich.text import Text
 
         size = self._live.console.size
-        lines = drawn(watch, list(self.told), self.look, size.width, size.height, self.view)
+        lines = drawn(watch, list(self.events), self.look, size.width, size.height, self.view)
         self._live.update(Text.from_ansi("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
 
     def _ring(self, event: Event) -> None:
@@ -106,7 +106,7 @@ def _shown(watch: Watch) -> list[Follower]:
 
 def drawn(
     watch: Watch,
-    told: list[tuple[float, Event]],
+    events: list[tuple[float, Event]],
     look: ReportOptions,
     width: int,
     height: int,
@@ -130,8 +130,8 @@ def drawn(
     top, bottom = _lines(page), _lines(below)
     log = Page(ReportOptions(max(20, width), look.color, look.ascii))
     room = height - min(len(top), height - len(bottom)) - len(bottom)
-    if room >= 2 and told:
-        board.log(log, told[-(room - 1) :], several=len(followers) > 1)
+    if room >= 2 and events:
+        board.log(log, events[-(room - 1) :], several=len(followers) > 1)
     return [*top[: height - len(bottom)], *_lines(log)[:room], *bottom][:height]
 
 

@@ -17,8 +17,8 @@ def headings(shown: str) -> list[str]:
     return re.findall(r"^([A-Z][A-Za-z ]+):$", shown, re.MULTILINE)
 
 
-def test_every_option_of_check_and_watch_stands_under_a_panel(cli: Cli) -> None:
-    for command in EXAMPLES:
+def test_every_option_of_check_watch_and_compare_stands_under_a_panel(cli: Cli) -> None:
+    for command in (*EXAMPLES, "compare"):
         shown = cli(command, "--help").stdout
         assert re.findall(r"--[a-z-]+", shown.split("\nOptions:\n")[1].split("\nExamples:")[0]) == ["--help"]
 

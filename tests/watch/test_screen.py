@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rlhealth.engine.judge import Judge
+from rlhealth.metrics import translate
 from rlhealth.reports import ReportOptions
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.watch.ahead import projections
-from rlhealth.watch.board_run import distance
+from rlhealth.watch.board_run import distance, trend
 from rlhealth.watch.follower import Event
 from rlhealth.watch.keys import keys_in
 from rlhealth.watch.lines import LineDisplay
@@ -486,3 +487,26 @@ def test_a_change_reaches_a_command_through_the_command_line(half: GrowingFile, 
     documents = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
     [told] = [one for one in documents if one["change"] == "raised"]
     assert told["incident"]["number"] == 1 and "reward-flat-while-token-kl-grows" in told["incident"]["rules"]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        (0.5, 0.25, "↓ −50 %"),
+        (0.5, 0.75, "↑ +50 %"),
+        (0.2, -0.64, "↓ −0.84"),
+        (-0.2, -0.9, "↓ −0.7"),
+        (-1.0, 2.0, "↑ +3"),
+        (0.5, 0.5, "→"),
+    ],
+)
+def test_a_trend_is_no_percentage_where_a_value_is_negative(then: float, now: float, said: str) -> None:
+    run = Run("made", Place("table", "made.csv"))
+    run.add("reward", list(range(30)), [then] * 20 + [now] * 10)
+    assert trend(translate(run).metrics["reward"]) == said
+
+
+def test_the_log_names_the_step_at_which_a_finding_was_raised_and_the_one_since_which_it_holds(tmp_path: Path) -> None:
+    shown = text(*followed(tmp_path, SICK), width=160)
+    raised = re.search(r"raised.*  step (\d+), since (\d+)", shown)
+    assert raised is not None and int(raised[2]) < int(raised[1])

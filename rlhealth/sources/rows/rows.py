@@ -283,7 +283,7 @@ class Rows:
             self._take_late(fallen)
             self._lowest = last if step < last else None
             return False
-        self._go_back(first, self._tags(fallen[0][1]))
+        self._go_back(first)
         for _, one in fallen:
             known = self._step_of(one)
             if known is not None:
@@ -334,7 +334,7 @@ class Rows:
             return True
         return any(self._points.has_said(tag, step) for tag in tags)
 
-    def _go_back(self, step: int, tags: Set[str]) -> None:
+    def _go_back(self, step: int) -> None:
         """A new run begins, or this one continues from before `step`."""
         self._points.move()
         if self._first is not None and step <= self._first:

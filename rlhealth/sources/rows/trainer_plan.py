@@ -41,7 +41,7 @@ class Plan:
         if b"max_steps" not in after:  # a list stands behind the rows
             after = tail[max(0, tail.rfind(b'"logging_steps"')) :]
         state = {key.decode(): json.loads(value) for key, value in _NUMBERED.findall(before + after)}
-        return planned_steps(state, run) if self.is_of(run) else None
+        return planned_steps(state) if self.is_of(run) else None
 
     def is_of(self, run: Run) -> bool:
         """Whether nothing that the state's last rows tell speaks against their being the run's."""
@@ -88,7 +88,7 @@ def about(head: str, tail: str) -> dict[str, Any]:
     return {}
 
 
-def planned_steps(state: Mapping[str, Any], run: Run) -> int | None:
+def planned_steps(state: Mapping[str, Any]) -> int | None:
     """The number of steps the trainer meant to take, in the steps that the rows count.
 
     The PPO trainer of TRL (its state has `episode`) counts optimiser steps in `max_steps` and updates in `global_step`

@@ -133,7 +133,7 @@ class TrainerState:
         run.trainer = run.trainer or saved_trainer(self.path.parent, output_folder(self.path))
         state = about(rows.head, rows.tail)
         run.config.update({key: state[key] for key in SETTINGS if number(state.get(key)) is not None})
-        run.planned_steps = planned_steps(state, run) or run.planned_steps
+        run.planned_steps = planned_steps(state) or run.planned_steps
 
 
 def find(where: Path, found: WalkResult | None = None) -> list[Reader]:
