@@ -180,7 +180,9 @@ class Judge:
             self.book.rules
         )  # no rule that reads metrics found one to read
         if blind:
-            quiet, found = set(), []
+            quiet = set()
+            failed = bool(self.run.exit_code)  # that a process ended with an error is so whatever it had logged
+            found = [one for one in found if failed and one.rule in self.book.endings]
         else:
             earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
             found = with_earlier(causes + found, earlier)

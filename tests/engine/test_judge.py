@@ -8,7 +8,7 @@ import pytest
 from rlhealth.engine.judge import Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import Translation
-from rlhealth.rules.loading import read_rule
+from rlhealth.rules.loading import load_rules, read_rule
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Severity
@@ -89,6 +89,17 @@ def test_a_setting_that_is_not_known_does_not_pass() -> None:
 
 def ending() -> Rule:
     return rule("  ending: [died]").model_copy(update={"id": "ended", "family": "stalled"})
+
+
+@pytest.mark.parametrize(("code", "verdict"), [(1, "critical"), (0, "unknown"), (None, "unknown")])
+def test_a_process_that_ended_with_an_error_is_told_though_no_metric_was_recognised(
+    code: int | None, verdict: str
+) -> None:
+    run = Run("run", Place("wandb", "run.wandb"), exit_code=code)
+    run.add("what/is/this", [1], [0.5])
+    judge = Judge(run, load_rules())
+    judge.advance()
+    assert judge.verdict(4e9).verdict == verdict
 
 
 RISING = {"reward": [step / 60 for step in range(60)], "entropy": [2 - step / 60 for step in range(60)]}
