@@ -178,7 +178,7 @@ def _story(run: RunVerdict, cause: Finding, following: list[Finding]) -> str:
 
 def _vitals(run: RunVerdict) -> str:
     """The eight vital signs as a table; folded where there is something worse to read first."""
-    rows = ["| | sign | metric | chart | from → to | |", "| --- | --- | --- | --- | ---: | --- |"]
+    rows = ["| | sign | metric | chart | from → to | course | |", "| --- | --- | --- | --- | ---: | --- | --- |"]
     for one in vitals(run):
         chart = ""
         if one.metric is not None:
@@ -186,7 +186,8 @@ def _vitals(run: RunVerdict) -> str:
             chart = f"`{sparkline(one.metric.steps, one.metric.values, 20, span=span, log=log)}`"
         named = _code(one.metric.name) if one.metric is not None else ""
         state = f"{_STATES.get(one.state, '➖')} {one.state}"
-        cells = (state, one.title, named, chart, _text(words.ends(one)), _text(words.vital(one)))
+        course = next(iter(words.courses(one)), "")
+        cells = (state, one.title, named, chart, _text(words.ends(one)), course, _text(words.reason(one)))
         rows.append(f"| {' | '.join(cells)} |")
     table = "\n".join(rows) + "\n"
     spent = words.cost(run)

@@ -76,6 +76,7 @@ class Page:
         hang: int = 6,
         bullet: str = "",
         style: str = "",
+        label_style: str = "dim",
         most: int = 12,
     ) -> None:
         """A paragraph behind a label and a bullet, wrapped with a hanging indent; at most `most` lines where that is
@@ -91,7 +92,7 @@ class Page:
             lines[-1] = Text((kept.rpartition(" ")[0] or kept).rstrip(",;") + more, style)
         for number, one in enumerate(lines):
             text = Text()
-            text.append(start if number == 0 else " " * len(start), "dim")
+            text.append(start if number == 0 else " " * len(start), label_style)
             one.rstrip()
             self._add(text.append_text(one))
 
@@ -125,6 +126,7 @@ class Page:
         return text
 
     def _add(self, text: Text) -> None:
+        text.rstrip()
         if text.cell_len > self.width:
             text.truncate(self.width - len(self.glyphs.ellipsis))
             text.append(self.glyphs.ellipsis)

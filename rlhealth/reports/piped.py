@@ -9,6 +9,7 @@ from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.stories import notes, stories, worst_first
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
+from rlhealth.verdict.vitals import Vital, vitals
 
 
 def render(verdict: Verdict, look: ReportOptions) -> str:
@@ -43,12 +44,21 @@ def _run(run: RunVerdict, where: str, *, show_all: bool, full: bool) -> list[str
     lines += [f"{where}: problem: {one}" for one in run.run.problems]
     if show_all and not run.no_answer:
         lines += [f"{where}: note: {one}" for one in notes(run)]
+    if show_all:
+        lines += [_vital(one, where) for one in vitals(run)]
     if show_all and run.skipped:
         lines.append(
             f"{where}: skipped {words.plural(len(run.skipped), 'rule')}: "
             + ", ".join(f"{one.rule} ({one.reason})" for one in run.skipped)
         )
     return lines
+
+
+def _vital(one: Vital, where: str) -> str:
+    """A vital sign: its state, its metric with the two ends, and what is said of it."""
+    metric = f" {one.metric.name} {words.ends(one)}".rstrip() if one.metric is not None else ""
+    said = words.vital(one)
+    return f"{where}: vital[{one.id}] {one.state}:{metric}{f'; {said}' if metric and said else said and f' {said}'}"
 
 
 def _finding(one: Finding, where: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +15,36 @@ from rlhealth.reports.stories import logarithmic
 from rlhealth.verdict.vitals import Vital, VitalState, vitals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rlhealth.reports.page import Page
     from rlhealth.run import Floats
     from rlhealth.verdict.verdicts import RunVerdict
 
 _CURVE, _WIDE_CURVE = 16, 28  # columns with the two of the limit, and on a page of more than 100
 _BAR = ("▏", "|")  # before the block of the limit; in ASCII
+_LEAST_CURVE, _SHORT_CURVE, _LEAST_NAME = 8, 6, 8  # columns that are left of them where the line is full
+_SIGN = 3  # columns of the sign, with the spaces around it
+_NARROW = 50  # columns below which nothing hangs
 _ABSENT = (VitalState.NOT_LOGGED, VitalState.NOT_FOR_TRAINER)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """How wide the parts of a line are, and whether values have their unit."""
+
+    titles: int
+    named: int
+    curve: int
+    values: int
+    word: int
+    units: bool = True
+
+    @property
+    def wide(self) -> int:
+        """Of the whole line."""
+        word = self.word + 2 if self.word else 0
+        return _SIGN + self.titles + 2 + self.named + 2 + self.curve + 2 + self.values + word
 
 
 def write(page: Page, run: RunVerdict) -> None:
@@ -29,18 +53,43 @@ def write(page: Page, run: RunVerdict) -> None:
     if span is None:
         return
     signs = vitals(run)
-    titles = max(len(one.title) for one in signs)
-    named = max((cell_len(page.safe(one.metric.name)) for one in signs if one.metric is not None), default=0)
-    curve = _WIDE_CURVE if page.width > 100 else min(_CURVE, page.width // 5)
-    values = max(cell_len(words.ends(one, page.glyphs.arrow)) for one in signs)
-    room = page.width - 3 - 2 - titles - 2 - 2 - curve - 2 - values
-    named = min(named, max(8, room))
-    left = room - named - 2
+    columns = _columns(page, signs)
     for one in signs:
-        _line(page, one, span, (titles, named, curve, values, left))
+        _line(page, one, span, columns)
     bar = _BAR[page.look.ascii]
-    if any(bar in part for one in signs if one.metric for part, _ in _curve(page, one, curve, span)[-2:-1]):
+    if any(bar in part for one in signs if one.metric for part, _ in _curve(page, one, columns.curve, span)[-2:-1]):
         page.prose("", f"{bar} and the block behind it: the limit, as high as on the curve", style="dim")
+
+
+def _columns(page: Page, signs: Sequence[Vital]) -> _Columns:
+    """Columns that fit: first the curve gives way, then names, then units, then the words for the course."""
+
+    def widest(texts: Iterable[str]) -> int:
+        return max(map(cell_len, texts), default=0)
+
+    named = widest(page.safe(one.metric.name) for one in signs if one.metric is not None)
+    curve = _WIDE_CURVE if page.width > 100 else max(_LEAST_CURVE, min(_CURVE, page.width // 5))
+    bare = widest(words.ends(one, page.glyphs.arrow, unit=False) for one in signs)
+    columns = _Columns(
+        titles=widest(one.title for one in signs),
+        named=named,
+        curve=curve,
+        values=widest(words.ends(one, page.glyphs.arrow) for one in signs),
+        word=widest(words.courses(one)[-1] for one in signs if words.courses(one)),
+    )
+
+    def giving(columns: _Columns, part: str, least: int) -> _Columns:
+        """The columns with one part as narrow as is needed, and `least` at least."""
+        now = getattr(columns, part)
+        return replace(columns, **{part: max(min(now, least), now - max(columns.wide - page.width, 0))})
+
+    for part, least in (("curve", _CURVE), ("named", 14), ("curve", _LEAST_CURVE), ("named", _LEAST_NAME)):
+        columns = giving(columns, part, least)
+    if columns.wide > page.width:
+        columns = giving(replace(columns, values=bare, units=False), "curve", _SHORT_CURVE)
+    if columns.wide > page.width:
+        columns = replace(columns, word=0)
+    return columns
 
 
 def marks(page: Page, run: RunVerdict) -> list[tuple[str, str]]:
@@ -58,30 +107,39 @@ def legend(page: Page, run: RunVerdict) -> None:
     page.prose("vitals", f"{signs}: {', '.join(said)}", indent=1, hang=8, style="dim")
 
 
-def _line(page: Page, one: Vital, span: tuple[int, int], columns: tuple[int, int, int, int, int]) -> None:
-    titles, named, curve, values, left = columns
+def _line(page: Page, one: Vital, span: tuple[int, int], columns: _Columns) -> None:
     style = STYLES[VITALS[one.state]] if one.state in VITALS else "dim"
     sign = page.fit(page.glyphs.sign(one.state), 2)
-    said = words.vital(one)
+    below = _SIGN + columns.titles + 2 if page.width >= _NARROW else _SIGN
+    said = words.reason(one)
     if one.metric is None:
         why = said if one.state not in _ABSENT else f"{one.state}: {said}"
-        page.prose("", f"{sign}{one.title:<{titles}}  {why}", indent=1, style=style, most=0)
+        head = f"{sign}{one.title:<{columns.titles}}"
+        if page.width >= _NARROW:
+            page.prose(head, why, indent=1, hang=below - 1, style=style, label_style=style, most=0)
+        else:
+            page.prose("", f"{head}  {why}", indent=1, style=style, most=0)
         return
-    shown = [(words.ends(one, page.glyphs.arrow).ljust(values), "bold" if one.finding else "")]
-    fits = cell_len(page.safe(said)) <= left
+    ends = words.ends(one, page.glyphs.arrow, unit=columns.units)
+    left = page.width - (columns.wide - columns.word - 2 if columns.word else columns.wide)
+    room = left - cell_len(page.safe(said)) - 2
+    short = [word for word in words.courses(one) if cell_len(word) + 2 <= left]
+    course = next((word for word in short if cell_len(word) + 2 <= room), next(iter(short), ""))
+    fits = (cell_len(course) + 2 if course else 0) <= room
     page.line(
         " ",
         (sign, style),
-        (f"{one.title:<{titles}}  ", style),
-        page.fit(one.metric.name, named),
+        (f"{one.title:<{columns.titles}}  ", style),
+        page.fit(one.metric.name, columns.named),
         "  ",
-        *_curve(page, one, curve, span),
+        *_curve(page, one, columns.curve, span),
         "  ",
-        *shown,
+        (ends.ljust(columns.values), "bold" if one.finding else ""),
+        (f"  {course}" if course else "", "dim"),
         (f"  {said}" if fits else "", style if one.finding else "dim"),
     )
     if said and not fits and one.state is not VitalState.WELL:
-        page.prose("", said, indent=5 + titles, style=style if one.finding else "dim", most=0)
+        page.prose("", said, indent=below, style=style if one.finding else "dim", most=0)
 
 
 def _curve(page: Page, one: Vital, width: int, span: tuple[int, int]) -> list[tuple[str, str]]:
@@ -90,7 +148,7 @@ def _curve(page: Page, one: Vital, width: int, span: tuple[int, int]) -> list[tu
     """
     assert one.metric is not None
     heights = cells(one.metric.steps, one.metric.values, width - 2, span=span)
-    level = one.finding.level if one.finding is not None else None
+    level = one.level
     if level is not None and np.isfinite(level) and _is_near(level, heights):
         drawn = draw(np.append(heights, level), ascii=page.look.ascii, log=logarithmic(one.metric))
         limit = [(_BAR[page.look.ascii], "dim"), (drawn[-1], "red")]

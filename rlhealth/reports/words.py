@@ -189,13 +189,27 @@ def _stretches(spans: Sequence[tuple[int, int]]) -> str:
 
 
 def vital(one: Vital) -> str:
-    """A vital sign in a few words: what is wrong and since when, where it goes, or why nothing can be said."""
-    if one.finding is not None:
-        level = one.finding.level if one.metric is not None else None
-        limit = f", limit {number(level, one.metric.unit)}" if level is not None and one.metric is not None else ""
-        return f"{one.said}, {since(one.finding)}{limit}"
-    moved = f"{one.trend}{', still moving' if one.moving else ''}" if one.state == "well" else ""
-    return ", ".join(part for part in (one.said, moved) if part)
+    """A vital sign in a few words: what is wrong and since when; or why nothing can be said, and where it goes."""
+    course = next(iter(courses(one)), "") if one.finding is None else ""
+    return ", ".join(part for part in (reason(one), course) if part)
+
+
+def reason(one: Vital) -> str:
+    """What is wrong with a vital sign and since when, or why nothing can be said of it; empty where it is well."""
+    if one.finding is None:
+        return one.said
+    limit = f", limit {number(one.level, one.metric.unit)}" if one.level is not None and one.metric is not None else ""
+    return f"{one.said}, {since(one.finding)}{limit}"
+
+
+def courses(one: Vital) -> tuple[str, ...]:
+    """The course of a vital sign in a word or two, the longest first; empty where nothing is said of it, and where the
+    two values that it stands beside read the same.
+    """
+    unit = one.metric.unit if one.metric is not None else ""
+    if not one.trend or (one.trend in ("rose", "fell") and number(one.start, unit) == number(one.end, unit)):
+        return ()
+    return (f"{one.trend}, still moving", one.trend) if one.moving else (one.trend, one.trend.replace(", then", ","))
 
 
 def ends(one: Vital, arrow: str = "→", *, unit: bool = True) -> str:

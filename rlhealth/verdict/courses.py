@@ -21,7 +21,7 @@ _BATCHES, _ERRORS = (
     4.0,
 )  # batch means a part, and how many of their standard errors a change takes, as in rises.yaml
 _OF_MANY = 6.0  # errors, where many stretches are looked at: of white noise 1 in 100 turns so
-_FACTOR = 4  # between two ends that nobody calls the same
+_FACTOR = 1.5  # between two ends that nobody calls the same
 _BACK = 0.2  # of the way there, at least, that what came back has come
 _WORDS = {1: "rose", -1: "fell"}
 

@@ -15,6 +15,7 @@ import numpy as np
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.verdict.courses import before, end_of, start_of, trend_of
 from rlhealth.verdict.findings import Finding, Severity, State
+from rlhealth.verdict.rises import rose_somewhat
 from rlhealth.verdict.verdicts import RunVerdict
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ class Vital:
         id, title: reward, signal, policy, exploration, completions, numbers, critic, pace; and what reports call it.
         state: sick and watch where a critical finding or a warning holds or left a loss; over where one did, and both
             came back; well only where a rule looked and found nothing, or where its metric was compared with known-good
-            runs and did not leave them for the worse; unknown where it is logged and none could look.
-        metric: what decides it; None if nothing that shows it was logged.
+            runs and did not leave them for the worse; unknown where it is logged and none could look, where it has no
+            finite value, and where the run is not healthy and it did not go the way that the sign asks for.
+        metric: what shows it: of its own metrics that of the finding, if it is one; None if none was logged.
         finding: the finding that decides it, if any.
         start, end: where the metric begins, before the finding if there is one, and where it ends, in its unit: medians
             of a tenth of its points, or of three where these lie elsewhere; None if it has no finite point. A metric
@@ -63,6 +65,12 @@ class Vital:
     trend: str = ""
     moving: bool = False
     said: str = ""
+
+    @property
+    def level(self) -> float | None:
+        """The limit of the finding as a level of the metric; None where it is none, or another metric's."""
+        shown = self.finding is not None and self.metric is not None and self.finding.metric == self.metric.name
+        return self.finding.level if self.finding is not None and shown else None
 
 
 def vitals(run: RunVerdict) -> tuple[Vital, ...]:
@@ -125,41 +133,74 @@ def _worst(found: list[Finding]) -> Finding | None:
 
 
 def _deciding(run: RunVerdict, names: list[str], worst: Finding | None) -> Metric | None:
-    """The metric of the finding that decides, else the first listed that has points: of a comparison, one that was
-    compared.
+    """Of the metrics that show the sign that of the finding that decides, else the first listed that has numbers: of a
+    comparison, one that was compared. Where none was logged, the finding's own shows it.
     """
     metrics = run.translation.metrics
-    if worst is not None and worst.metric in metrics and len(metrics[worst.metric]):
-        return metrics[worst.metric]
     listed = [metrics[key] for name in names for key in metrics if _listed(key, [name]) and len(metrics[key])]
-    return next((one for one in listed if one.name in (run.compared or ())), next(iter(listed), None))
+    own = metrics.get(worst.metric) if worst is not None else None
+    if own is not None and len(own) and (not listed or _listed(own.name, names)):
+        return own
+    shown = [one for one in listed if np.isfinite(one.values).any()] or listed
+    return next((one for one in shown if one.name in (run.compared or ())), next(iter(shown), None))
 
 
 def _state(
     run: RunVerdict, name: str, entry: dict[str, Any], worst: Finding | None, metric: Metric | None
 ) -> tuple[VitalState, str]:
     if worst is not None:
+        said = worst.title if metric is None or metric.name == worst.metric else f"{worst.title} ({worst.metric})"
         if worst.state is State.OVER:
-            return VitalState.OVER, worst.title
-        return (VitalState.SICK if worst.severity is Severity.CRITICAL else VitalState.WATCH), worst.title
+            return VitalState.OVER, said
+        return (VitalState.SICK if worst.severity is Severity.CRITICAL else VitalState.WATCH), said
     judged = bool({run.families.get(rule) for rule in run.quiet} & set(entry["families"]))
     judged |= metric is not None and metric.name in (run.compared or ())
     if not (run.translation.is_rl or judged):
         return VitalState.NOT_FOR_TRAINER, "no reinforcement learning"
     ending = _ENDINGS.get(run.state, "") if name == "pace" else ""
     if name == "pace" and not ending:
-        return VitalState.UNKNOWN, "no planned length and no end in the log"
+        return VitalState.UNKNOWN, _unended(run)
     absent = _absent(run.translation.framework, entry)
     if absent[0] is VitalState.NOT_FOR_TRAINER or (metric is None and not ending):
         return absent
+    if not (judged or any(sign_of(one.finding) == name for one in run.ignored)):
+        return VitalState.UNKNOWN, _unjudged(run, entry["families"])
+    if metric is not None and (unproven := _unproven(run, metric, entry.get("asks", {}))):
+        return VitalState.UNKNOWN, unproven
     ignored = [one for one in run.ignored if sign_of(one.finding) == name]
-    if ignored or judged:
-        accepted = f"{len(ignored)} ignored" if ignored else ""
-        return VitalState.WELL, ", ".join(filter(None, (ending, accepted)))
-    return VitalState.UNKNOWN, _unjudged(run, entry["families"])
+    accepted = f"{len(ignored)} ignored" if ignored else ""
+    return VitalState.WELL, ", ".join(filter(None, (ending, accepted)))
 
 
 _ENDINGS = {"finished": "came to its end", "running": "still running"}
+
+
+def _unended(run: RunVerdict) -> str:
+    """What is known of a run that neither came to its end nor goes on."""
+    last, planned = run.run.last_step, run.run.planned_steps or run.translation.planned_steps
+    plan = f" of {planned:,} planned" if planned and last is not None and planned > last else ""
+    if run.state == "stopped":
+        return f"stopped at step {last or 0:,}{plan}"
+    return f"step {last or 0:,}{plan}, and no end in the log" if plan else "no planned length and no end in the log"
+
+
+def _unproven(run: RunVerdict, metric: Metric, asks: dict[str, str]) -> str:
+    """Why a metric in which no rule found anything is no proof that the sign is well: it has no number, or, in a run
+    that is not healthy, it did not go the way that the sign asks for.
+    """
+    values = metric.values[np.isfinite(metric.values)]
+    if not len(values):
+        return f"{metric.name} has no finite value"
+    asked = next((way for name, way in asks.items() if _listed(metric.name, [name])), "")
+    if run.verdict == "healthy" or not asked:
+        return ""
+    trend, _ = trend_of(values)
+    if trend in ("fell", _LOST):
+        return f"no rule found anything, but it {trend}"
+    return "no rule found anything, but it has not risen" if asked == "rise" and not rose_somewhat(values) else ""
+
+
+_LOST = "rose, then fell"
 
 
 def _absent(framework: str, entry: dict[str, Any]) -> tuple[VitalState, str]:

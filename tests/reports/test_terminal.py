@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from rlhealth.metrics import translate
-from rlhealth.reports import REPORTS, ReportOptions, write
+from rlhealth.reports import REPORTS, ReportOptions, words, write
 from rlhealth.run import Place, Run
 from rlhealth.verdict.findings import Finding, Severity
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
@@ -131,6 +131,29 @@ def test_why_a_sign_is_sick_or_unknown_is_never_cut(width: int, sick: Verdict, u
         for one in vitals(answer.runs[0]):
             if one.state in ("sick", "watch", "unknown", "not logged"):
                 assert " ".join(one.said.split()) in text
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 110, 130, 160])
+def test_the_course_stands_on_each_line_that_has_one_at_any_width(width: int, sick: Verdict, healthy: Verdict) -> None:
+    for answer in (sick, healthy):
+        lines = shown(answer, width=width).splitlines()
+        for one in vitals(answer.runs[0]):
+            line = next(line for line in lines if re.match(rf" . {one.title}  ", line))
+            assert not line.endswith("…")
+            for first, *_ in [one.trend.split(",")] if words.courses(one) else []:
+                assert re.search(rf"  {first}\b", line)
+
+
+def test_a_sign_without_a_curve_hangs_below_its_words(unknown: Verdict) -> None:
+    lines = shown(unknown, width=60).splitlines()
+    place = next(place for place, line in enumerate(lines) if " completions  " in line)
+    assert lines[place + 1].startswith(" " * 20) and lines[place + 1].strip()
+
+
+def test_a_pipe_shows_the_vital_signs_where_all_is_asked_for(healthy: Verdict) -> None:
+    assert "vital[" not in shown(healthy, piped=True)
+    lines = [line for line in shown(healthy, piped=True, show_all=True).splitlines() if ": vital[" in line]
+    assert len(lines) == 8 and ": vital[reward] unknown: reward " in lines[0]
 
 
 def test_rules_that_could_not_look_are_counted_and_named_with_their_reason(healthy: Verdict) -> None:

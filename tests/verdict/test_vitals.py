@@ -158,6 +158,71 @@ def test_a_rise_is_seen_and_that_it_goes_on() -> None:
     assert (flat.trend, flat.moving) == ("steady", False)
 
 
+def test_the_start_lies_before_the_finding_and_the_end_is_infinite_where_the_newest_point_is() -> None:
+    values = [0.0, 0.0, *[1.0] * 57, float("inf")]
+    one = by_id(judged(run_of({**GRPO, "kl": values}), findings=[finding("kl-high", "kl", first=3)]))["policy"]
+    assert (one.start, one.end, one.trend) == (0.0, float("inf"), "")
+
+
+def test_a_metric_without_a_number_is_unknown_and_says_why_though_its_rules_were_quiet() -> None:
+    tags = {"reward": [0.1] * 60, "kl": [float("nan")] * 60}
+    one = by_id(judged(run_of(tags), quiet=["q"], families={"q": "kl-high"}))["policy"]
+    assert (one.state, one.said) == (VitalState.UNKNOWN, "kl has no finite value")
+
+
+def test_a_sign_shows_a_metric_of_its_own_that_has_numbers() -> None:
+    findings = [finding("reward-trend", "kl", Severity.WARNING)]
+    reward = by_id(judged(run_of(GRPO), findings=findings))["reward"]
+    assert reward.metric is not None and reward.metric.name == "reward"
+    assert reward.said == "kl is off (kl)" and reward.level is None, "a limit of the KL is none of the reward"
+    tags = {**GRPO, "kl": [float("nan")] * 60, "clip_ratio/region_mean": [0.1] * 60}
+    policy = by_id(judged(run_of(tags)))["policy"]
+    assert policy.metric is not None and policy.metric.name == "clip_ratio/region_mean"
+
+
+def test_a_finding_shows_its_metric_where_none_of_the_sign_was_logged() -> None:
+    one = by_id(judged(run_of({"kl": [0.01] * 60}), findings=[finding("reward-trend", "kl")]))["reward"]
+    assert one.metric is not None and one.metric.name == "kl"
+
+
+@pytest.mark.parametrize(
+    ("state", "planned", "said"),
+    [
+        ("stopped", 1875, "stopped at step 60 of 1,875 planned"),
+        ("stopped", None, "stopped at step 60"),
+        ("unknown", 100, "step 60 of 100 planned, and no end in the log"),
+        ("unknown", None, "no planned length and no end in the log"),
+    ],
+)
+def test_the_ending_says_what_the_header_says(state: str, planned: int | None, said: str) -> None:
+    run = run_of(GRPO)
+    run.planned_steps = planned
+    one = by_id(RunVerdict(run, translate(run), state))["pace"]
+    assert (one.state, one.said) == (VitalState.UNKNOWN, said)
+
+
+NOISE = np.random.default_rng(0).normal(0, 0.01, 60)
+
+
+@pytest.mark.parametrize(
+    ("course", "state", "said"),
+    [
+        (np.linspace(0, 1, 60), VitalState.WELL, ""),
+        (np.zeros(60), VitalState.UNKNOWN, "no rule found anything, but it has not risen"),
+        (np.linspace(1, 0, 60), VitalState.UNKNOWN, "no rule found anything, but it fell"),
+    ],
+)
+def test_a_reward_is_well_beside_a_lost_policy_only_if_it_rose(
+    course: np.ndarray, state: VitalState, said: str
+) -> None:
+    run = run_of({**GRPO, "reward": list(course + NOISE)})
+    sick = judged(run, findings=[finding("kl-high", "kl")], quiet=["q"], families={"q": "reward-trend"})
+    one = by_id(sick)["reward"]
+    assert (one.state, one.said) == (state, said)
+    healthy = judged(run, quiet=["q"], families={"q": "reward-trend"})
+    assert by_id(healthy)["reward"].state is VitalState.WELL, "whether a healthy run has risen was asked before"
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(
