@@ -40,7 +40,7 @@ _OF_A_METRIC = frozenset(
     }
 )
 _OF_AN_ENDING = frozenset({"said", "step", "planned", "idle"})
-_OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families", "back"})
+_OF_A_CAUSE = frozenset({"count", "first_step", "metric", "first", "families", "others", "other_families", "back"})
 _OF_A_TASK = frozenset(task(True)) | frozenset(task(False))
 
 

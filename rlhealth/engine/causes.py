@@ -14,7 +14,7 @@ from rlhealth.engine.episodes import united
 from rlhealth.engine.facts import Facts, named
 from rlhealth.metrics import Translation
 from rlhealth.rules.causes import Cause
-from rlhealth.rules.filling import advise, back_to, fill, settings
+from rlhealth.rules.filling import advise, back_to, fill, settings, within_a_sentence
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State, worst_state
 
@@ -183,8 +183,9 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
         "back": back_to(points_before(translation, begin), begin.first_step),
         "first_step": begin.first_step,
         "metric": begin.metric,
-        "first": begin.title.lower(),
-        "families": ", ".join(dict.fromkeys(member.family for member in one.members)),
+        "first": within_a_sentence(begin.title),
+        **_told_of("families", one.members),
+        **_told_of("others", [member for member in one.members if member is not begin]),
         **settings(translation),
     }
     return Finding(
@@ -215,6 +216,15 @@ def _episodes(one: Hypothesis, state: State) -> tuple[Episode, ...]:
     raised = one.raised if one.raised <= first.last_step else first.raised_step
     begun = replace(first, first_step=one.begin.first_step, raised_step=raised, from_start=one.begin.from_start)
     return (begun, *others)
+
+
+def _told_of(name: str, members: Sequence[Finding]) -> dict[str, str | int]:
+    """The families of findings, as families; of `others` their number too. Nothing where there are none."""
+    families = list(dict.fromkeys(member.family for member in members))
+    if not families:
+        return {}
+    listed = f"rule {'family' if len(families) == 1 else 'families'} {', '.join(families)}"
+    return {name: listed} if name == "families" else {name: len(members), "other_families": listed}
 
 
 def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:
@@ -248,7 +258,7 @@ def _in_time(one: Hypothesis) -> list[str]:
             if member.from_start
             else f"step {member.first_step:,}"
             if not later
-            else f"{later:,} later"
+            else f"{later:,} {'step' if later == 1 else 'steps'} later"
         )
-        lines.append(f"{when}: {member.title.lower()} ({member.metric})")
+        lines.append(f"{when}: {within_a_sentence(member.title)} ({member.metric})")
     return lines

@@ -17,7 +17,7 @@ from rlhealth.engine.scope import passes
 from rlhealth.metrics import Translation
 from rlhealth.rules.causes import Fact
 from rlhealth.rules.conditions import Condition
-from rlhealth.rules.filling import fill, settings
+from rlhealth.rules.filling import fill, settings, within_a_sentence
 from rlhealth.verdict.findings import Finding, Severity
 
 
@@ -89,7 +89,7 @@ class Facts:
                 "after": one.first_step > begin.first_step and one.raised_step <= raised,
             }[fact.order]
             if in_order and (fact.from_start is None or fact.from_start == one.from_start):
-                said = {"step": one.first_step, "title": one.title.lower(), "metric": one.metric}
+                said = {"step": one.first_step, "title": within_a_sentence(one.title), "metric": one.metric}
                 return fill(fact.says, said | self.said) or None
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rlhealth.engine.cannot_run import CannotRun
@@ -20,7 +21,7 @@ def check_scope(rule: Rule, translation: Translation) -> None:
     if not (translation.is_rl or scope.any_training):
         raise CannotRun(f"it is about reinforcement learning, and this is {translation.title}")
     if not is_named(translation.framework, scope.frameworks):
-        raise CannotRun(f"it is about {', '.join(scope.frameworks)}, and this is {translation.framework}")
+        raise CannotRun(f"it is about {_meant(scope.frameworks)}, and this is {translation.title}")
     for name, test in scope.unless.items():
         setting = translation.config.get(name)
         if setting is not None and passes(setting, test):
@@ -32,6 +33,12 @@ def check_scope(rule: Rule, translation: Translation) -> None:
         setting = translation.config.get(name)
         if setting is None or not passes(setting, test):
             raise CannotRun(f"{name} is {'unknown' if setting is None else setting}")
+
+
+def _meant(frameworks: Sequence[str]) -> str:
+    """For which trainers a rule is meant, in words."""
+    words = {"language-models": "language models", "control": "control tasks", "generic": "trainers that are not known"}
+    return " and ".join(words.get(one, one) for one in frameworks)
 
 
 def passes(setting: Any, test: Any) -> bool:

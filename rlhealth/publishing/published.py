@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlhealth.reports import write
+from rlhealth.rules.filling import within_a_sentence
 from rlhealth.verdict.findings import Severity
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
@@ -55,7 +56,7 @@ def published(run: RunVerdict, folder: Path) -> Published:
     causes = [one for one in run.findings if one.family == "diagnosis"]
     cause = causes[0] if causes else min(decisive, key=lambda one: one.first_step, default=None)
     since = "" if standing is None else f" since step {standing}"
-    why = f": {cause.title[:1].lower()}{cause.title[1:]}" if cause is not None else ""
+    why = f": {within_a_sentence(cause.title)}" if cause is not None else ""
     return Published(
         name=run.name,
         verdict=run.verdict,

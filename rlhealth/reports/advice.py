@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlhealth.metrics.to_log import ToLog
 from rlhealth.parsing.patching import written
 from rlhealth.reports.words import clean
+from rlhealth.rules.filling import within_a_sentence
 
 if TYPE_CHECKING:
     from rlhealth.verdict.advised import Advice, StepsToInspect
@@ -19,10 +20,7 @@ FORMATS = ("table", "yaml", "flags")
 
 def table(run: RunVerdict, advice: Advice, wanted: Sequence[ToLog]) -> str:
     """The advice for a person: what to change, or where to look, and what to log."""
-    lines = [
-        f"{clean(run.name)}: {run.verdict}"
-        + (f", {advice.title[:1].lower()}{advice.title[1:]}" if advice.title else "")
-    ]
+    lines = [f"{clean(run.name)}: {run.verdict}" + (f", {within_a_sentence(advice.title)}" if advice.title else "")]
     if advice.changes:
         rows = [(one.option, _value(one.before), _value(one.to), one.why) for one in advice.changes]
         lines += ["", *_columns([("change", "from", "to", "why"), *rows])]

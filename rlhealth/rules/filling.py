@@ -138,6 +138,13 @@ def back_to(points: int, step: object) -> str:
     return f"go back to the last checkpoint before step {step}"
 
 
+def within_a_sentence(title: str) -> str:
+    """A title as the part of a sentence: its first word in small letters, unless it is a name such as KL or NaN."""
+    first = title.split(" ", 1)[0]
+    is_name = any(letter.isupper() for letter in first[1:])
+    return title if is_name else title[:1].lower() + title[1:]
+
+
 def fields_of(text: str) -> list[str]:
     """The names of the fields in a message.
 

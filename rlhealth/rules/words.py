@@ -123,8 +123,10 @@ def why(rule: Rule) -> str:
 
 
 def severities(rule: Rule) -> str:
-    """`warning`, or `warning, critical` where the same problem can be worse."""
-    return f"{rule.severity}, critical" if rule.critical is not None and rule.severity != "critical" else rule.severity
+    """`warning`, or `warning, critical` where the same problem can be worse: a cause is as severe as the worst that it
+    explains."""
+    can_be_worse = rule.critical is not None or rule.cause is not None
+    return f"{rule.severity}, critical" if can_be_worse and rule.severity != "critical" else rule.severity
 
 
 def _worse(worse: CriticalLevel, first: Condition, hold: int) -> str:
@@ -227,6 +229,7 @@ def _hypothesis(cause: Cause) -> list[str]:
         lines.append("one of these must be so: " + "; ".join(_said(one) for one in cause.requires_any))
     lines += [f"it is likelier where: {_said(one)}" for one in cause.supported_by]
     lines += [f"it is ruled out unless: {_open(one.says)}" for one in cause.ruled_out_by]
+    lines.append("as severe as the worst finding that it explains")
     return lines
 
 

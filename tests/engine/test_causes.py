@@ -111,7 +111,7 @@ def test_value_loss_first_is_the_critic_where_no_reward_was_out_of_scale_and_no_
     _, causes, _ = explain(story, DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)
     assert [one.rule for one in causes] == ["critic-too-wrong"]
     assert causes[0].first_step == 51
-    assert causes[0].evidence == ("step 51: title (kl)", "1 later: title (kl)", "4 later: title (kl)")
+    assert causes[0].evidence == ("step 51: title (kl)", "1 step later: title (kl)", "4 steps later: title (kl)")
 
 
 def cause(id: str, first: str, then: str, more: str = "") -> Rule:

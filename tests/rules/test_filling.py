@@ -4,7 +4,7 @@ import pytest
 
 from rlhealth.authoring.cases import Case, run_of, setting_names, translation_of
 from rlhealth.metrics.catalogue import frameworks, names
-from rlhealth.rules.filling import advise, fewer, fields_of, fill, option_phrases, settings
+from rlhealth.rules.filling import advise, fewer, fields_of, fill, option_phrases, settings, within_a_sentence
 from rlhealth.rules.loading import load_rules
 
 RULES = load_rules()
@@ -117,3 +117,16 @@ def test_no_text_of_any_rule_keeps_its_brackets_for_any_trainer():
             for text in rule.try_:
                 shown = fill(text, said)
                 assert not any(mark in shown for mark in ("[[", "]]", "()", "{", "}")), shown
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("KL to the reference jumped", "KL to the reference jumped"),
+        ("NaN or infinity in training", "NaN or infinity in training"),
+        ("Policy and reference are far apart", "policy and reference are far apart"),
+        ("A metric became NaN", "a metric became NaN"),
+    ],
+)
+def test_a_title_within_a_sentence_keeps_its_names(title, said):
+    assert within_a_sentence(title) == said

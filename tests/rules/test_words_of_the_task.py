@@ -16,7 +16,7 @@ from rlhealth.rules.conditions import ALWAYS, Condition, Limit
 from rlhealth.rules.filling import advise, fill, settings, task
 from rlhealth.rules.loading import load_rules
 from rlhealth.rules.model import Rule
-from rlhealth.rules.words import advice, in_words, why
+from rlhealth.rules.words import advice, in_words, severities, why
 
 RULES = load_rules()
 OF_TEXTS = re.compile(
@@ -121,3 +121,10 @@ def test_critics_with_the_policys_own_learning_rate_are_not_said_to_have_one_of_
         said = settings(translation_of(case, run_of(case), RULES[0]))
         for rule in RULES:
             assert "the critic's learning rate" not in " ".join(advise(rule.try_, said)), rule.id
+
+
+def test_a_cause_says_that_it_can_be_critical() -> None:
+    for rule in RULES:
+        if rule.cause is not None:
+            assert severities(rule).endswith("critical")
+            assert in_words(rule)[-1] == "as severe as the worst finding that it explains"
