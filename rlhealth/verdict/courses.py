@@ -11,7 +11,9 @@ import numpy as np
 from rlhealth.verdict.rises import ROUNDING, rose_somewhat, surely_rose
 
 if TYPE_CHECKING:
-    from rlhealth.run import Floats
+    from rlhealth.run import Floats, Ints
+
+    Level = tuple[float, float]  # a mean, and its error
 
 FEW = 3  # points, at least, that say where a metric begins or ends
 _TREND = 24  # finite points before anything is said of a trend
@@ -152,29 +154,35 @@ def _scaled(values: Floats) -> Floats:
     return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
 
 
-def _level(values: Floats) -> tuple[float, float]:
-    """The mean of a part and its error; where its batches only rise, or fall, that is no noise, as in rises.py."""
-    means = np.array([part.mean() for part in np.array_split(values, _BATCHES)])
-    steps = np.diff(means)
-    goes = bool(np.all(steps > 0) or np.all(steps < 0))
-    noise = float(np.sqrt(np.mean(steps**2) / 2) if goes else means.std(ddof=1))
-    return float(means.mean()), noise / math.sqrt(_BATCHES)
-
-
-def _levels(scaled: Floats, parts: int) -> list[tuple[float, float]]:
-    """The levels of so many equal parts, each with its error; none of fifths of a short series."""
+def _levels(scaled: Floats, parts: int) -> list[Level]:
+    """The levels of so many equal parts; none of fifths of a short series."""
     short = parts == _PARTS and len(scaled) < _PARTED
-    return [] if short else [_level(part) for part in np.array_split(scaled, parts)]
+    edges = np.linspace(0, len(scaled), parts + 1).astype(np.int64)
+    return [] if short else _levels_between(scaled, edges[:-1], edges[1:])
 
 
-def _stretches(scaled: Floats, parts: int) -> list[tuple[float, float]]:
+def _stretches(scaled: Floats, parts: int) -> list[Level]:
     """The levels of stretches as long as one of so many parts, each begun half its length after the one before."""
     width = len(scaled) // parts
     starts = np.linspace(0, len(scaled) - width, 2 * parts - 1).astype(np.int64)
-    return [_level(scaled[start : start + width]) for start in starts.tolist()]
+    return _levels_between(scaled, starts, starts + width)
 
 
-def _beyond(start: tuple[float, float], end: tuple[float, float], errors: float = _ERRORS) -> int:
+def _levels_between(scaled: Floats, starts: Ints, ends: Ints) -> list[Level]:
+    """The mean of each stretch, and its error by the means of batches; starts and ends of shape (k,). Where batches
+    only rise, or fall, that is no noise, as in rises.py.
+    """
+    sums = np.append(0.0, np.cumsum(scaled - scaled[0]))  # of a constant exactly 0
+    edges = np.linspace(starts, ends, _BATCHES + 1).astype(np.int64)
+    means = np.diff(sums[edges], axis=0) / np.diff(edges, axis=0)
+    steps = np.diff(means, axis=0)
+    goes = np.all(steps > 0, axis=0) | np.all(steps < 0, axis=0)
+    noise = np.where(goes, np.sqrt(np.mean(steps**2, axis=0) / 2), means.std(axis=0, ddof=1))
+    levels = scaled[0] + means.mean(axis=0)
+    return list(zip(levels.tolist(), (noise / math.sqrt(_BATCHES)).tolist(), strict=True))
+
+
+def _beyond(start: Level, end: Level, errors: float = _ERRORS) -> int:
     """1 if the second level is higher by more than chance, and more than rounding, -1 if it is lower, 0 if neither can
     be said."""
     gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))

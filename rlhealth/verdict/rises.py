@@ -57,12 +57,13 @@ def _rose(values: Floats, rise: dict[str, str]) -> bool:
 
 
 def _gain(values: Floats, batches: int, trends: bool) -> float:
-    """How many standard errors the mean of the last third lies above that of the first tenth."""
+    """How many standard errors the mean of the last third lies above that of the first tenth; 0 where it does not."""
     start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
-    gained, error = float(np.mean(end) - np.mean(start)), _error(start, end, batches, trends)
-    if abs(gained) <= ROUNDING * float(np.abs(values).max()):
+    gained = float(np.mean(end) - np.mean(start))
+    if gained <= ROUNDING * float(np.abs(values).max()):
         return 0.0
-    return gained / error if error else float(np.sign(gained)) * np.inf
+    error = _error(start, end, batches, trends)
+    return gained / error if error else np.inf
 
 
 def _ranks(values: Floats) -> Floats:
