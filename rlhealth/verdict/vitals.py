@@ -104,6 +104,8 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     start, end = _ends(metric, worst)
     values = metric.values[np.isfinite(metric.values)]
     trend, moving = trend_of(values, start, end) if end is not None and np.isfinite(end) else ("", False)
+    if trend == "rose" and worst is not None and worst.metric == metric.name and _asked(metric, entry) == "rise":
+        trend, moving = "", False  # what its finding says of its course would contradict the praise
     return Vital(
         id=name,
         title=str(entry["title"]),
@@ -165,7 +167,7 @@ def _state(
         return absent
     if not (judged or any(sign_of(one.finding) == name for one in run.ignored)):
         return VitalState.UNKNOWN, _unjudged(run, entry["families"])
-    if metric is not None and (unproven := _unproven(run, metric, entry.get("asks", {}))):
+    if metric is not None and (unproven := _unproven(run, metric, _asked(metric, entry))):
         return VitalState.UNKNOWN, unproven
     ignored = [one for one in run.ignored if sign_of(one.finding) == name]
     accepted = f"{len(ignored)} ignored" if ignored else ""
@@ -184,14 +186,18 @@ def _unended(run: RunVerdict) -> str:
     return f"step {last or 0:,}{plan}, and no end in the log" if plan else "no planned length and no end in the log"
 
 
-def _unproven(run: RunVerdict, metric: Metric, asks: dict[str, str]) -> str:
+def _asked(metric: Metric, entry: dict[str, Any]) -> str:
+    """Which way a sign asks its metric to go: rise, hold, or nothing."""
+    return next((str(way) for name, way in entry.get("asks", {}).items() if _listed(metric.name, [name])), "")
+
+
+def _unproven(run: RunVerdict, metric: Metric, asked: str) -> str:
     """Why a metric in which no rule found anything is no proof that the sign is well: it has no number, or, in a run
     that is not healthy, it did not go the way that the sign asks for.
     """
     values = metric.values[np.isfinite(metric.values)]
     if not len(values):
         return f"{metric.name} has no finite value"
-    asked = next((way for name, way in asks.items() if _listed(metric.name, [name])), "")
     if run.verdict == "healthy" or not asked:
         return ""
     trend, _ = trend_of(values)

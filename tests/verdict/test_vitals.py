@@ -223,6 +223,12 @@ def test_a_reward_is_well_beside_a_lost_policy_only_if_it_rose(
     assert by_id(healthy)["reward"].state is VitalState.WELL, "whether a healthy run has risen was asked before"
 
 
+def test_a_reward_that_a_finding_says_fell_is_not_said_to_have_risen() -> None:
+    run = run_of({**GRPO, "reward": list(np.linspace(0, 1, 60) + NOISE)})
+    assert by_id(judged(run, findings=[finding("reward-trend", "reward", first=50)]))["reward"].trend == ""
+    assert by_id(judged(run, findings=[finding("reward-trend", "kl", first=50)]))["reward"].trend == "rose"
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.dictionaries(

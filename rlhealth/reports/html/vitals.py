@@ -64,9 +64,10 @@ def _row(one: Vital, span: Span | None, small: bool) -> Html:
     state = el("td", el("span", sign, f" {one.state}", class_=f"badge {tone_of(one.state)}"))
     head = el("th", one.title, scope="row")
     if one.metric is None or span is None:
-        return el("tr", head, state, el("td", words.reason(one), colspan="5"))
+        return el("tr", head, state, el("td", words.reason(one), colspan="4"))
     found = (one.finding,) if one.finding is not None else ()
     onset = one.finding.since_step if one.finding is not None else None
+    course = next(iter(words.courses(one)), "")
     curve = None if small else chart(one.metric, span, Marks(found, onset), buckets=_BUCKETS)
     return el(
         "tr",
@@ -74,7 +75,6 @@ def _row(one: Vital, span: Span | None, small: bool) -> Html:
         state,
         el("td", named(one.metric.name)),
         el("td", curve, class_="curve", data_curve=one.metric.name if small else None),
-        el("td", words.ends(one), class_="ends"),
-        el("td", next(iter(words.courses(one)), ""), class_="course"),
+        el("td", words.ends(one), el("span", course, class_="course") if course else None, class_="values"),
         el("td", words.reason(one)),
     )
