@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from rlhealth.engine.causes import explain
 from rlhealth.engine.clause import Clause
 from rlhealth.engine.earlier import EarlierFindings, with_earlier
 from rlhealth.engine.earned import why_not_healthy
-from rlhealth.engine.ending import ending_of
+from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import united
 from rlhealth.engine.facts import Facts
 from rlhealth.engine.metric_choice import named_metric
@@ -40,6 +40,27 @@ LEFT_OUT = 512  # points that a condition may lag behind: at once they cost what
 no_float_warnings = np.errstate(
     all="ignore"
 )  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
+
+
+@dataclass(frozen=True)
+class Symptoms:
+    """What the rules say of a run, each by itself: causes are sought among them.
+
+    Attributes:
+        looked: ids of the rules that looked at a metric and found nothing.
+        waiting: rules that have too few points.
+        has_looked: whether any metric was looked at: what the end of a run says is no look at its health.
+    """
+
+    found: list[Finding]
+    looked: set[str]
+    waiting: list[Skipped]
+    has_looked: bool
+
+    @property
+    def fired(self) -> set[str]:
+        """Ids of the rules that found something."""
+        return {one.rule for one in self.found}
 
 
 class Judge:
@@ -141,9 +162,31 @@ class Judge:
         """
         ending = ending_of(self.run, self.translation, now, ended)
         aftermath = Aftermath(self.translation, self.judged_to)
-        found: list[Finding] = []
-        skipped = [*self.plan.skipped, *self.plan.undiagnosed]
-        quiet: set[str] = set()
+        symptoms = self._symptoms(ending, aftermath)
+        unwanted = Unwanted(ignore)
+        found, aside, quiet = self._explained(symptoms, unwanted)
+        answer = RunVerdict(
+            run=self.run,
+            translation=self.translation,
+            state=ending.state,
+            findings=sorted(found, key=lambda one: (-one.severity, one.first_step, one.rule)),
+            skipped=sorted([*self.plan.skipped, *self.plan.undiagnosed, *symptoms.waiting], key=lambda one: one.rule),
+            quiet=sorted(quiet - symptoms.fired - {one.rule for one in (*found, *aside)}),
+            ignored=unwanted.ignored(aside),
+            families=self.book.families,
+            beside_metrics=frozenset(quiet - symptoms.looked),
+            reward_is_best=aftermath.at_its_best,
+        )
+        answer.why_not_healthy = why_not_healthy(self.translation)
+        if not symptoms.has_looked:
+            answer.why_not_healthy = self.book.asks_for_no_look or answer.why_not_healthy or NO_LOOK
+        if not found:
+            answer.too_short = self._too_short(symptoms)
+        return answer
+
+    def _symptoms(self, ending: Ending, aftermath: Aftermath) -> Symptoms:
+        """What each rule says by itself."""
+        looked: set[str] = set()
         short: dict[str, Skipped] = {}
         aspects: dict[tuple[str, str], list[Finding]] = {}
         for one in self.states:
@@ -153,65 +196,47 @@ class Judge:
             elif reason := one.too_few:
                 short[one.rule.id] = Skipped(one.rule.id, one.rule.family, reason)
             else:
-                quiet.add(one.rule.id)
-        found += [joined_finding(parts) for parts in aspects.values()]
-        looked = set(quiet)  # at a metric: what the end of a run says is no look at its health
-        for rule in self.plan.others:
-            assert rule.when is not None
-            if rule.when.ending:
-                told = ending_finding(rule, ending, self.translation)
-                found += [told] if told else []
-            quiet.add(rule.id)
-        found += self.vanishing.findings(self.run.excerpted)
+                looked.add(one.rule.id)
+        endings = [rule for rule in self.plan.others if rule.when is not None and rule.when.ending]
+        found = [
+            *(joined_finding(parts) for parts in aspects.values()),
+            *filter(None, (ending_finding(rule, ending, self.translation) for rule in endings)),
+            *self.vanishing.findings(self.run.excerpted),
+        ]
         if not self.translation.is_rl:  # mixed precision leaves out a step whose gradient overflows, and goes on
             found = [one.in_state(one.state, most=Severity.INFO) for one in found]
         if aftermath.at_its_best and is_one_symptom(found):
             found = [one.at_most(self.book.alone[one.rule]) for one in found]
-        fired = {one.rule for one in found}
-        waiting = [one for one in short.values() if one.rule not in fired | quiet]
-        skipped += waiting
-        has_looked = bool(looked or aspects or self.vanishing.has_looked)
-        unwanted = Unwanted(ignore)
-        found, aside = unwanted.split(found)
-        seek = partial(explain, translation=self.translation, facts=self.facts, now=self.judged_to)
-        found, causes, ignored_causes, told_not = unwanted.explained(found, self.plan.diagnoses, seek)
-        quiet |= told_not if has_looked else set()
-        blind = not self.plan.clauses and len(self.plan.others) < len(
-            self.book.rules
-        )  # no rule that reads metrics found one to read
-        if blind:
-            quiet = set()
-            failed = bool(self.run.exit_code)  # that a process ended with an error is so whatever it had logged
-            found = [one for one in found if failed and one.rule in self.book.endings]
-        else:
-            earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
-            found = with_earlier(causes + found, earlier)
-            aside = with_earlier(ignored_causes + aside, aside_earlier)
-        everything = sorted(found, key=lambda one: (-one.severity, one.first_step, one.rule))
-        skipped.sort(key=lambda one: one.rule)
-        answer = RunVerdict(
-            run=self.run,
-            translation=self.translation,
-            state=ending.state,
-            findings=everything,
-            skipped=skipped,
-            quiet=sorted(quiet - fired - {one.rule for one in (*everything, *aside)}),
-            ignored=unwanted.ignored(aside),
-            families=self.book.families,
-            beside_metrics=frozenset(quiet - looked),
-            reward_is_best=aftermath.at_its_best,
+        heard = {one.rule for one in found} | looked | {rule.id for rule in self.plan.others}
+        return Symptoms(
+            found=found,
+            looked=looked,
+            waiting=[one for one in short.values() if one.rule not in heard],
+            has_looked=bool(looked or aspects or self.vanishing.has_looked),
         )
-        answer.why_not_healthy = why_not_healthy(self.translation)
-        if not has_looked:
-            answer.why_not_healthy = self.book.asks_for_no_look or answer.why_not_healthy or NO_LOOK
+
+    def _explained(self, symptoms: Symptoms, unwanted: Unwanted) -> tuple[list[Finding], list[Finding], set[str]]:
+        """The findings with their causes, those that are set aside, and the ids of the rules that found nothing."""
+        found, aside = unwanted.split(symptoms.found)
+        seek = partial(explain, translation=self.translation, facts=self.facts, now=self.judged_to)
+        found, causes, ignored_causes, without = unwanted.explained(found, self.plan.diagnoses, seek)
+        if not self.plan.clauses and len(self.plan.others) < len(self.book.rules):  # no rule found a metric to read
+            failed = bool(self.run.exit_code)  # that a process ended with an error is so whatever it had logged
+            return [one for one in found if failed and one.rule in self.book.endings], aside, set()
+        earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
+        quiet = symptoms.looked | {rule.id for rule in self.plan.others} | (without if symptoms.has_looked else set())
+        return with_earlier(causes + found, earlier), with_earlier(ignored_causes + aside, aside_earlier), quiet
+
+    def _too_short(self, symptoms: Symptoms) -> str:
+        """That most rules lack points, in words; empty if they do not."""
         early = {one.rule.id for one in self.states if one.rule.points <= LONG}
-        too_few = [one for one in waiting if one.rule in early]
-        if len(too_few) > len(looked - fired) and not everything:
-            answer.too_short = (
-                f"it has too few points for {len(too_few)} of the {len(too_few) + len(looked)} rules on its metrics "
-                f"that take {LONG} points at most"
-            )
-        return answer
+        too_few = sum(one.rule in early for one in symptoms.waiting)
+        if too_few <= len(symptoms.looked - symptoms.fired):
+            return ""
+        return (
+            f"it has too few points for {too_few} of the {too_few + len(symptoms.looked)} rules on its metrics "
+            f"that take {LONG} points at most"
+        )
 
 
 def _whole(judge: Judge) -> RunVerdict:
