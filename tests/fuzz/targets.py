@@ -157,7 +157,8 @@ TEXT_WORDS = (
     "├──┤\n".encode(),
     b"[rank1]: ",
     b"task_id=",
-    b"UserWarning: KL divergence is starting to become negative: -1.5",
+    b"ppo_trainer.py:9: UserWarning: KL divergence is starting to become negative: -1.5 - this might be\n",
+    b"UserWarning: The average ratio of batch (12.5) exceeds threshold 10.00. Skipping batch.\n",
 )
 NOTEBOOK_WORDS = (
     b'"cells"',

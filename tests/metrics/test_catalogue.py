@@ -122,6 +122,7 @@ def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
         "to_log.yaml",
         "trackers.yaml",
         "usual.yaml",
+        "warned.yaml",
     }
     assert held == set(FILES)
 

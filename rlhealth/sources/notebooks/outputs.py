@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
-from typing import Any
 
 from rlhealth.run import MOST_TAGS
 from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
@@ -19,6 +18,7 @@ from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.printed_warnings import warns
 from rlhealth.sources.rows.row_choice import RowChoice
 from rlhealth.sources.rows.row_names import PAID, has_step, is_log_row
 from rlhealth.sources.rows.row_shapes import flatten
@@ -81,8 +81,10 @@ def tables_of(cell: Cell) -> list[Table]:
     if any(PAID.search(tag) for table in found for tag in table.tags):
         return found  # what a trainer prints beside such a table is less than the table
     rows = _chosen([row for text in ([] if framed else [streamed]) + texts for row in _rows(text)])
+    rows = [row for row in rows if row.form != "warning"] if found else rows
     often = {tag for tag, count in Counter(tag for row in rows for tag in row).items() if count >= FEWEST_ROWS}
-    if any(_TRAINED.search(tag) and not tag.startswith(_EVALUATED) for tag in often) or _are_of_training(cell, rows):
+    trained = {tag for tag in often if _TRAINED.search(tag) and not tag.startswith(_EVALUATED)}
+    if trained or often & _warned(rows) or _are_of_training(cell, rows):
         return _with_rows(found, _table_of(cell.number, rows, _TRUNCATED in streamed))
     if found and rows:
         _add(found[-1], _table_of(cell.number, rows, _TRUNCATED in streamed))
@@ -91,16 +93,21 @@ def tables_of(cell: Cell) -> list[Table]:
 
 def _chosen(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
     """Of the rows that a cell printed, those of the run: the best form that occurs, as in a console. Where nearly every
-    line names its step, the others are of samples.
+    line names its step, the others are of samples; a warning beside them would take the steps from them.
     """
     choice = RowChoice()
     judged = [(one, row) for row in rows if (one := choice.judge(row)) is not None]
     best = choice.best()
     chosen = [row for one, row in judged if best is not None and choice.accepts(best, one, row)]
     lines = [row for row in chosen if row.form == "line"]
-    if sum(map(has_step, lines)) < NAMED * len(lines):
+    if not any(map(has_step, chosen)) or sum(map(has_step, lines)) < NAMED * len(lines):
         return chosen
-    return [row for row in chosen if row.form != "line" or has_step(row)]
+    return [row for row in chosen if row.form not in ("line", "warning") or has_step(row)]
+
+
+def _warned(rows: Iterable[PrintedRow]) -> set[str]:
+    """The metrics that warnings tell."""
+    return {tag for row in rows if row.form == "warning" for tag in row.keys() - set(AXES)}
 
 
 def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
@@ -118,7 +125,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
 
 def _rows(text: str) -> Iterator[PrintedRow]:
     """The log rows in a text; what is printed for other reasons, and what is of one sample only, is left out."""
-    if not _TRAINED.search(text) and not PAID.search(text):
+    if not _TRAINED.search(text) and not PAID.search(text) and not warns(text):
         return
     printed = Printed()
     for line in _LINE_ENDS.split(text):
@@ -127,6 +134,8 @@ def _rows(text: str) -> Iterator[PrintedRow]:
 
 
 def _is_row(row: PrintedRow) -> bool:
+    if row.form == "warning":
+        return True
     return not row.names_sample and is_log_row(row) and not row.keys() <= CLOSING | BOOKKEEPING | set(AXES)
 
 
@@ -166,12 +175,12 @@ def _table(cell: int, grid: Grid) -> Table | None:
     return Table(cell, axis, rows, done, total, cut)
 
 
-def _table_of(cell: int, rows: Sequence[Mapping[str, Any]], is_cut: bool) -> Table:
+def _table_of(cell: int, rows: Sequence[PrintedRow], is_cut: bool) -> Table:
     """Printed rows as a table; without an axis where not all of them name their step."""
     flat = [{tag: found for tag, value in flatten(row).items() if (found := number(value)) is not None} for row in rows]
     counted = [name for name in AXES if all(whole(row.get(name)) is not None for row in flat)]
     axis = axis_of({name: row[name] for name in counted} for row in flat) if counted else None
-    return Table(cell, axis or "", flat, is_cut=is_cut, is_table=False)
+    return Table(cell, axis or "", flat, is_cut=is_cut, is_table=False, warned=_warned(rows))
 
 
 def _with_rows(found: list[Table], printed: Table) -> list[Table]:

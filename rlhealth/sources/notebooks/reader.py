@@ -15,6 +15,7 @@ from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import documents
 from rlhealth.sources.notebooks.joining import NotebookRun, runs_of
 from rlhealth.sources.notebooks.table import plain
+from rlhealth.sources.rows.printed_warnings import of_warnings
 from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 
@@ -215,6 +216,9 @@ def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
     if any(part.is_cut for part in told.parts):
         run.notes.append(f"rows or columns are left out of the output of {where}; they are missing here")
     _note_excerpts(run, told)
+    warned = run.series.keys() & set().union(*(part.warned for part in told.parts))
+    run.excerpted |= warned
+    run.notes += of_warnings(warned, is_all=warned == run.series.keys())
     trainer = told.trainer
     if trainer is not None:
         run.trainer = trainer.name

@@ -31,6 +31,7 @@ class Table:
         done, total: of the progress bar above it.
         is_cut: whether rows of it were left out or lost.
         is_table: whether it was printed as a table, not as rows among other text.
+        warned: the metrics that it holds by a trainer's warnings alone.
         covered: of metrics that not all of the tables show that were joined to this one: the steps of those that do.
     """
 
@@ -42,6 +43,7 @@ class Table:
     is_cut: bool = False
     is_table: bool = True
     notes: list[str] = field(default_factory=list)
+    warned: set[str] = field(default_factory=set)
     covered: dict[str, set[int]] = field(default_factory=dict)
 
     @property
@@ -140,6 +142,7 @@ def joined(one: Table, other: Table) -> Table:
         is_cut=longer.is_cut,
         is_table=longer.is_table,
         notes=notes,
+        warned=longer.warned | (shorter.warned - longer.tags),
         covered={} if numbered else _covered(one, other),
     )
 

@@ -17,6 +17,7 @@ from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
+from rlhealth.sources.rows.printed_warnings import of_warnings, signs
 from rlhealth.sources.rows.row_choice import FormRank, RowChoice
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, is_log_row
 from rlhealth.sources.rows.sampled import Sampled
@@ -236,6 +237,11 @@ class ConsoleLog(TextLog):
 
     def _tell(self) -> None:
         super()._tell()
+        for run in self.runs:
+            run.excerpted = set(self._choice.warned & run.series.keys())
+            notes = of_warnings(run.excerpted, is_all=run.excerpted == run.series.keys())
+            run.notes += notes
+            self._told += notes
         self.newest.raised = raised_in(self._tail + self.text.rest)
 
     def nothing(self) -> RlhealthError:
@@ -282,7 +288,7 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     lower = block.lower()
     feeds_only = b"\r" not in lower
     places: list[int] = []
-    for sign in SIGNS:
+    for sign in (*SIGNS, *signs()):
         found = list(_places(lower, sign, feeds_only))
         if feeds_only and len(found) > DENSE * len(lines):
             return set(range(len(lines)))  # nearly every line is a row: nothing is passed over

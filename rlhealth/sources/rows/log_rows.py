@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
 from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.row_names import is_learning
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.trainer_plan import OPENING
@@ -28,6 +28,7 @@ from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 LOG_HEAD = 256 << 10  # bytes of a console looked at in one go
 FURTHEST = 64 << 20  # bytes of a text in which the first row must come, where nobody named it
 WHOLE = 8 << 20  # bytes of a JSON file of columns that is looked into, where nobody named it
+FEWEST_WARNINGS = 3  # with a metric, that are a log; fewer may be quoted in a text
 #: JSON files of models and data sets, which are logs only where their rows count steps or name metrics.
 NO_LOGS = re.compile(
     r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
@@ -176,7 +177,17 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
         )
     printed = Printed()
     found = (row for line in lines for row in printed.rows(line) if not row.is_listed)
-    return any(len(row) > 1 or "objective/kl" in row for row in found) or any(True for _ in printed.end())
+    return _are_printed(found) or any(True for _ in printed.end())
+
+
+def _are_printed(rows: Iterable[PrintedRow]) -> bool:
+    """Whether there is a row of several numbers, or as many warnings as nobody quotes."""
+    warnings = 0
+    for row in rows:
+        warnings += row.form == "warning"
+        if warnings >= FEWEST_WARNINGS or (len(row) > 1 and row.form != "warning"):
+            return True
+    return False
 
 
 _STEPS = {*AXES, "epoch", "Wall time", "value"}

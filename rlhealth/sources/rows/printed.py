@@ -15,6 +15,7 @@ from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WA
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
+from rlhealth.sources.rows.printed_warnings import Warnings
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import PAID, has_step, is_learning, is_log_row, names_sample, tells_reward
 
@@ -22,9 +23,6 @@ __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
 LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
-_NEGATIVE_KL = re.compile(
-    r"KL divergence is starting to become negative: (-[\d.]{1,20}\d)"
-)  # TRL's first PPO trainer warns so
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
 EPOCHS = frozenset({"epoch", "Epoch"})
@@ -37,8 +35,8 @@ class PrintedRow(dict[str, Any]):
     """A row, and how it was printed.
 
     Attributes:
-        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line) or "bar" (beside a
-            progress bar).
+        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line), "bar" (beside a
+            progress bar) or "warning" (of the trainer's own).
         rank: of the process that printed it; "" where the line does not say; with a colon where a bare number says it.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
@@ -79,6 +77,7 @@ class Printed:
         self._blocks = Blocks()
         self._columns = Columns()
         self._listed = ListedRewards()
+        self._warnings = Warnings()
         self._bar: PrintedStep | None = None
         self._evaluates = False
         self._step: PrintedStep | None = None
@@ -90,7 +89,8 @@ class Printed:
     @property
     def is_open(self) -> bool:
         """Whether something is begun that the next lines may continue with."""
-        return self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
+        is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
+        return is_begun or self._warnings.is_open
 
     @property
     def is_plain(self) -> bool:
@@ -120,6 +120,11 @@ class Printed:
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
+        text, warned = self._warnings.taken(text, line)
+        if warned or self._warnings.is_open:
+            yield from self._rows_before(text)
+            yield from self._made([warned] if warned else (), "warning", is_log=True)
+            return
         listed = self._listed.found(text)
         if listed is not None:
             group, sampled = listed
@@ -146,10 +151,6 @@ class Printed:
         if verl:
             yield from self.end()
             yield from self._made([_verl(text[verl.start() :])], "steps", is_cut=len(text) >= WANDB_CUT, is_log=True)
-            return
-        warned = _NEGATIVE_KL.search(text) if text.startswith("UserWarning") or "KL divergence is" in text else None
-        if warned:
-            yield from self._made([{"objective/kl": warned[1]}], "line")
             return
         progress = _PROGRESS.search(text) if "<" in text else None
         if progress is not None:
@@ -184,6 +185,12 @@ class Printed:
             yield from self._made(self._blocks.rows(text), "block")
             if several and not self._blocks.is_open:
                 yield from self._from_line(text, "line", several)
+
+    def _rows_before(self, text: str) -> Iterator[PrintedRow]:
+        """The rows of what stands before a warning on its line, a progress bar mostly; the warning stays begun."""
+        warnings, self._warnings = self._warnings, Warnings()
+        yield from self._rows(text) if text.strip() else ()
+        self._warnings = warnings
 
     def _from_dicts(self, text: str, bar: PrintedStep | None) -> Generator[PrintedRow, None, bool]:
         """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""

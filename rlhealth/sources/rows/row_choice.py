@@ -12,6 +12,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.printed_line import LABEL
+from rlhealth.sources.rows.printed_warnings import faults, told_in_rows
 from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
@@ -28,12 +29,13 @@ class FormRank(IntEnum):
     """How much a form of rows tells, the best last."""
 
     SAMPLE = -1  # a single rollout: no form of the log
-    BAR = 0
-    LEARNING_BAR = 1
-    LINE = 2
-    DICT = 3
-    LEARNING_LINE = 4
-    LEARNING_DICT = 5
+    WARNING = 0  # only the values that are worth one
+    BAR = 1
+    LEARNING_BAR = 2
+    LINE = 3
+    DICT = 4
+    LEARNING_LINE = 5
+    LEARNING_DICT = 6
 
 
 _BARS = (FormRank.BAR, FormRank.LEARNING_BAR)
@@ -78,6 +80,8 @@ class RowChoice:
         samples: names of rows that tell nothing of learning, of which several stand below one heading.
         are_paid: whether rows that tell of learning tell a reward too.
         labels: the bare numbers that stand before the rows.
+        told: the metrics of warnings that rows tell too, each with the form of those rows.
+        warned: the metrics that were read from warnings.
         has_guessed: whether a row was accepted that `samples` and `are_paid` may still refuse, once they grow.
     """
 
@@ -87,11 +91,14 @@ class RowChoice:
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
         self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
         self.are_paid: bool = before.are_paid if before else False
+        self.told: frozenset[tuple[FormRank, str]] = before.told if before else frozenset()
+        self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
         self._drawn: tuple[int, dict[str, object]] = (0, {})
+        self._warning: dict[str, object] = {}
 
     def judge(self, row: PrintedRow) -> FormRank | None:
         """What the row is worth; None if it is none of the run's own."""
@@ -102,6 +109,8 @@ class RowChoice:
             elif row.rank != self._rank:
                 self.ranks += 1
                 return None
+        if row.form == "warning":
+            return self._judge_warning(row)
         if row.bar is not None and self._is_drawn_again(row, row.bar):
             return None
         is_others = row.rank.endswith(LABEL) and row.rank != self._rank and not self.labels.count_steps
@@ -114,6 +123,8 @@ class RowChoice:
             return FormRank.LINE  # beside rows of another form; alone, a list may be of anything
         self._recent.append(dict(row))
         found = worth(row)
+        if told := told_in_rows(row):
+            self.told |= {(found, tag) for tag in told}
         if found in _LEARNING:
             self.are_paid = self.are_paid or tells_reward(row)
         elif row.below_heading and row.again:
@@ -131,6 +142,8 @@ class RowChoice:
             elif row.rank != self._rank:
                 self.ranks += 1
                 return False
+        if one is FormRank.WARNING:
+            return self._accepts_warning(best, row)
         if one == best:
             return True
         if one is FormRank.SAMPLE:
@@ -150,7 +163,29 @@ class RowChoice:
     @property
     def known(self) -> tuple[object, ...]:
         """What decides which rows below a heading, and behind a bare number, are accepted."""
-        return self.samples, self.are_paid, self.labels.count_steps
+        return self.samples, self.are_paid, self.labels.count_steps, self.told
+
+    def _judge_warning(self, row: PrintedRow) -> FormRank | None:
+        """Python prints a warning again only once it says something else: the same twice is one that two handlers
+        printed, or two streams of a cell."""
+        if row == self._warning:
+            self.twice += 1
+            return None
+        self._warning = dict(row)
+        self._counts[FormRank.WARNING] += 1
+        return FormRank.WARNING
+
+    def _accepts_warning(self, best: FormRank, row: PrintedRow) -> bool:
+        """Whether a warning is read: alone, or beside lines or bars, which tell what somebody chose to print. Dicts and
+        tables are made by trainers and tell all."""
+        tags = row.keys() - _COUNTS
+        if best is not FormRank.WARNING:
+            self.has_guessed = True
+            told = {tag for form, tag in self.told if (form in _BARS) == (best in _BARS)}
+            if best in (FormRank.DICT, FormRank.LEARNING_DICT) or not tags <= faults() - told:
+                return False
+        self.warned |= tags
+        return True
 
     def _is_of_step(self, row: PrintedRow) -> bool:
         """Whether a row that tells nothing of learning is of a whole step: it names one, or is the only one of its
@@ -185,11 +220,15 @@ class RowChoice:
         return True
 
     def best(self) -> FormRank | None:
-        """The best form so far; None if there was no row."""
-        held = [one for one in FormRank if self._counts[one]]
+        """The best form so far; None if there was no row. Warnings are it only beside nothing else, or a lone row that
+        tells nothing of learning."""
+        warnings = self._counts[FormRank.WARNING]
+        held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
         often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
-        return max(often or held, default=None)
+        found = max(often or held, default=None)
+        is_stray = found is None or (not often and found not in _LEARNING and warnings >= FEWEST)
+        return FormRank.WARNING if warnings and is_stray else found
 
 
 def _is_precise(name: str, value: object) -> bool:

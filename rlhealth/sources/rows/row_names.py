@@ -53,8 +53,12 @@ def is_log_row(row: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=4096)
 def is_log_name(name: str) -> bool:
     """Whether a log's row may be known by that name."""
-    plain = words(name)
-    return _TELLING.search(plain) is not None and _SETTINGS.search(plain) is None
+    return _TELLING.search(words(name)) is not None and not is_setting(name)
+
+
+def is_setting(name: str) -> bool:
+    """Whether that is the name of a setting, though a metric has it too: `target_kl`."""
+    return _SETTINGS.search(words(name)) is not None
 
 
 def is_learning(names: Iterable[str]) -> bool:

@@ -386,3 +386,44 @@ def test_nothing_in_a_notebook_is_run_and_no_secret_is_printed(tmp_path: Path) -
     assert not marker.exists()
     (run,) = open_runs(str(path))
     assert run.config == {"beta": 0.1}
+
+
+def warned(values: list[float]) -> dict[str, Any]:
+    """The stream of errors of a cell in which TRL's first PPOTrainer warns of negative KL."""
+    text = "".join(
+        f"  2%|▏         | {n}/500 [00:42<32:31,  3.99s/it]/env/trl/trainer/ppo_trainer.py:1289: UserWarning: KL "
+        f"divergence is starting to become negative: {kl:.2f} - this might be a precursor for failed training.\n"
+        "  warnings.warn(\n"
+        for n, kl in enumerate(values)
+    )
+    return stream(text) | {"name": "stderr"}
+
+
+def test_a_cell_of_nothing_but_warnings_is_a_run_of_their_values(tmp_path: Path) -> None:
+    (run,) = runs(tmp_path, notebook(code("trainer.step(queries, answers, scores)", warned([-9.5, -1.25, -4.0]))))
+    assert values(run, "objective/kl") == [(1, -9.5), (2, -1.25), (3, -4.0)]
+    assert run.step_axis == "row"
+    assert any("only warnings of the trainer were printed" in note for note in run.notes)
+    assert any("steps in the report are row numbers" in note for note in run.notes)
+
+
+def test_two_warnings_in_a_notebook_are_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError, match="no training table and no printed rows"):
+        runs(tmp_path, notebook(code("trainer.step(queries, answers, scores)", warned([-9.5, -1.25]))))
+
+
+def test_warnings_add_nothing_to_the_rows_of_their_cell(tmp_path: Path) -> None:
+    low = warned([-float(n) for n in range(2, 9)])
+    rows = stream("".join(f"{{'loss': 0.{n}, 'reward': 0.5, 'step': {n}}}\n" for n in range(1, 9)))
+    shows = shown(table([(n, f"0.{n}") for n in range(1, 9)]))
+    for output in (rows, shows):
+        (run,) = runs(tmp_path, notebook(code("trainer.train()", low, output)))
+        assert "objective/kl" not in run.series
+        assert not any("warnings" in note for note in run.notes)
+
+
+def test_a_table_of_another_training_and_the_warnings_of_the_next_cell_are_two_runs(tmp_path: Path) -> None:
+    first = code("SFTTrainer().train()", shown(table([(n, f"0.{n}") for n in range(1, 9)])))
+    _, second = runs(tmp_path, notebook(first, code("ppo.step(queries, answers, scores)", warned([-9.5, -1.25, -4.0]))))
+    assert set(second.series) == {"objective/kl"}
+    assert second.excerpted == {"objective/kl"}
