@@ -4,12 +4,15 @@ grep and wc work."""
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rlhealth.reports import ReportOptions, excerpts, words
 from rlhealth.reports.stories import notes, stories, worst_first
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
-from rlhealth.verdict.vitals import Vital, vitals
+
+if TYPE_CHECKING:
+    from rlhealth.verdict.vitals import Vital
 
 
 def render(verdict: Verdict, look: ReportOptions) -> str:
@@ -45,6 +48,8 @@ def _run(run: RunVerdict, where: str, *, show_all: bool, full: bool) -> list[str
     if show_all and not run.no_answer:
         lines += [f"{where}: note: {one}" for one in notes(run)]
     if show_all:
+        from rlhealth.verdict.vitals import vitals  # late: most lines are of findings alone
+
         lines += [_vital(one, where) for one in vitals(run)]
     if show_all and run.skipped:
         lines.append(
