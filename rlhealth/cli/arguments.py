@@ -46,13 +46,14 @@ def note_unused(verdict: Verdict, aliases: Iterable[str], last: int | None, stat
     wandb project where none was named."""
     from rlhealth.metrics.translation import not_logged
     from rlhealth.reports.words import clean
+    from rlhealth.sources.discovery.registry import is_online
 
     for tag in aliases:
         if verdict.runs and all(not_logged(tag) in run.translation.assumed for run in verdict.runs):
             sys.stderr.write(
                 f"note: --alias {clean(tag)}: no run logged this name; `rlhealth metrics WHERE` lists them\n"
             )
-    if any(place.startswith(("wandb://", "https://", "http://")) for place in verdict.asked):
+    if any(map(is_online, verdict.asked)):
         return
     for flag, given in (("--last", last), ("--state", state)):
         if given is not None:

@@ -115,7 +115,7 @@ def _means(
     means: Means, grace: float, places: Sequence[str], source: str | None
 ) -> Process | Command | WandbStop | SlurmJob:
     """What stops the run. Raises RlhealthError where nothing does, or the process cannot be told."""
-    from rlhealth.watch.discovery import is_online
+    from rlhealth.sources.discovery.registry import is_online
     from rlhealth.watch.stopping import Command, Process, WandbStop
 
     if means.pid is not None:

@@ -12,6 +12,7 @@ from rlhealth.completions.tables import INSTALL
 from rlhealth.errors import RlhealthError
 from rlhealth.run import Run
 from rlhealth.sources.base.parquet import lacking
+from rlhealth.sources.discovery import registry
 from rlhealth.sources.discovery.grouping import home
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _holds_both(log: Path) -> bool:
 
 def is_online(run: Run) -> bool:
     """Whether a run lies on wandb's server."""
-    return run.place.kind == "wandb" and run.place.location.startswith(("wandb://", "https://", "http://"))
+    return run.place.kind == "wandb" and registry.is_online(run.place.location)
 
 
 def _online(run: Run, asked: bool) -> tuple[list[Store], list[str]]:

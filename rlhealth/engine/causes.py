@@ -178,14 +178,15 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
     assert rule.cause is not None
     last = max(member.last_step for member in one.members)
     state = worst_state(one.members)
+    others = [member for member in one.members if member is not begin]
     said = {
         "count": len(one.members),
         "back": back_to(points_before(translation, begin), begin.first_step),
         "first_step": begin.first_step,
         "metric": begin.metric,
         "first": within_a_sentence(begin.title),
-        **_told_of("families", one.members),
-        **_told_of("others", [member for member in one.members if member is not begin]),
+        "families": _families(one.members),
+        **({"others": len(others), "other_families": _families(others)} if others else {}),
         **settings(translation),
     }
     return Finding(
@@ -218,13 +219,10 @@ def _episodes(one: Hypothesis, state: State) -> tuple[Episode, ...]:
     return (begun, *others)
 
 
-def _told_of(name: str, members: Sequence[Finding]) -> dict[str, str | int]:
-    """The families of findings, as families; of `others` their number too. Nothing where there are none."""
+def _families(members: Sequence[Finding]) -> str:
+    """The families of findings, said to be families and no metrics."""
     families = list(dict.fromkeys(member.family for member in members))
-    if not families:
-        return {}
-    listed = f"rule {'family' if len(families) == 1 else 'families'} {', '.join(families)}"
-    return {name: listed} if name == "families" else {name: len(members), "other_families": listed}
+    return f"rule {'family' if len(families) == 1 else 'families'} {', '.join(families)}"
 
 
 def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:

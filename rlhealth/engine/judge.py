@@ -135,7 +135,7 @@ class Judge:
             one = self.states[index]
             if isinstance(one, RuleState) and self.judged_to >= 0 and one.clause.late:
                 one.clause.end()
-                self.states[index] = one = RuleState(Clause(one.clause.plan, one.metric, self.translation))
+                self.states[index] = one = RuleState(Clause(one.plan, one.metric, self.translation))
             one.advance(until)
             if isinstance(one, UnmetRule):
                 continue

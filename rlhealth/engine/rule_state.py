@@ -85,7 +85,7 @@ class RuleState:
         conditions = evidence_of(self.clause, self._is_worse(severity), self.levels[severity].worst)
         operand, condition = self.clause.anchor.shared.operand, self.clause.anchor.condition
         first = min((self._episodes(one, 1)[0] for one in raised), key=lambda one: one.raised_step)
-        said = words(self.translation, self.metric, first) | {
+        said = words(self.rule, self.translation, self.metric, first) | {
             "value": conditions[0].value,
             "limit": conditions[0].limit,
             "worst_step": conditions[0].step,

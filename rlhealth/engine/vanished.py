@@ -180,7 +180,7 @@ class VanishedMetrics:
                 missing = Evidence(
                     metric=metric.name, tag=metric.tag, step=first.first_step, value=math.nan, unit=metric.unit
                 )
-                said = words(self.translation, metric, first) | {"value": float(metric.values[last])}
+                said = words(trail.rule, self.translation, metric, first) | {"value": float(metric.values[last])}
                 found.append(
                     describe(
                         rule=trail.rule,

@@ -12,7 +12,6 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.groups import is_named
 from rlhealth.rules.filling import advise, back_to, fill, settings
 from rlhealth.rules.model import Rule
-from rlhealth.verdict.courses import before, start_of
 from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
@@ -46,8 +45,8 @@ def describe(
     )
 
 
-def words(translation: Translation, metric: Metric, first: Episode) -> dict[str, Any]:
-    """What any message about a metric may name."""
+def words(rule: Rule, translation: Translation, metric: Metric, first: Episode) -> dict[str, Any]:
+    """What the message and the advice of a rule about a metric may name."""
     onset = int(np.searchsorted(metric.steps, first.first_step))
     return settings(translation) | {
         "first_step": first.first_step,
@@ -57,7 +56,7 @@ def words(translation: Translation, metric: Metric, first: Episode) -> dict[str,
         "unit": metric.unit.replace("/", " per "),
         "items": _items(metric, translation),
         "back": back_to(onset, first.first_step),
-        "start": _start(metric, onset),
+        **({"start": _start(metric, onset)} if any("{start" in text for text in (rule.message, *rule.try_)) else {}),
     }
 
 
@@ -70,6 +69,8 @@ def _items(metric: Metric, translation: Translation) -> str:
 
 def _start(metric: Metric, onset: int) -> float:
     """Where a metric began, before the finding, as its vital sign shows it; NaN if it has no finite value."""
+    from rlhealth.verdict.courses import before, start_of  # late: few messages say it
+
     values = before(metric.values, onset)
     return start_of(values) if len(values) else float("nan")
 

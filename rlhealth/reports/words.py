@@ -250,9 +250,7 @@ def closing(verdict: Verdict) -> str:
     found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
     total = plural(len(verdict.runs) + len(verdict.errors), "run").replace(THIN, "")
     unseen = hidden(verdict)
-    if (
-        not verdict.runs and not verdict.left_out
-    ):  # what is counted as unreadable is a place, or files in it, and no run
+    if not verdict.runs and not verdict.left_out:  # what is unreadable is a place, or files in it, and no run
         return f"no run could be read; {gate(verdict.gate)}; exit {verdict.exit_code}"
     return (
         f"{total}: {found or 'nothing found'}; "

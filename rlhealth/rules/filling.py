@@ -42,11 +42,11 @@ def task(writes_texts: bool = True) -> dict[str, str]:
     """The words for what a trainer makes, and which parts of a text are meant for it."""
     named = _IN_TEXT if writes_texts else _IN_CONTROL
     plurals = {f"task.{key}s": f"{word}s" for key, word in named.items()}
-    return {f"task.{key}": word for key, word in named.items()} | plurals | {f"in.{_kind(writes_texts)}": ""}
-
-
-def _kind(writes_texts: bool) -> str:
-    return "text" if writes_texts else "control"
+    return (
+        {f"task.{key}": word for key, word in named.items()}
+        | plurals
+        | {"in.text" if writes_texts else "in.control": ""}
+    )
 
 
 def fewer(config: Mapping[str, Any], lacks: Collection[str] = ()) -> dict[str, str]:

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 FEW = 3  # points, at least, that say where a metric begins or ends
 _TREND = 24  # finite points before anything is said of a trend
 _PARTS, _PARTED = 5, 100  # in which a turn is looked for, and from how many points on: neighbours are alike
-_BATCHES, _ERRORS = (
-    4,
-    4.0,
-)  # batch means a part, and how many of their standard errors a change takes, as in rises.yaml
+_BATCHES = 4  # batch means a part
+_ERRORS = 4.0  # of their standard errors that a change takes, as in rises.yaml
 _OF_MANY = 6.0  # errors, where many stretches are looked at: of white noise 1 in 100 turns so
 _FACTOR = 1.5  # between two ends that nobody calls the same
 _BACK = 0.2  # of the way there, at least, that what came back has come
 _WORDS = {1: "rose", -1: "fell"}
+_DISAGREE = (1, -1, 1)  # tests that say both
 
 
 def start_of(values: Floats) -> float:
@@ -65,14 +64,16 @@ def trend_of(values: Floats, start: float | None = None, end: float | None = Non
     start = start_of(values) if start is None else start
     end = end_of(values) if end is None else end
     scaled = _scaled(values)
-    between = _turn(scaled) or _changes(scaled)
+    thirds, fifths = _levels(scaled, 3), _levels(scaled, _PARTS) if len(scaled) >= _PARTED else []
+    between = _turn(scaled, fifths) or _changes(scaled, thirds, fifths)
     all_moves = (_leaves(start, values), *between, -_leaves(end, values[::-1]))
     moves = [move for move, _ in groupby(filter(None, all_moves))]
-    if len(moves) == 2 and between != (1, -1, 1):
+    if len(moves) == 2 and between != _DISAGREE:
         return f"{_WORDS[moves[0]]}, then {_WORDS[moves[1]]}", False
     if len(moves) == 1 and moves[0] == (end > start) - (end < start):
-        return _WORDS[moves[0]], course(values) == (_WORDS[moves[0]], True)
-    return ("" if moves or _moved_somewhat(scaled) or _is_apart(start, end, values) else "steady"), False
+        return _WORDS[moves[0]], _course(thirds) == (_WORDS[moves[0]], True)
+    moved = moves or _moved_somewhat(scaled, fifths or thirds) or _is_apart(start, end, values)
+    return "" if moved else "steady", False
 
 
 def course(values: Floats) -> tuple[str, bool]:
@@ -82,29 +83,32 @@ def course(values: Floats) -> tuple[str, bool]:
     """
     if len(values) < _TREND:
         return "", False
-    first, middle, last = _levels(_scaled(values), 3)
+    return _course(_levels(_scaled(values), 3))
+
+
+def _course(thirds: list[Level]) -> tuple[str, bool]:
+    first, middle, last = thirds
     change = _beyond(first, last)
     if not change:
         return "steady", False
     return _WORDS[change], _beyond(middle, last) == change
 
 
-def _changes(scaled: Floats) -> tuple[int, ...]:
+def _changes(scaled: Floats, thirds: list[Level], fifths: list[Level]) -> tuple[int, ...]:
     """In which direction the end lies beyond the start, 1 or -1; none, or all, where tests disagree."""
-    found = {_beyond(levels[0], levels[-1]) for levels in (_levels(scaled, 3), _levels(scaled, _PARTS)) if levels}
+    found = {_beyond(levels[0], levels[-1]) for levels in (thirds, fifths) if levels}
     found |= {side for side in _WORDS if surely_rose(side * scaled)}
     found.discard(0)
-    return (1, -1, 1) if len(found) == 2 else tuple(found)
+    return _DISAGREE if len(found) == 2 else tuple(found)
 
 
-def _turn(scaled: Floats) -> tuple[int, ...]:
+def _turn(scaled: Floats, fifths: list[Level]) -> tuple[int, ...]:
     """The two directions of a series that went somewhere and has come back a good part of the way: a stretch in
     between, a tenth long or a fifth, lies beyond the first and the last fifth, on one side alone.
     """
-    levels = _levels(scaled, _PARTS)
-    if not levels:
+    if not fifths:
         return ()
-    first, last = levels[0], levels[-1]
+    first, last = fifths[0], fifths[-1]
     sides = {
         side
         for one in (*_stretches(scaled, _PARTS), *_stretches(scaled, 2 * _PARTS))
@@ -115,9 +119,9 @@ def _turn(scaled: Floats) -> tuple[int, ...]:
     return (min(sides), -min(sides)) if len(sides) == 1 else ()
 
 
-def _moved_somewhat(scaled: Floats) -> bool:
+def _moved_somewhat(scaled: Floats, levels: list[Level]) -> bool:
     """Whether it rose or fell by more than chance has it in one series of ten, or a part differs from an end."""
-    first, *between, last = _levels(scaled, _PARTS) or _levels(scaled, 3)
+    first, *between, last = levels
     bent = any(_beyond(edge, one) for edge in (first, last) for one in between)
     return bent or rose_somewhat(scaled) or rose_somewhat(-scaled)
 
@@ -155,10 +159,9 @@ def _scaled(values: Floats) -> Floats:
 
 
 def _levels(scaled: Floats, parts: int) -> list[Level]:
-    """The levels of so many equal parts; none of fifths of a short series."""
-    short = parts == _PARTS and len(scaled) < _PARTED
+    """The levels of so many equal parts."""
     edges = np.linspace(0, len(scaled), parts + 1).astype(np.int64)
-    return [] if short else _levels_between(scaled, edges[:-1], edges[1:])
+    return _levels_between(scaled, edges[:-1], edges[1:])
 
 
 def _stretches(scaled: Floats, parts: int) -> list[Level]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rlhealth.verdict.evidence import Evidence
@@ -200,7 +201,7 @@ class Finding:
         """The first and last step of each stretch in which it held."""
         return tuple((one.first_step, one.last_step) for one in self.episodes) or ((self.first_step, self.last_step),)
 
-    @property
+    @cached_property
     def earlier(self) -> tuple[tuple[int, int], ...]:
         """The stretches that were over before what holds now began.
 

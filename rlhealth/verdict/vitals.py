@@ -21,6 +21,8 @@ from rlhealth.verdict.verdicts import RunVerdict
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
 
+_LOST = "rose, then fell"
+
 
 class VitalState(StrEnum):
     """How one vital sign stands."""
@@ -204,9 +206,6 @@ def _unproven(run: RunVerdict, metric: Metric, asked: str) -> str:
     if trend in ("fell", _LOST):
         return f"no rule found anything, but it {trend}"
     return "no rule found anything, but it has not risen" if asked == "rise" and not rose_somewhat(values) else ""
-
-
-_LOST = "rose, then fell"
 
 
 def _absent(framework: str, entry: dict[str, Any]) -> tuple[VitalState, str]:

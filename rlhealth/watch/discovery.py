@@ -14,12 +14,12 @@ from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.walk import walk
 from rlhealth.sources.discovery.find import find_readers
+from rlhealth.sources.discovery.registry import is_online
 from rlhealth.sources.wandb.address import parse
 
 QUICK = 0.05  # seconds for a walk through a folder; one that takes longer …
 RARER = 50  # … is done so many times its own cost apart
 SELDOM = 8  # looks between two questions to a place that holds several runs
-ONLINE = ("wandb://", "https://", "http://")
 
 
 class Discovery:
@@ -127,11 +127,6 @@ def appeared(reader: Reader) -> list[Reader]:
     """Readers for the runs that have begun in the file or database that it reads, and that are not read yet."""
     offered: Callable[[], list[Reader]] | None = getattr(getattr(reader, "main", reader), "appeared", None)
     return offered() if offered is not None else []
-
-
-def is_online(place: str) -> bool:
-    """Whether looking there costs a server something."""
-    return place.startswith(ONLINE)
 
 
 def covered(reader: Reader) -> frozenset[str]:

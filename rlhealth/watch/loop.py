@@ -11,12 +11,13 @@ from rlhealth.parallel.ahead import in_turn
 from rlhealth.rules.model import Rule
 from rlhealth.run import unique_name
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.discovery.registry import is_online
 from rlhealth.verdict.baseline import Baseline
 from rlhealth.verdict.gate import Gate
 from rlhealth.verdict.verdicts import Verdict
 from rlhealth.watch.actions import Actions, change_document
 from rlhealth.watch.clock import Clock, clock_time
-from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere, is_online
+from rlhealth.watch.discovery import Discovery, appeared, covered, elsewhere
 from rlhealth.watch.follower import Event, Follower, why_of
 from rlhealth.watch.stopping import Stopping
 

@@ -12,7 +12,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.base.spelling import EPISODE
-from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, kinds_of, source_module
+from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, is_online, kinds_of, source_module
 
 if TYPE_CHECKING:
     from rlhealth.sources.base.walk import WalkResult
@@ -46,7 +46,7 @@ def find_readers(
         from rlhealth.sources.rows import table
 
         return table.find_stdin(sys.stdin.buffer, _table_kind(kinds))
-    if where.startswith(("wandb://", "https://", "http://")):
+    if is_online(where):
         return list(source_module("wandb-online").find(where))
     if where.startswith("trackio://"):
         return list(source_module("trackio").find(where))

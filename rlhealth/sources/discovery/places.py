@@ -15,7 +15,7 @@ from rlhealth.run import UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.discovery.find import find_readers
-from rlhealth.sources.discovery.registry import SOURCES, kinds_of
+from rlhealth.sources.discovery.registry import SOURCES, is_online, kinds_of
 from rlhealth.system.process import seldom_collecting
 
 _IN_PARTS = ("tensorboard", "wandb")  # a resumed run of these may lie in several files
@@ -51,9 +51,10 @@ def find_all(
     Raises:
         RlhealthError: for a source that there is not: no place is at fault.
     """
-    kinds_of((choice or RunSelection()).source)
+    choice = choice or RunSelection()
+    kinds_of(choice.source)
     with seldom_collecting():  # ten thousand readers are a fifth sooner there
-        return _find_all([str(place) for place in places], choice or RunSelection(), left)
+        return _find_all([str(place) for place in places], choice, left)
 
 
 def _find_all(said: list[str], choice: RunSelection, left: list[UnreadFile] | None) -> list[Reader]:
@@ -82,7 +83,7 @@ def _find_all(said: list[str], choice: RunSelection, left: list[UnreadFile] | No
 
 
 def _find(place: str, choice: RunSelection, left: list[UnreadFile] | None) -> list[Reader]:
-    if place.startswith(("wandb://", "https://", "http://")):
+    if is_online(place):
         online = importlib.import_module(SOURCES["wandb-online"])
         return list(online.find(place, last=choice.last, state=choice.state, at_once=choice.at_once))
     return find_readers(place, source=choice.source, reader=choice.reader, left=left)

@@ -36,6 +36,11 @@ TRACKERS = ("tensorboard", "wandb", "wandb_export", "trackio", "swanlab", "mlflo
 GROUPS: dict[str, tuple[str, ...]] = {"table": TABLES}
 
 
+def is_online(where: str) -> bool:
+    """Whether a place is wandb's server, by its address: looking there costs the server something."""
+    return where.startswith(("wandb://", "https://", "http://"))
+
+
 def kinds_of(source: str | None) -> tuple[str, ...]:
     """The kinds of log that `--source` selects; all of them where it is not given. Raises RlhealthError for an
     unknown name.

@@ -80,7 +80,10 @@ class Warnings:
 
 def warns(text: str) -> bool:
     """Whether a text may hold a warning that tells a metric."""
-    return _CATEGORY in text and any(sign in text.lower().encode() for sign in signs())
+    if _CATEGORY not in text:
+        return False
+    lower = text.lower().encode()
+    return any(sign in lower for sign in signs())
 
 
 @lru_cache(maxsize=1)

@@ -221,8 +221,8 @@ def _name(found: list[Launches], root: Path) -> None:
     named, ending = Counter(short), Counter(lasts)
     for run, last, name in zip(found, lasts, short, strict=True):
         first = last if len(run.files) == 1 else run.files[0].parent
-        one = all(path.parent == first for path in run.files[1:])
-        run.place, run.name = first if one else first.parent, name
+        is_one = all(path.parent == first for path in run.files[1:])
+        run.place, run.name = first if is_one else first.parent, name
         if named[name] > 1:
             run.name = _seen_from(root, last, len(found))
             if ending[last] > 1:
