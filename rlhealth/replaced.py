@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ FEWEST_OVERWRITTEN = 3
 DENSE = 0.9  # of the steps between the first and the last of them must be theirs
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """What a resume replaced: every point from `step` on, as it was before, by tag."""
 
     step: int
@@ -26,8 +25,7 @@ class Segment:
     histograms: dict[str, Histogram]
 
 
-@dataclass(frozen=True)
-class EarlierPoints:
+class EarlierPoints(NamedTuple):
     """The points of a run as it stood before, from `step` on other than they are now; `said` names it."""
 
     step: int

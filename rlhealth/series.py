@@ -1,4 +1,4 @@
-"""Series and Histogram: one scalar, or one distribution, over the steps of a run."""
+"""Series and Histogram: one scalar, or one distribution, over the steps of a run; and the median of values."""
 
 from __future__ import annotations
 
@@ -203,3 +203,15 @@ class Histogram:
             self.counts[part],
         )
         return cut
+
+
+def plain_median(values: Floats) -> float:
+    """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the
+    time of a small check.)"""
+    ordered = np.sort(values)
+    return float(middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
+
+
+def middle(low: Floats, high: Floats) -> Floats:
+    """Half-way from the lower middle point to the upper; halved first, so that two giants do not overflow."""
+    return np.where(low == high, low, low / 2 + high / 2)

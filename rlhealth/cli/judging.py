@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlhealth.cli import arguments
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from rlhealth.settings.project import Settings
 
 
-@dataclass(frozen=True)
-class Judging:
+class Judging(NamedTuple):
     """What to judge by, as `check` and `watch` take it.
 
     Attributes:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from rlhealth.engine.windows import count_until, first_points, level_of_start, plain_median
+from rlhealth.engine.windows import count_until, first_points, level_of_start
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import KINDS
 from rlhealth.run import Floats
+from rlhealth.series import plain_median
 from rlhealth.verdict.findings import Episode, State
 
 WINDOW = 20  # rows of reward on either side whose levels are compared
@@ -25,8 +26,7 @@ SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they
 FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
 
 
-@dataclass(frozen=True)
-class MeanLevel:
+class MeanLevel(NamedTuple):
     """A mean with the standard error that its autocorrelation leaves it.
 
     Attributes:

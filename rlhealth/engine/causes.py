@@ -4,7 +4,8 @@ against."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from rlhealth.verdict.findings import Episode, Finding, Severity, State, worst_s
 ENOUGH = 2  # pieces of evidence: families of findings, and facts; one alone is a symptom
 
 
-@dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """A cause for which the evidence holds.
 
     Attributes:
@@ -75,7 +75,7 @@ def explain(
             continue
         rivals = [other for other in held[place + 1 :] if other.begin.key in {member.key for member in mine}]
         rivals = [other for other in rivals if other.begin.first_step == one.begin.first_step]
-        kept.append(_finding(replace(one, members=mine), rivals, translation, now))
+        kept.append(_finding(one._replace(members=mine), rivals, translation, now))
         explained |= {member.key: one.rule.id for member in mine}
     told = [replace(one, explained_by=explained[one.key]) if one.key in explained else one for one in findings]
     return told, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.run import Ints
 
 
-@dataclass(frozen=True)
-class ClausePoints:
+class ClausePoints(NamedTuple):
     """Where the conditions of a clause hold, at its next points.
 
     Attributes:

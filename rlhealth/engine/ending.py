@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rlhealth.engine.windows import plain_median
 from rlhealth.metrics import Translation
 from rlhealth.run import Run
+from rlhealth.series import plain_median
 
 CLOSING = (
     "train_runtime",
@@ -26,8 +26,7 @@ INTERRUPT = "KeyboardInterrupt"
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """How a run stands at its newest point.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,8 +54,7 @@ class Estimate:
 NOTHING = Estimate(np.empty(0), np.empty(0))
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """A limit in numbers, which side of it is unhealthy, and how sure a rule wants to be.
 
     A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,7 @@ no_float_warnings = np.errstate(
 )  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
 
 
-@dataclass(frozen=True)
-class Symptoms:
+class Symptoms(NamedTuple):
     """What the rules say of a run, each by itself: causes are sought among them.
 
     Attributes:

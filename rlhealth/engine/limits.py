@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ def worse_of(worse: CriticalLevel, base: Bound, config: Mapping[str, Any]) -> Bo
     said = worse.above if worse.above is not None else worse.below
     sure = base.sure if worse.standard_errors is None else float(worse.standard_errors)
     if said is None:
-        return replace(base, sure=sure)
+        return base._replace(sure=sure)
     return Bound("above" if worse.above is not None else "below", limit_of(said, config), sure)
 
 

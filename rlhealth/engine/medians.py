@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlhealth.run import Floats
+from rlhealth.series import middle
 
 
 class Place(NamedTuple):
@@ -49,11 +50,6 @@ def medians(points: Floats, width: int) -> Floats:
             del series[gone]
     lower = series[low.made][low.shift : low.shift + length]
     return lower.copy() if low == high else middle(lower, series[high.made][high.shift : high.shift + length])
-
-
-def middle(low: Floats, high: Floats) -> Floats:
-    """Half-way from the lower middle point to the upper; halved first, so that two giants do not overflow."""
-    return np.where(low == high, low, low / 2 + high / 2)
 
 
 class _Planned:

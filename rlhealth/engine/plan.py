@@ -4,10 +4,9 @@ in common is looked up once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
@@ -26,8 +25,7 @@ from rlhealth.verdict.findings import Severity, Skipped
 MOST_BOOKS, MOST_PLANS = 8, 256  # kept at most; more are made anew
 
 
-@dataclass(frozen=True, slots=True)
-class OperandPlan:
+class OperandPlan(NamedTuple):
     """What one condition looks at.
 
     Attributes:
@@ -48,8 +46,7 @@ class OperandPlan:
     series: int
 
 
-@dataclass(frozen=True, slots=True)
-class RulePlan:
+class RulePlan(NamedTuple):
     """One clause of a rule on one metric of a run.
 
     Attributes:
@@ -67,8 +64,7 @@ class RulePlan:
     worse: Bound | None
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """All rules on runs that log the same names.
 
     Attributes:
@@ -105,7 +101,7 @@ class RuleBook:
         self.families = {rule.id: rule.family for rule in rules if rule.cause is None}
         self.endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
         self.alone = {rule.id: Severity.of(rule.severity_while_alone) for rule in self.rules}
-        self._settings = sorted({name for rule in rules for name in _settings_of(rule)})
+        self._settings = sorted(_settings_of(rules))
         self._minds_rounding = any(rule.scope.full_precision for rule in rules)
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
@@ -184,29 +180,24 @@ def rule_book(rules: Sequence[Rule]) -> RuleBook:
     return book
 
 
-def _settings_of(rule: Rule) -> Iterator[str]:
-    """The settings on which it depends whether the rule is meant for a run, and its limits."""
-    yield from _named_in(rule.scope)
-    clauses: tuple[Rule | Aspect, ...] = (rule, *rule.aspects)
-    for one in clauses:
-        yield from _named_in(one.when)
-        yield from _named_in(one.critical)
-
-
-def _named_in(said: Any) -> Iterator[str]:
-    """Every setting that a part of a rule names: under `setting`, or as the key of a test."""
-    if isinstance(said, StrictData):
-        for field in said.__dataclass_fields__:
-            value = getattr(said, field)
-            if field == "setting" and value is not None:
-                yield value
-            elif isinstance(value, dict):
-                yield from value
-            else:
-                yield from _named_in(value)
-    elif isinstance(said, tuple):
-        for one in said:
-            yield from _named_in(one)
+def _settings_of(rules: Sequence[Rule]) -> set[str]:
+    """The settings on which it depends whether rules are meant for a run, and their limits: what stands in their scopes
+    and conditions under `setting`, or as the key of a test.
+    """
+    clauses: list[Rule | Aspect] = [*rules, *(aspect for rule in rules for aspect in rule.aspects)]
+    left: list[Any] = [*(rule.scope for rule in rules), *((one.when, one.critical) for one in clauses)]
+    found: set[str] = set()
+    while left:
+        said = left.pop()
+        if isinstance(said, tuple):
+            left += said
+        elif isinstance(said, StrictData):
+            named = vars(said)
+            found.update(*(value for value in named.values() if isinstance(value, dict)))
+            if named.get("setting") is not None:
+                found.add(named["setting"])
+            left += named.values()
+    return found
 
 
 def _clauses(rule: Rule, translation: Translation, numbers: dict[tuple[Any, ...], int]) -> list[RulePlan]:

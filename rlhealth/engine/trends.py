@@ -9,8 +9,9 @@ from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasu
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.variogram import UNIQUE
-from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, plain_median, summed
+from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, summed
 from rlhealth.run import Floats, Ints
+from rlhealth.series import plain_median
 
 START = 5  # points that say where a series began
 GONE = 0.05  # of the start: so much is left where a series counts as gone

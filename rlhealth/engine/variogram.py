@@ -10,10 +10,9 @@ size). Medians stand for variances, so that outliers and single jumps count for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from math import isfinite, sqrt
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,8 +32,7 @@ SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of indepen
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseEstimate:
+class NoiseEstimate(NamedTuple):
     """What is known of the noise of a series.
 
     Attributes:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.engine.medians import medians, middle
+from rlhealth.engine.medians import medians
 from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
+from rlhealth.series import middle, plain_median
 
 BLOCK = (
     16384  # windows looked at in one go: what is held of them stays in the processor's cache, however long the run is
@@ -190,13 +191,6 @@ def median(windows: Floats, counts: Ints) -> Floats:
     if len(partial):
         found[partial] = sorted_median(windows[:, partial], counts[partial])
     return found
-
-
-def plain_median(values: Floats) -> float:
-    """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the
-    time of a small check.)"""
-    ordered = np.sort(values)
-    return float(middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
 
 
 def first_points(values: Floats, count: int) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlhealth.engine.windows import plain_median
 from rlhealth.run import Floats, Ints
+from rlhealth.series import plain_median
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = "_.-=+*%#"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rlhealth.series import plain_median
 from rlhealth.verdict.rises import ROUNDING, rose_somewhat, surely_rose
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def start_of(values: Floats) -> float:
     """Where finite values of shape (n,), n above 0, begin: the median of the first tenth of them, which no stray point
     moves, or of the first three, where these lie beyond chance elsewhere: what changes at once began where it was.
     """
-    few = _median(values[:FEW])
-    return few if _leaves(few, values) else _median(values[: max(len(values) // 10, FEW)])
+    few = plain_median(values[:FEW])
+    return few if _leaves(few, values) else plain_median(values[: max(len(values) // 10, FEW)])
 
 
 def end_of(values: Floats) -> float:
@@ -145,12 +146,8 @@ def _leaves(level: float, values: Floats) -> int:
     if len(rest) < FEW or not math.isfinite(level):
         return 0
     size = float(np.abs(part).max()) or 1.0
-    jump = _median(rest / size) - level / size
+    jump = plain_median(rest / size) - level / size
     return int(np.sign(jump)) if abs(jump) > _ERRORS * max(float(np.std(rest / size)), ROUNDING) else 0
-
-
-def _median(values: Floats) -> float:
-    return 2 * float(np.median(values / 2))  # the mean of the two in the middle cannot overflow
 
 
 def _scaled(values: Floats) -> Floats:

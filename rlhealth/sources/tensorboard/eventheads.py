@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ _MOST_KNOWN = 4096  # tags
 FEWEST = 8  # launches; of fewer, more is looked at than their first points
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """How a launch begins: the step and the time of its first points, and their tags."""
 
     step: int
@@ -29,8 +28,7 @@ class Head:
     tags: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     """The bytes with which a launch begins, up to the end of its first step, as the next launch of a script writes them
     again: all but times, numbers and checksums.
 
