@@ -161,8 +161,8 @@ class Aftermath:
         if broken is None or not np.isfinite(broken):
             return False
         if condition.below is not None:
-            return bool(lies < np.quantile(past, 0.05) and usual - lies > 0.5 * (usual - broken))
-        return bool(lies > np.quantile(past, 0.95) and lies - usual > 0.5 * (broken - usual))
+            return bool(usual - lies > 0.5 * (usual - broken) and lies < np.quantile(past, 0.05))
+        return bool(lies - usual > 0.5 * (broken - usual) and lies > np.quantile(past, 0.95))
 
 
 def oscillates(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
