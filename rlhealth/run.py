@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "INTERRUPT",
     "LONGEST_TAG",
     "MOST_TAGS",
     "Floats",
@@ -40,6 +41,7 @@ __all__ = [
 #: More metrics than this in one run are dropped, with a problem that says so; a longer name is no name.
 MOST_TAGS = 100_000
 LONGEST_TAG = 4096
+INTERRUPT = "KeyboardInterrupt"  # how an exception begins with which somebody stopped a run
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,13 @@ class Run:
     def __repr__(self) -> str:
         steps = "" if self.first_step is None else f", steps {self.first_step} to {self.last_step}"
         return f"Run({self.name!r}, {self.place.kind}, {len(self.series)} metrics{steps})"
+
+    @property
+    def died_at_start(self) -> bool:
+        """Whether an exception ended it before its second row, and not somebody at the keyboard. (The first row of a
+        console may be settings.)"""
+        is_short = all(len(one) < 2 for kept in (self.series, self.histograms) for one in kept.values())
+        return bool(self.raised) and is_short and not self.raised.startswith(INTERRUPT)
 
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are

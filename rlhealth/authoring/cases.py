@@ -78,7 +78,8 @@ class Case(StrictModel):
         series: canonical metric to shorthand.
         histograms: raw tag to distribution, as that framework's names say what is read off it.
         config: canonical settings.
-        steps: where there are no series, a reward that is logged this often.
+        steps: where there are no series, a reward that is logged this often; of 0 the log is empty.
+        raised: the exception that ended it, as a console or a notebook shows it.
         closed: whether training ended in good order; left out by runs that continue, die or fall silent.
         torn: the file ends inside a record, as that of a killed writer does.
         idle: seconds since the newest point.
@@ -92,9 +93,10 @@ class Case(StrictModel):
     series: dict[str, StrictStr | Number] = Field(default_factory=dict)
     histograms: dict[str, LoggedHistogram] = Field(default_factory=dict)
     config: dict[str, Setting] = Field(default_factory=dict)
-    steps: Annotated[StrictInt, Field(ge=1)] | None = None
+    steps: Annotated[StrictInt, Field(ge=0)] | None = None
     planned: StrictInt | None = None
     exit_code: StrictInt | None = None
+    raised: StrictStr = ""
     idle: Number = 0
     closed: StrictBool = True
     torn: StrictBool = False
@@ -200,9 +202,10 @@ def run_of(case: Case) -> Run:
         config=dict(case.config),
         exit_code=case.exit_code,
         planned_steps=case.planned,
+        raised=case.raised,
         clean=False if case.torn else None,
     )
-    for name, text in (case.series or ({} if case.histograms else {"reward": f"1~0.1x{case.steps}"})).items():
+    for name, text in (case.series or ({"reward": f"1~0.1x{case.steps}"} if case.steps else {})).items():
         places, values = read_shorthand(str(text), name)
         steps = case.every * places + (case.every if case.from_ is None else case.from_)
         run.add(name, steps, values, np.asarray(BEGAN + STEP_TAKES * steps, np.float64))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlhealth.metrics import Translation
-from rlhealth.run import Run
+from rlhealth.run import INTERRUPT, Run
 from rlhealth.series import plain_median
 
 CLOSING = (
@@ -22,7 +22,6 @@ AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take t
 #: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
 #: Python -2.
 BY_HAND = frozenset((255, 130, -2))
-INTERRUPT = "KeyboardInterrupt"
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
@@ -34,7 +33,7 @@ class Ending(NamedTuple):
         kinds: what is wrong with the end: `died` (a non-zero exit, or a torn log of a run that went silent), `early`
             (ended in good order or by hand before its plan), `silent` (nothing new for long by the log's own times,
             before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it
-            ended).
+            ended), `at_start` (an exception before a second row).
         step: the newest step.
         planned: the number of steps planned, where the logs say.
         idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
@@ -98,6 +97,9 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
         return end("finished", f"reached {plan}")
     if run.raised.startswith(INTERRUPT):
         return end("stopped", f"stopped by hand at {plan} ({INTERRUPT})", *(["early"] if short else []))
+    if run.died_at_start:
+        rows = "its second row" if run.series else "it logged a row"
+        return end("stopped", f"the process ended with an error before {rows}: {run.raised}", "at_start")
     if run.raised:
         said = f"training ended with an error at {plan}: {run.raised}"
         return end("stopped", said, *(["died"] if short else []))

@@ -220,8 +220,8 @@ class Judge:
         seek = partial(explain, translation=self.translation, facts=self.facts, now=self.judged_to)
         found, causes, ignored_causes, without = unwanted.explained(found, self.plan.diagnoses, seek)
         if not self.plan.clauses and len(self.plan.others) < len(self.book.rules):  # no rule found a metric to read
-            failed = bool(self.run.exit_code)  # that a process ended with an error is so whatever it had logged
-            return [one for one in found if failed and one.rule in self.book.endings], aside, set()
+            has_failed = bool(self.run.exit_code) or self.run.died_at_start  # whatever it had logged
+            return [one for one in found if has_failed and one.rule in self.book.endings], aside, set()
         earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
         quiet = symptoms.looked | {rule.id for rule in self.plan.others} | (without if symptoms.has_looked else set())
         return with_earlier(causes + found, earlier), with_earlier(ignored_causes + aside, aside_earlier), quiet

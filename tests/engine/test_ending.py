@@ -87,6 +87,15 @@ def test_an_exception_is_named_where_it_ended_training(
     assert (ending.state, ending.kinds, ending.said) == ("stopped", kinds, said)
 
 
+def test_an_exception_before_anything_was_logged_ended_a_run_at_its_start() -> None:
+    run = Run("run", Place("console", "here"), raised="OSError: no such model")
+    ending = ending_of(run, translate(run), now=LONG_AGO)
+    assert (ending.state, ending.kinds) == ("stopped", {"at_start"})
+    assert ending.said == "the process ended with an error before it logged a row: OSError: no such model"
+    run.raised = "KeyboardInterrupt"
+    assert ending_of(run, translate(run), now=LONG_AGO).kinds == set()
+
+
 def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:
     run = Run("ppo", Place("wandb", "here"), planned_steps=600)
     steps = list(range(1, 151))

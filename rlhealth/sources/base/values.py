@@ -18,6 +18,7 @@ from rlhealth.sources.base import spelling
 END_OF_TRAINING = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss")
 LIST_BINS = 32  # as many as wandb makes of a longer array
 LONGEST_SETTING = 2000  # characters; what is longer is a template or a prompt, not a setting
+LONGEST_EXCEPTION = 100  # characters
 NON_FINITE = {
     "nan": math.nan,
     "infinity": math.inf,
@@ -125,6 +126,12 @@ def _unwrapped(value: object) -> object:
 def hidden(text: str) -> str:
     """A text without what looks like a key, a token or an e-mail address in it."""
     return _PRIVATE_VALUE.sub("(hidden)", text)
+
+
+def said_by_exception(text: str) -> str:
+    """What an exception says, without what may be a key in it, and not at length."""
+    told = hidden(text)
+    return told if len(told) <= LONGEST_EXCEPTION else told[: LONGEST_EXCEPTION - 1] + "…"
 
 
 def is_private(key: str, value: object) -> bool:

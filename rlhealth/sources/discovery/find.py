@@ -140,6 +140,8 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
             readers += source_module("evaluations").readers(evaluations, errors)
     if not readers and "jsonl" in kinds:
         readers += _logs_of_texts(found.files.get("jsonl", []), errors, left)
+    if not readers and "console" in kinds:
+        readers += source_module("console").died_at_start(found.files.get("console", []))
     if not readers:
         raise errors[0] if errors else _no_runs(path, found, kinds)
     joined = sorted(grouping.join(readers, root, tuple(SOURCES)), key=lambda one: natural(one.run.name))

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlhealth.sources.base.values import hidden
+from rlhealth.sources.base.values import said_by_exception
 from rlhealth.sources.notebooks.salvage import salvage, sides
 
 #: The oldest format that needs no conversion; every notebook of the past ten years has it.
 PLAIN_FORMAT = 4
-#: Characters of an exception and what it says.
-SHOWN = 100
 _COLOUR = re.compile(r"\x1b\[[0-9;]*+m")
 _WARNING = re.compile(r"<IPython\.core\.display\.\w+ object>")
 
@@ -149,14 +147,9 @@ def _raised(output: Mapping[str, Any]) -> Output:
     name = output.get("ename")
     if isinstance(name, str) and name and all(part.isidentifier() for part in name.split(".")):
         said = _first_line(output.get("evalue"))
-        return Output(error=_shortened(f"{name}: {said}" if said else name), is_exception=True)
+        return Output(error=said_by_exception(f"{name}: {said}" if said else name), is_exception=True)
     said = _first_line(output.get("evalue")) or _first_line(output.get("traceback"))
-    return Output(error=_shortened(said.rstrip(" .")) or "an exception without a name")
-
-
-def _shortened(text: str) -> str:
-    told = hidden(text)  # what an exception says may hold a key
-    return told if len(told) <= SHOWN else told[: SHOWN - 1] + "…"
+    return Output(error=said_by_exception(said.rstrip(" .")) or "an exception without a name")
 
 
 def _first_line(text: object) -> str:

@@ -66,6 +66,16 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
     return found
 
 
+def died_at_start(document: Document, code: Code) -> NotebookRun | None:
+    """The run of the last trainer that was started and that learns from rewards, where its cell ended with an exception
+    and no cell shows a row."""
+    for cell in reversed(document.cells):
+        started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
+        if started:
+            return NotebookRun([], started[-1], cell.error) if cell.error else None
+    return None
+
+
 def _take(table: Table, found: list[NotebookRun], fresh: list[NotebookRun]) -> None:
     """Puts a table to the run that it tells of, among those of its own cell (`fresh`) and of the cells before."""
     for told in [*reversed(fresh), *reversed(found)]:

@@ -12,8 +12,8 @@ from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.notebooks.code import Code, read_code
-from rlhealth.sources.notebooks.document import documents
-from rlhealth.sources.notebooks.joining import NotebookRun, runs_of
+from rlhealth.sources.notebooks.document import Document, documents
+from rlhealth.sources.notebooks.joining import NotebookRun, died_at_start, runs_of
 from rlhealth.sources.notebooks.table import plain
 from rlhealth.sources.rows.printed_warnings import of_warnings
 from rlhealth.sources.rows.rewritten import bring_up_to_date
@@ -61,7 +61,7 @@ class Notebook:
             return False  # it is being saved; the next poll reads it whole
         self._seen = stamp
         changed = self._bring_up_to_date(found, here.st_mtime)
-        if not any(run.series for run in self.runs):
+        if not any(run.series or run.died_at_start for run in self.runs):
             raise self._error(_why(raw), HINT)
         return changed
 
@@ -128,7 +128,7 @@ def find(path: Path) -> list[Reader]:
     """
     notebook = Notebook(path)
     notebook.poll()
-    return [NotebookRunReader(notebook, run) for run in notebook.runs if run.series]
+    return [NotebookRunReader(notebook, run) for run in notebook.runs if run.series or run.died_at_start]
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
@@ -144,7 +144,7 @@ def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
             if error.hint != HINT:  # a notebook without a log is no log
                 errors.append(error)
             continue
-        found += [NotebookRunReader(notebook, run) for run in notebook.runs if run.series]
+        found += [NotebookRunReader(notebook, run) for run in notebook.runs if run.series or run.died_at_start]
     return found
 
 
@@ -165,6 +165,8 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
         runs: list[Run] = []
         for one in told:
             runs += _runs(one, code, notebook, len(runs))
+        if not told:
+            runs = _died_at_start(document, code, notebook)
         for index, run in enumerate(runs):
             if run.raised and any(_goes_further(later, run) for later in runs[index + 1 :]):
                 run.raised = ""
@@ -195,6 +197,17 @@ def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> lis
         run.versions.update(code.versions)
         _describe(run, told, is_last=index == len(runs) - 1)
     return runs
+
+
+def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:
+    """The run of which the notebook shows nothing but the exception that ended it."""
+    told = died_at_start(document, code)
+    if told is None or told.trainer is None:
+        return []
+    run = notebook.make(0)
+    run.raised, run.trainer, run.config = told.error, told.trainer.name, dict(told.trainer.settings)
+    run.versions.update(code.versions)
+    return [run] if run.died_at_start else []
 
 
 def _note_excerpts(run: Run, told: NotebookRun) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from rlhealth.sources.base.values import hidden
+from rlhealth.sources.base.values import said_by_exception
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare
 from rlhealth.sources.rows.row_names import is_learning
 
 TAIL = 16 << 10  # bytes
 MOST_AFTER = 40  # lines that launchers, trackers and other processes print after it
-SHOWN = 100  # characters
 _OPENS = "Traceback (most recent call last)"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b.{0,200}")
 
@@ -33,7 +32,7 @@ def raised_in(tail: bytes) -> str:
     after = [line for line in lines[raised[0] + 1 :] if line.strip()]
     if len(after) > MOST_AFTER or any(_is_of_a_row(line) for line in after):
         return ""
-    return hidden(lines[raised[0]].strip())[:SHOWN]
+    return said_by_exception(lines[raised[0]].strip())
 
 
 def _is_of_a_row(line: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from os import SEEK_END
 from pathlib import Path
 from typing import IO, cast
 
@@ -22,6 +23,7 @@ from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.formats import HEAD, sniff
 from rlhealth.sources.rows.headerless import is_long, names_of
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
+from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.log_rows import log_kind
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
 from rlhealth.sources.rows.trainer_state import TrainerState
@@ -105,6 +107,21 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     return found
 
 
+def died_at_start(files: Iterable[Path]) -> list[Reader]:
+    """Readers for the consoles of a folder without a log that hold no row and end with an exception: the process died
+    before it logged anything."""
+    found: list[Reader] = []
+    for path in without_rotated(list(files)):
+        try:
+            with open_regular(path) as file:
+                file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
+                if raised_in(file.read(TAIL)):
+                    found += _readers(path, "console")
+        except (RlhealthError, OSError):
+            continue  # it holds no row, and nobody named it: no log
+    return found
+
+
 #: The name, which no run has, under which the metrics of a folder are read together.
 _METRIC_A_FILE = "\0metric"
 
@@ -128,7 +145,7 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequen
         kind = "json"
     log = CsvLog(path, file, names) if kind == "csv" else FORMATS[kind](path, file)
     log.poll()
-    return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms]
+    return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms or run.died_at_start]
 
 
 def _board(path: Path, head: bytes) -> str | None:

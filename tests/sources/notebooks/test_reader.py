@@ -115,6 +115,36 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     assert last.raised.startswith("RuntimeError")
 
 
+@pytest.mark.parametrize(
+    ("trainer", "error", "is_told"),
+    [
+        ("GRPOTrainer", "OutOfMemoryError", True),
+        ("GRPOTrainer", "KeyboardInterrupt", False),
+        ("SFTTrainer", "OutOfMemoryError", False),
+    ],
+)
+def test_training_by_rewards_that_broke_before_its_first_row_died_at_its_start(
+    tmp_path: Path, trainer: str, error: str, is_told: bool
+) -> None:
+    source = f"trainer = {trainer}(model, reward_funcs=[reward], args=GRPOConfig(learning_rate=1e-6))\ntrainer.train()"
+    broken = notebook(code(source, CRASHED | {"ename": error, "evalue": "no room"}))
+    if not is_told:
+        with pytest.raises(RlhealthError, match="no training table"):
+            runs(tmp_path, broken)
+        return
+    (run,) = runs(tmp_path, broken)
+    assert (run.trainer, run.raised, run.config["learning_rate"]) == (trainer, f"{error}: no room", 1e-6)
+    assert ending_of(run, translate(run)).kinds == {"at_start"}
+
+
+def test_training_that_broke_at_its_start_and_was_mended_is_the_mended_run(tmp_path: Path) -> None:
+    start = code("trainer = GRPOTrainer(model)\ntrainer.train()", CRASHED)
+    (run,) = runs(tmp_path, notebook(start, *book("resumed")["cells"]))
+    assert run.raised == "" and run.series
+    with pytest.raises(RlhealthError, match="no training table"):
+        runs(tmp_path, notebook(start, code("trainer = GRPOTrainer(model)\ntrainer.train()")))
+
+
 def test_a_table_of_the_loss_and_the_log_history_of_the_same_run_are_one_run_with_all_of_its_metrics() -> None:
     (run,) = open_runs(str(FIXTURES / "loss-only.ipynb"))
     assert run.series["reward"].steps.tolist() == list(range(5, 41, 5))

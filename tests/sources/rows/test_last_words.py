@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from rlhealth import check
+from rlhealth.errors import RlhealthError
+from rlhealth.sources import find_readers
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.last_words import raised_in
 
@@ -73,3 +75,48 @@ def test_a_console_that_is_written_anew_forgets_how_the_old_one_ended(tmp_path: 
     path.write_text("begins anew\n" + ROWS)
     log.poll()
     assert [run.raised for run in log.runs] == [""]
+
+
+SETTINGS = "model: qwen\nstarting\n"
+
+
+def test_a_console_that_ends_in_a_traceback_before_its_first_row_died_at_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    assert rules(path, SETTINGS + TRACEBACK + ERROR) == ["died-at-start"]
+    assert rules(path, "learning_rate: 1e-6\n" + SETTINGS + TRACEBACK + ERROR) == ["died-at-start"]
+    path.write_text(SETTINGS + TRACEBACK + ERROR)
+    (run,) = check(tmp_path).runs
+    assert run.verdict == "critical"
+    assert run.findings[0].message == f"the process ended with an error before it logged a row: {ERROR.strip()}"
+
+
+def test_what_a_console_without_rows_says_of_another_run_is_no_run_beside_its_log(tmp_path: Path) -> None:
+    (tmp_path / "launcher.log").write_text(SETTINGS + TRACEBACK + ERROR)
+    (tmp_path / "train.log").write_text(ROWS)
+    (run,) = check(tmp_path).runs
+    assert run.run.last_step == 29
+
+
+@pytest.mark.parametrize("text", [SETTINGS, SETTINGS + TRACEBACK + "KeyboardInterrupt\n"])
+def test_a_console_without_rows_that_shows_no_death_is_no_log(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(text)
+    for place in (path, tmp_path):
+        with pytest.raises(RlhealthError, match=r"no metrics found|no runs found"):
+            find_readers(place)
+
+
+def test_a_run_that_is_started_again_after_it_died_at_its_start_is_the_same_run(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(SETTINGS + TRACEBACK + ERROR)
+    (reader,) = find_readers(path)
+    assert reader.run.died_at_start
+    with path.open("a") as file:
+        file.write(ROWS)
+    assert reader.poll()
+    assert (reader.run.raised, reader.run.last_step) == ("", 29)
+
+
+def test_a_long_exception_is_cut_and_says_so() -> None:
+    raised = raised_in((TRACEBACK + "ValueError: " + "x" * 200 + "\n").encode())
+    assert (len(raised), raised[-1]) == (100, "…")
