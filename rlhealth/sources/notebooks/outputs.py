@@ -93,7 +93,7 @@ def tables_of(cell: Cell) -> list[Table]:
 
 def _chosen(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
     """Of the rows that a cell printed, those of the run: the best form that occurs, as in a console. Where nearly every
-    line names its step, the others are of samples; a warning beside them would take the steps from them.
+    line names its step, the others are of samples.
     """
     choice = RowChoice()
     judged = [(one, row) for row in rows if (one := choice.judge(row)) is not None]
@@ -102,12 +102,28 @@ def _chosen(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
     lines = [row for row in chosen if row.form == "line"]
     if not any(map(has_step, chosen)) or sum(map(has_step, lines)) < NAMED * len(lines):
         return chosen
-    return [row for row in chosen if row.form not in ("line", "warning") or has_step(row)]
+    return list(_of_steps(chosen))
+
+
+def _of_steps(rows: Iterable[PrintedRow]) -> Iterator[PrintedRow]:
+    """The rows without the lines that name no step; of the warnings before a line that names one, the newest is of that
+    step.
+    """
+    warned: PrintedRow | None = None
+    for row in rows:
+        if has_step(row) or row.form not in ("line", "warning"):
+            if warned is not None and has_step(row):
+                warned.update((name, value) for name, value in row.items() if has_step({name: value}))
+                yield warned
+                warned = None
+            yield row
+        elif row.form == "warning":
+            warned = row
 
 
 def _warned(rows: Iterable[PrintedRow]) -> set[str]:
     """The metrics that warnings tell."""
-    return {tag for row in rows if row.form == "warning" for tag in row.keys() - set(AXES)}
+    return {tag for row in rows if row.form == "warning" for tag in row if not has_step({tag: 0})}
 
 
 def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:

@@ -452,6 +452,16 @@ def test_warnings_add_nothing_to_the_rows_of_their_cell(tmp_path: Path) -> None:
         assert not any("warnings" in note for note in run.notes)
 
 
+def test_the_newest_warning_before_a_line_that_names_its_step_is_of_that_step(tmp_path: Path) -> None:
+    outputs: list[dict[str, Any]] = []
+    for n in range(1, 6):
+        outputs += [warned([-2.0, -4.0 * n]), stream(f"Epoch {n}/5, mean reward: 0.5{n}\n")]
+    (run,) = runs(tmp_path, notebook(code("for epoch in range(5): trainer.step(q, a, r)", *outputs)))
+    assert values(run, "objective/kl") == [(n, -4.0 * n) for n in range(1, 6)]
+    assert [value for _, value in values(run, "mean reward")] == [0.51, 0.52, 0.53, 0.54, 0.55]
+    assert run.excerpted == {"objective/kl"}
+
+
 def test_a_table_of_another_training_and_the_warnings_of_the_next_cell_are_two_runs(tmp_path: Path) -> None:
     first = code("SFTTrainer().train()", shown(table([(n, f"0.{n}") for n in range(1, 9)])))
     _, second = runs(tmp_path, notebook(first, code("ppo.step(queries, answers, scores)", warned([-9.5, -1.25, -4.0]))))
