@@ -120,6 +120,8 @@ class RuleBook:
         known = translation.config
         key = (
             translation.framework,
+            translation.title,  # two trainers of one id are called differently
+            translation.is_rl,
             rounded,
             translation.planned_steps,
             tuple([repr(known[name]) if name in known else None for name in self._settings]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,14 @@ def test_runs_that_differ_in_what_no_rule_names_share_a_plan() -> None:
     book = RuleBook(RULES)
     one, other = (run_of({"beta": 0.04, "seed": seed}, set(NAMES), "tensorboard") for seed in (1, 2))
     assert book.plan(one, translate(one)) is book.plan(other, translate(other))
+
+
+def test_two_trainers_of_one_id_are_each_called_by_their_name() -> None:
+    book = RuleBook(RULES)
+    run = run_of({}, {"reward"}, "jsonl")
+    for title in ("one trainer", "another trainer"):
+        plan = book.plan(run, replace(translate(run), title=title))
+        assert any(one.reason.endswith(f"this is {title}") for one in plan.skipped)
 
 
 def test_a_setting_that_a_rule_names_makes_another_plan() -> None:
