@@ -28,22 +28,31 @@ def why_not_healthy(translation: Translation) -> str:
         return f"this is {translation.title}; rlhealth judges reinforcement learning"
     said = _said()
     least = {kind: int(count) for kind, count in said["points"].items()}
-    rewards = _matching(translation, said["reward"])
+    rewards = _counting(_matching(translation, said["reward"]), said["total"], least["reward"])
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
         return _with_names("no reward was recognised", translation)
     if longest < least["reward"] and not any(rose_early(_finite(one), one.smoothed) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
-    rewards = [one for one in rewards if one.name == said["total"] and _count(one) >= least["reward"]] or rewards
     values = [_finite(one) for one in rewards]
     if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
-        surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
+        proofs = rewards
+        if any(map(rose_somewhat, values)):  # more reward, and surely more episodes that ended as they should
+            proofs = [*rewards, *_matching(translation, said["success"])]
+        surely = any(surely_rose(_finite(one), one.smoothed) for one in proofs)
         return "" if surely else _with_names(missing, translation)
     if any(rose_somewhat(one) for one in values):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
+
+
+def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
+    """The total alone, where it is logged often enough, or about as often as its components: one of these may rise at
+    the cost of another."""
+    longest = max((_count(one) for one in rewards), default=0)
+    return [one for one in rewards if one.name == total and _count(one) >= min(least, longest / 2)] or rewards
 
 
 def _no_witness(translation: Translation, least: int) -> str:

@@ -57,6 +57,22 @@ def test_a_witness_that_never_moves_is_none() -> None:
     )  # every group has spread: that is a look
 
 
+def test_a_success_rate_that_surely_rose_proves_what_a_wavering_reward_does_not() -> None:
+    wavering = np.concatenate([np.linspace(-800, 500, 8), 500 + 200 * rng.normal(size=17)])
+    success = np.concatenate([np.zeros(4), 1 - 0.02 * rng.random(21)])
+    alone = logged(25, ep_rew_mean=wavering)
+    assert "did not rise" in why_not_healthy(translate(alone))
+    assert why_not_healthy(translate(logged(25, ep_rew_mean=wavering, success_rate=success))) == ""
+    assert why_not_healthy(translate(logged(25, ep_rew_mean=-wavering, success_rate=success))) != ""
+
+
+def test_components_that_rise_prove_nothing_where_their_few_totals_fall() -> None:
+    rising = np.linspace(0, 1, 12) + 0.01 * rng.normal(size=12)
+    parts = {"rewards__upright__mean": rising, "rewards__effort__mean": -3 * rising, "kl": wiggling(0.2, 12)}
+    assert why_not_healthy(translate(logged(12, **parts))) == ""
+    assert "of the 15 points" in why_not_healthy(translate(logged(12, reward=-2 * rising, **parts)))
+
+
 def test_few_points_earn_nothing() -> None:
     few = logged(14, reward=wiggling(0.5, 14), reward_std=wiggling(0.5, 14), kl=wiggling(0.2, 14))
     assert "14 of the 15 points" in why_not_healthy(translate(few))
