@@ -132,6 +132,11 @@ class Run:
         is_short = all(len(one) < 2 for kept in (self.series, self.histograms) for one in kept.values())
         return bool(self.raised) and is_short and not self.raised.startswith(INTERRUPT)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of it: no point, no distribution, and no exception that ended it at its start."""
+        return not (self.series or self.histograms or self.died_at_start)
+
     def keeps(self, tag: str, more: int = 0) -> bool:
         """Whether there is room for that name: known, or of sane length and among the first `MOST_TAGS` (`more` are
         known elsewhere).

@@ -205,7 +205,8 @@ def run_of(case: Case) -> Run:
         raised=case.raised,
         clean=False if case.torn else None,
     )
-    for name, text in (case.series or ({"reward": f"1~0.1x{case.steps}"} if case.steps else {})).items():
+    alone = {"reward": f"1~0.1x{case.steps}"} if case.steps and not case.histograms else {}
+    for name, text in (case.series or alone).items():
         places, values = read_shorthand(str(text), name)
         steps = case.every * places + (case.every if case.from_ is None else case.from_)
         run.add(name, steps, values, np.asarray(BEGAN + STEP_TAKES * steps, np.float64))

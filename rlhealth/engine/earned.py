@@ -38,10 +38,9 @@ def why_not_healthy(translation: Translation) -> str:
     if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
-        proofs = rewards
-        if any(map(rose_somewhat, values)):  # more reward, and surely more episodes that ended as they should
-            proofs = [*rewards, *_matching(translation, said["success"])]
-        surely = any(surely_rose(_finite(one), one.smoothed) for one in proofs)
+        surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
+        if not surely and any(map(rose_somewhat, values)):  # more reward: and more episodes that ended as they should?
+            surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
     if any(rose_somewhat(one) for one in values):
         return ""

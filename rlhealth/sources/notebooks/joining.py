@@ -66,13 +66,13 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
     return found
 
 
-def died_at_start(document: Document, code: Code) -> NotebookRun | None:
-    """The run of the last trainer that was started and that learns from rewards, where its cell ended with an exception
-    and no cell shows a row."""
+def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
+    """The last trainer that was started and that learns from rewards, with the exception that ended its cell; None if
+    that came to its end."""
     for cell in reversed(document.cells):
         started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
         if started:
-            return NotebookRun([], started[-1], cell.error) if cell.error else None
+            return (started[-1], cell.error) if cell.error else None
     return None
 
 

@@ -20,7 +20,7 @@ from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_warnings import warns
 from rlhealth.sources.rows.row_choice import RowChoice
-from rlhealth.sources.rows.row_names import PAID, has_step, is_log_row
+from rlhealth.sources.rows.row_names import PAID, has_step, is_log_row, names_step
 from rlhealth.sources.rows.row_shapes import flatten
 
 #: Rows of one metric among other text that are a log; fewer are a result that somebody printed.
@@ -113,7 +113,7 @@ def _of_steps(rows: Iterable[PrintedRow]) -> Iterator[PrintedRow]:
     for row in rows:
         if has_step(row) or row.form not in ("line", "warning"):
             if warned is not None and has_step(row):
-                warned.update((name, value) for name, value in row.items() if has_step({name: value}))
+                warned.update((name, value) for name, value in row.items() if names_step(name))
                 yield warned
                 warned = None
             yield row
@@ -123,7 +123,7 @@ def _of_steps(rows: Iterable[PrintedRow]) -> Iterator[PrintedRow]:
 
 def _warned(rows: Iterable[PrintedRow]) -> set[str]:
     """The metrics that warnings tell."""
-    return {tag for row in rows if row.form == "warning" for tag in row if not has_step({tag: 0})}
+    return {tag for row in rows if row.form == "warning" for tag in row if not names_step(tag)}
 
 
 def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:

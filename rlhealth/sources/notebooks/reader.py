@@ -61,7 +61,7 @@ class Notebook:
             return False  # it is being saved; the next poll reads it whole
         self._seen = stamp
         changed = self._bring_up_to_date(found, here.st_mtime)
-        if not any(run.series or run.died_at_start for run in self.runs):
+        if all(run.is_empty for run in self.runs):
             raise self._error(_why(raw), HINT)
         return changed
 
@@ -128,7 +128,7 @@ def find(path: Path) -> list[Reader]:
     """
     notebook = Notebook(path)
     notebook.poll()
-    return [NotebookRunReader(notebook, run) for run in notebook.runs if run.series or run.died_at_start]
+    return [NotebookRunReader(notebook, run) for run in notebook.runs if not run.is_empty]
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
@@ -144,7 +144,7 @@ def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
             if error.hint != HINT:  # a notebook without a log is no log
                 errors.append(error)
             continue
-        found += [NotebookRunReader(notebook, run) for run in notebook.runs if run.series or run.died_at_start]
+        found += [NotebookRunReader(notebook, run) for run in notebook.runs if not run.is_empty]
     return found
 
 
@@ -202,10 +202,11 @@ def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> lis
 def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:
     """The run of which the notebook shows nothing but the exception that ended it."""
     told = died_at_start(document, code)
-    if told is None or told.trainer is None:
+    if told is None:
         return []
     run = notebook.make(0)
-    run.raised, run.trainer, run.config = told.error, told.trainer.name, dict(told.trainer.settings)
+    trainer, run.raised = told
+    run.trainer, run.config = trainer.name, dict(trainer.settings)
     run.versions.update(code.versions)
     return [run] if run.died_at_start else []
 

@@ -17,7 +17,15 @@ from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_warnings import Warnings
 from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
-from rlhealth.sources.rows.row_names import PAID, has_step, is_learning, is_log_row, names_sample, tells_reward
+from rlhealth.sources.rows.row_names import (
+    PAID,
+    has_step,
+    is_learning,
+    is_log_row,
+    names_sample,
+    names_step,
+    tells_reward,
+)
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
@@ -57,9 +65,7 @@ class PrintedRow(dict[str, Any]):
 
     def of_evaluation(self) -> None:
         """Names its metrics as those of an evaluation; what names a step stays."""
-        found = {
-            name if has_step({name: 0}) or name.startswith("eval") else f"eval/{name}": self[name] for name in self
-        }
+        found = {name if names_step(name) or name.startswith("eval") else f"eval/{name}": self[name] for name in self}
         self.clear()
         self.update(found)
 
@@ -250,7 +256,7 @@ class Printed:
     def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
         """Gives a row that names no step the step of its line, or of the heading above it."""
         weaker = LENGTHS if step is not None and step.name == "episode" else EPOCHS
-        if has_step(row) and not (step and all(name in weaker for name in row if has_step({name: 0}))):
+        if has_step(row) and not (step and all(name in weaker for name in row if names_step(name))):
             return
         if step is None and self._step is not None:
             row.again = bool(self._said & row.keys())

@@ -89,3 +89,8 @@ def names_sample(text: str) -> bool:
 def has_step(row: Mapping[str, Any]) -> bool:
     """Whether the row says where in training it belongs."""
     return not _AXES.isdisjoint(row)
+
+
+def names_step(name: str) -> bool:
+    """Whether a name says where in training its row belongs."""
+    return name in _AXES

@@ -10,7 +10,7 @@ from typing import Any
 from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed import PrintedRow
-from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_name, words
+from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_name, names_step, words
 
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy)(?:$|[^a-z])")
 
@@ -67,9 +67,7 @@ class Sampled:
         if _tell_reward(tuple(row)):
             self._step = {}
         else:
-            self._step = {
-                name: value for name, value in row.items() if has_step({name: value}) or name == "total_steps"
-            }
+            self._step = {name: value for name, value in row.items() if names_step(name) or name == "total_steps"}
             if not self._come_after and self._rows:
                 row.update({name: mean for name, mean in self._means().items() if name not in row})
                 self.taken += self._rows

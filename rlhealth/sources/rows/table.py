@@ -145,7 +145,7 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequen
         kind = "json"
     log = CsvLog(path, file, names) if kind == "csv" else FORMATS[kind](path, file)
     log.poll()
-    return [TextLogRun(log, run) for run in log.runs if run.series or run.histograms or run.died_at_start]
+    return [TextLogRun(log, run) for run in log.runs if not run.is_empty]
 
 
 def _board(path: Path, head: bytes) -> str | None:

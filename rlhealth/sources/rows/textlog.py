@@ -115,7 +115,7 @@ class TextLog:
         for run in self.runs:
             run.modified = self.text.modified
         self._tell()
-        if not any(run.series or run.histograms or run.died_at_start for run in self.runs):
+        if all(run.is_empty for run in self.runs):
             raise self.nothing()
         return changed
 
