@@ -7,6 +7,7 @@ import re
 from functools import cache, lru_cache
 
 from rlhealth.metrics.catalogue import FOLDER, names
+from rlhealth.metrics.languages import in_english
 from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.():-]+")
@@ -31,6 +32,7 @@ def forms(tag: str) -> tuple[str, ...]:
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
     episodes is called `mean_reward_of_100`, whatever the order of its words.
     """
+    tag = in_english(tag)
     found: list[str] = _of_the_last(tag)
     averaged = len(found)
     for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _without_aside(tag))):

@@ -116,6 +116,7 @@ def test_every_names_file_is_in_the_index_and_the_other_way_round() -> None:
         "canonical.yaml",
         "frameworks.yaml",
         "groups.yaml",
+        "languages.yaml",
         "free_names.yaml",
         "options.yaml",
         "rewards.yaml",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics import languages
 from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.values import hidden
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
@@ -30,7 +31,7 @@ MOST_HELD = 20_000  # rows that are held until the form of the log is known
 SIGNS = tuple(
     b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_".split()
 )
-COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round")
+COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round", b"ep ", b"ep\t")
 DENSE = 0.9  # of the lines of a block
 AROUND = 64  # lines before and after such a line that are read
 GAP = 4  # empty lines and rules that may stand inside a block
@@ -288,7 +289,7 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     lower = block.lower()
     feeds_only = b"\r" not in lower
     places: list[int] = []
-    for sign in (*SIGNS, *signs()):
+    for sign in (*SIGNS, *signs(), *languages.signs(lower)):
         found = list(_places(lower, sign, feeds_only))
         if feeds_only and len(found) > DENSE * len(lines):
             return set(range(len(lines)))  # nearly every line is a row: nothing is passed over

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics.languages import in_english
 from rlhealth.run import MOST_TAGS, Run
 from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.saved import is_being_written
@@ -205,7 +206,7 @@ class CsvLog(TextLog):
         while block.startswith((b"#", b"\n", b"\r")):  # gymnasium's monitor.csv begins with a comment
             block = block.partition(b"\n")[2]
         line, _, rest = block.partition(b"\n")
-        text = line.decode("utf-8", "replace").strip("\r")
+        text = in_english(line.decode("utf-8", "replace").strip("\r"))
         self._comma = max(",\t;|", key=text.count)
         try:
             cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
+from rlhealth.metrics.languages import in_english
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
@@ -16,12 +17,13 @@ from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labell
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_warnings import Warnings
-from rlhealth.sources.rows.printed_words import in_english, spaced_pairs, told_in
+from rlhealth.sources.rows.printed_words import spaced_pairs, told_in
 from rlhealth.sources.rows.row_names import (
     PAID,
     has_step,
     is_learning,
     is_log_row,
+    is_of_episode,
     names_sample,
     names_step,
     tells_reward,
@@ -29,6 +31,7 @@ from rlhealth.sources.rows.row_names import (
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
 MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
+FEWEST_PAIRS = 2  # of a line that separators divide
 LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
@@ -36,7 +39,9 @@ _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|#
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
-_NAMED_STEP = re.compile(r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|STEP|ITER|EP|\b[Ee]p\b")
+_NAMED_STEP = re.compile(
+    r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|\b[Gg]ame|STEP|ITER|EP|\b[Ee]pi?\b"
+)
 
 
 class PrintedRow(dict[str, Any]):
@@ -177,7 +182,10 @@ class Printed:
             yield from self._made(self._blocks.rows(text), "block")
             return
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
-        if not several and "," in text and (rank.endswith(LABEL) or begins_with_count(text)):
+        is_counted = sum(not names_step(name) for name in several) < FEWEST_PAIRS and begins_with_count(text)
+        if is_counted:
+            several = spaced_pairs(text.replace(" -> ", " ")) or several
+        if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text) and PAID.search(text):
             several = told_in(text) | several
@@ -230,7 +238,8 @@ class Printed:
         row = pairs(text) if several is None else several
         step = steps_in(text) if _NAMED_STEP.search(text) else None
         if len(row) + (step is not None) > 1 or (form == "bar" and tells_reward(row)):
-            for made in self._made([row], form, step, len(text) >= WANDB_CUT):
+            is_log = step is not None and step.name == "episode" and is_of_episode(row)
+            for made in self._made([row], form, step, len(text) >= WANDB_CUT, is_log):
                 made.names_sample = not is_learning(made) and names_sample(text)
                 yield made
 

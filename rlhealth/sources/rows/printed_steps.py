@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from rlhealth.sources.base.spelling import AXES
 
-WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round)s?|(?<![A-Za-z_])ep\.?)"
+WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round|game)s?|(?<![A-Za-z_])ep(?:i\b|\.?))"
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`
 COUNTED = re.compile(
@@ -121,5 +121,5 @@ def _name_of(counted: str) -> str:
     """The name of the column that counts what a line counts by that name."""
     name = re.sub(r"[\s-]+", "_", counted.strip()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
-    name = "episode" if name in ("ep", "ep.") else name
+    name = "episode" if name in ("ep", "ep.", "epi", "game") else name
     return _AXES.get(name, name)

@@ -1,5 +1,5 @@
 """Printed lines that need more than separators: names and numbers with only spaces between, sentences that tell a
-reward, steps in other languages."""
+reward."""
 
 from __future__ import annotations
 
@@ -10,26 +10,16 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import WORD, begins_with_count
 
 LONGEST_SPACED = 1000  # characters of a line of names and numbers
-_WORD_AND_NUMBER = re.compile(
-    r"([A-Za-z_][\w/.@%()-]{0,60})\s{1,9}([-+]?\d[\d.,]*(?:[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf)(?=[\s,;%]|$)"
-)
+_FIRST_WORD = r"[A-Za-z_][\w/.@%()-]{0,60}"
+_NUMBER = r"[-+]?\d(?:[\d.,]*\d)?(?:\.|[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf"
+_WORD_AND_NUMBER = re.compile(rf"({_FIRST_WORD})\s{{1,9}}({_NUMBER})(?=[\s,;%]|$)")
 _WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
-_ENGLISH = {
-    **dict.fromkeys(("эпизод", "回合", "エピソード", "에피소드"), "episode"),
-    **dict.fromkeys(("шаг", "步骤", "ステップ", "스텝"), "step"),
-    **dict.fromkeys(("эпоха", "エポック", "에포크"), "epoch"),
-    **{"α": "alpha", "β": "beta", "γ": "gamma", "ε": "epsilon", "η": "eta", "λ": "lambda", "π": "policy", "τ": "tau"},
-    "：": ":",
-    "，": ",",
-}
-_SIGNS = "".join(word for word in _ENGLISH if len(word) == 1)
-_FOREIGN = re.compile(rf"(?:{'|'.join(word for word in _ENGLISH if len(word) > 1)})\b|[{_SIGNS}]", re.IGNORECASE)
-_ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:轮|回合|步)")
+#: Behind a count: names of up to three words, a colon behind one or the other.
 _NAME_AND_NUMBER = re.compile(
-    _WORD_AND_NUMBER.pattern.replace("]{0,60})", "]{0,60}(?: [A-Za-z_][\\w/.@()-]{0,30}){0,2})", 1)
+    rf"({_FIRST_WORD}(?: [A-Za-z_][\w/.@()-]{{0,30}}){{0,2}}):?\s{{1,9}}({_NUMBER})(?=[\s,;|%]|:\s|$)"
 )
 _COUNT_AND_NUMBERS = re.compile(
-    rf"\W{{0,8}}(?={WORD}\b\W{{1,12}}\d)(?:{_NAME_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}"
+    rf"\W{{0,8}}(?={WORD}\b\W{{1,12}}\d)(?:{_NAME_AND_NUMBER.pattern}[\s,;:|%]*+){{2,100}}"
     r"(?:[\d.]{1,12}\s?(?:s|sec|ms|it/s)\s*)?",
     re.IGNORECASE,
 )
@@ -43,13 +33,6 @@ _STATISTICS = re.compile(
     r"\b(?P<names>mean(?:/(?:median|std|min|max)){1,4}) (?P<of>reward|return|score)s? "
     r"(?P<values>[-+]?\d[\d.]*(?:/[-+]?\d[\d.]*){1,4})(?=[\s,;]|$)"
 )
-
-
-def in_english(text: str) -> str:
-    """The text with the words and signs by which people of other languages name a step in plain English."""
-    if text.isascii() or len(text) > LONGEST_SPACED:
-        return text
-    return _FOREIGN.sub(lambda found: _ENGLISH[found[0].casefold()], _ORDINAL.sub(r"episode \g<n>", text))
 
 
 def spaced_pairs(text: str) -> dict[str, Any]:

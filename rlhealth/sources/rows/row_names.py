@@ -14,7 +14,7 @@ from rlhealth.sources.base.spelling import AXES, number
 _TELLING = re.compile(
     r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm"
     r"|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean"
-    r"|eplenmean|epret|averageepret|explained_variance|ev|success_?rate|solve_?rate|win_?rate)(?:$|[^a-z])"
+    r"|eplenmean|epret|averageepret|avg_?r(?:et)?|mean_?r(?:et)?|r_mean|ret|explained_variance|ev|success_?rate|solve_?rate|win_?rate)(?:$|[^a-z])"
     r"|loss$|reward$|^rewards?/|^(?:eval|train)_"
 )
 _LEARNING = re.compile(
@@ -31,6 +31,8 @@ _SAMPLE = re.compile(
     r"|\A\s*\d{1,4}\)\s",
     re.IGNORECASE,
 )
+#: What the reward of an episode is called where its number stands beside it.
+_OF_EPISODE = frozenset({"R", "r"})
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
 #: What a reward may be called, in a text.
 PAID = re.compile(r"reward|return|score", re.IGNORECASE)
@@ -48,6 +50,11 @@ def is_log_row(row: Mapping[str, Any]) -> bool:
     return "data" in row or any(
         is_log_name(name) and (number(value) is not None or isinstance(value, dict)) for name, value in row.items()
     )
+
+
+def is_of_episode(row: Mapping[str, Any]) -> bool:
+    """Whether a row tells the reward of an episode by a name that tells it only beside the episode's number."""
+    return not _OF_EPISODE.isdisjoint(row)
 
 
 @lru_cache(maxsize=4096)

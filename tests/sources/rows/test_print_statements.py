@@ -55,6 +55,18 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"{n * 10}: reward: {r:6.3f}, mean_100_rewards: {r + 1:.2f}",
         lambda n, r: f"Эпизод {n * 10}: 4 шагов, reward={r:.3f}",
         lambda n, r: f"第 {n * 10} 轮：reward: {r:.3f}，loss: 0.5",
+        lambda n, r: f"回合 {n * 10}/800, 奖励: {r:.3f}, 损失: 0.5",
+        lambda n, r: f"Episodio {n * 10} - Recompensa media: {r:.3f} - Épsilon: 0.400",
+        lambda n, r: f"✅ 에피소드 {n * 10} 완료\n   총 보상: {r:.3f}\n   스텝 수: 100",
+        lambda n, r: f"Ep {n * 10:6d} | R: {r:7.3f} | ε: 0.9 | 300 eps/h",
+        lambda n, r: f"Ep {n * 10}\tR={r:.3f}\teps=0.3",
+        lambda n, r: f"Iter {n * 10:>3} | reward {r:.3f}",
+        lambda n, r: f">>> Episode {n * 10}: reward -> {r:.3f}",
+        lambda n, r: f"Game {n * 10} Score {r:.3f} Record: 30",
+        lambda n, r: f"episode: {n * 10} reward {r:.3f} steps:  200",
+        lambda n, r: f"Episode  {n * 10},   Score  {r:.3f},   Epsilon 0.30",
+        lambda n, r: f"step {n * 10} loss 0.01 r_mean {r:.3f} r_std 0.3 kl 0.003",
+        lambda n, r: f"[Ep {n * 10:03d}] avg_ret={r:.3f} avg_loss=0.1 watch=0.50",
     ],
 )
 def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:

@@ -130,6 +130,16 @@ def test_a_spreadsheet_of_a_country_with_decimal_commas() -> None:
     assert reward(run) == [(n, n / 64) for n in range(1, 25)]
 
 
+@pytest.mark.parametrize(
+    "header", ["回合,总奖励,步数,损失", "episodio,recompensa_total,pasos,pérdida", "Эпизод,Награда,Шаги,Потери"]
+)
+def test_a_table_whose_columns_are_named_in_another_language(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(header + "\n" + "".join(f"{n},{n / 10},200,0.5\n" for n in range(30)), encoding="utf-8")
+    (run,) = open_runs(str(path))
+    assert translate(run).metrics["reward"].steps.tolist() == list(range(30))
+
+
 def test_the_steps_of_an_episode_are_its_length_and_do_not_count_training(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     file.write_text(

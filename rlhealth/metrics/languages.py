@@ -1,0 +1,80 @@
+"""Names that people print and write in their own language, in plain English; the words are data (languages.yaml)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rlhealth.metrics.catalogue import FOLDER
+from rlhealth.parsing.own_texts import read_texts
+
+LONGEST_TRANSLATED = 1000  # characters
+#: Stems of the words for a reward and an episode that need no letter beyond ASCII: few lines of a log have one.
+_ASCII_STEMS = ("ecompens", "icompens", "elohnung", "eloning", "agroda", "pisodi", "pizod")
+_ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_STEMS)
+_SIGNALS = re.compile(r"reward|return|score|episode")
+SHORTEST_SIGN = 4  # bytes; fewer stand in any text
+_ALPHABETS = re.compile("[A-Za-z\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]")  # Latin and Cyrillic letters
+_ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:个)?(?:轮|回合|步|局|幕|次迭代)")
+
+
+def in_english(text: str) -> str:
+    """The text with the words by which people of other languages name steps and metrics in plain English. A text in
+    ASCII is looked at only where it speaks of a reward or an episode in one of them; a longer text than
+    `LONGEST_TRANSLATED` stays as it is."""
+    if len(text) > LONGEST_TRANSLATED or (text.isascii() and not any(stem in text for stem in _ASCII_STEMS)):
+        return text
+    return _foreign().sub(_english_of, _ORDINAL.sub(r"episode \g<n>", text))
+
+
+def _english_of(found: re.Match[str]) -> str:
+    """What was found in English, apart from the words that it touches: no space stands between Chinese words."""
+    english = _words().get(found[0].casefold().replace("_", " "))
+    if english is None:  # one of the few letters that are one where case is ignored, and two where it is folded
+        return found[0]
+    text, start, end = found.string, found.start(), found.end()
+    before = " " if english[0].isalpha() and start and text[start - 1].isalnum() else ""
+    behind = " " if english[-1].isalpha() and end < len(text) and text[end].isalnum() else ""
+    return f"{before}{english}{behind}"
+
+
+def signs(block: bytes) -> tuple[bytes, ...]:
+    """Parts of words, in UTF-8, of which one stands in each line of a block that tells a reward or an episode in
+    another language."""
+    return _signs() if not block.isascii() else _ASCII_SIGNS
+
+
+@cache
+def _signs() -> tuple[bytes, ...]:
+    """Of the words for rewards and counts those that hold no other, without their first letter where it may be a
+    capital."""
+    words = [word for word, english in _words().items() if _SIGNALS.search(english)]
+    parts = {word[1:] if word[0] != word[0].upper() else word for word in words}
+    shortest = {part for part in parts if not any(other != part and other in part for other in parts)}
+    return tuple(sign for part in sorted(shortest) if len(sign := part.encode()) >= SHORTEST_SIGN)
+
+
+@cache
+def _words() -> dict[str, str]:
+    """The English of each word and phrase."""
+    texts: dict[str, list[str]] = read_texts(FOLDER / "languages.yaml")
+    return {word.casefold(): english for english, words in texts.items() for word in words}
+
+
+@cache
+def _foreign() -> re.Pattern[str]:
+    """Any of the words, phrases before their words; those of alphabets only where no letter stands beside them."""
+    longest = sorted(_words(), key=len, reverse=True)
+    whole = "|".join(_pattern(word) for word in longest if _has_spaces(word))
+    parts = "|".join(_pattern(word) for word in longest if not _has_spaces(word))
+    return re.compile(rf"(?<![^\W_])(?:{whole})(?![^\W_])|(?:{parts})", re.IGNORECASE)
+
+
+def _pattern(word: str) -> str:
+    return re.escape(word).replace("\\ ", "[ _]")
+
+
+def _has_spaces(word: str) -> bool:
+    """Whether the word is of a language that puts spaces round words: Chinese and Japanese do not, and Korean puts
+    particles behind them."""
+    return _ALPHABETS.match(word) is not None
