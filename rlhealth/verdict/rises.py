@@ -28,12 +28,21 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
     Args:
         smoothed: over how many neighbours the trainer averages each point, at most.
     """
-    return _rose(values, _said()["rise"]) or rose_early(values, smoothed)
+    return _rose(values, _said()["rise"]) or rose_early(values, smoothed) or _rose_apart(values, smoothed)
 
 
 def rose_early(values: Floats, smoothed: int = 1) -> bool:
     """The same, of few points; where all of them share samples with one another, nothing can be said."""
     return len(values) > smoothed and _rose(values, _said()["early_rise"])
+
+
+def _rose_apart(values: Floats, smoothed: int) -> bool:
+    """Whether the lowest point of the last third lies above the highest of the first third, which needs no noise that
+    is the same throughout: the returns of an agent that has learned differ more than those of one that falls at once.
+    """
+    third = len(values) // 3
+    few = len(values) < int(_said()["apart"]["points"]) * smoothed
+    return not few and bool(values[-third:].min() > values[:third].max())
 
 
 def rose_somewhat(values: Floats) -> bool:

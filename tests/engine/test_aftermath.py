@@ -28,9 +28,13 @@ def test_a_kl_that_came_back_in_a_run_that_goes_on_learning_is_over() -> None:
 
 
 def test_an_entropy_that_turned_negative_is_of_continuous_actions_and_has_not_collapsed() -> None:
-    one = found("entropy-collapse", framework="skrl", entropy="20..-5x300 -5..-20x300", reward="0..1~0.02x600")
+    one = found(
+        "entropy-collapse-in-control", framework="skrl", entropy="20..-5x300 -5..-20x300", reward="0..1~0.02x600"
+    )
     assert (one.state, one.severity) == (State.OVER, Severity.INFO)
-    gone = found("entropy-collapse", framework="skrl", entropy="2..0.01x300 0.01x300", reward="0..1~0.02x600")
+    gone = found(
+        "entropy-collapse-in-control", framework="skrl", entropy="2..0.01x300 0.01x300", reward="0..1~0.02x600"
+    )
     assert gone.state is State.STANDING
 
 

@@ -189,6 +189,10 @@ LOGGED: dict[str, tuple[str, dict[str, str | None]]] = {
         "keras-rl",
         {"episode_reward": "reward", "nb_episode_steps": "episodes/mean_length", "mean_eps": "policy/exploration_rate"},
     ),
+    "Attention, Learn to Solve Routing Problems!": (
+        "learn-to-route",
+        {"avg_cost": "reward", "val_avg_reward": "eval/reward", "actor_loss": "loss/policy_avg", "nll": None},
+    ),
     "DreamerV3 in PyTorch": (
         "dreamer",
         {"train_return": "reward", "eval_return": "eval/reward", "kl": None, "model_loss": None, "value_loss": None},
