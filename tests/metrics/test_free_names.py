@@ -38,6 +38,8 @@ from tests.metrics.logged import run_of
         ("rolling_reward_20", "reward"),
         ("final_reward", "reward"),
         ("rew_batch_avg", "reward"),
+        ("avg_return_train", "reward"),
+        ("Avg score in training", "reward"),
         ("reward_curve", "reward"),
         ("Episode Rewards History", "reward"),
         ("reward_latest", "reward"),
@@ -208,3 +210,8 @@ def test_the_length_of_an_episode_is_no_length_of_a_completion() -> None:
 def test_a_loss_that_slime_names_too_does_not_make_a_trainer_slime() -> None:
     assert translate(run_of(["train/pg_loss", "train/v_loss", "metrics/ep_reward"])).framework == "generic"
     assert translate(run_of(["train/pg_loss", "train/ppo_kl", "train/entropy_loss"])).framework == "slime"
+
+
+def test_a_kl_beside_a_reward_of_three_letters_may_be_that_to_the_reference() -> None:
+    """Loops of language models print `rew` and `kl` too; an approx_kl says which it is."""
+    assert "kl" in translate(run_of(["rew", "kl", "loss"])).metrics

@@ -20,8 +20,9 @@ COUNTED = re.compile(
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
 _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
 _ENDS = re.compile(
-    r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?(?:metrics\s|(?:results?|summary|stats|eval(?:uation)?|validation)"
-    r"\s(?:at|for|of|after)\s)?",
+    r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?"
+    r"(?:(?:metrics|ended|finished|completed|end of)\s"
+    r"|(?:results?|summary|stats|eval(?:uation)?|validation)\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )
 #: What may stand behind the count of a heading. `Step 1: Add the two numbers:` is prose, and what is printed behind

@@ -67,6 +67,7 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"Episode  {n * 10},   Score  {r:.3f},   Epsilon 0.30",
         lambda n, r: f"step {n * 10} loss 0.01 r_mean {r:.3f} r_std 0.3 kl 0.003",
         lambda n, r: f"[Ep {n * 10:03d}] avg_ret={r:.3f} avg_loss=0.1 watch=0.50",
+        lambda n, r: f"finished episode {n * 10} with mean score {r:.3f}",
     ],
 )
 def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:
