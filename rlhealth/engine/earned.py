@@ -14,7 +14,7 @@ from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.metrics import Metric, Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
-from rlhealth.verdict.rises import rose_early, rose_somewhat, surely_rose
+from rlhealth.verdict.rises import rose_beyond_errors, rose_early, rose_somewhat, surely_rose
 
 
 def why_not_healthy(translation: Translation) -> str:
@@ -39,6 +39,7 @@ def why_not_healthy(translation: Translation) -> str:
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     if missing := _no_witness(translation, least["witness"]):
         surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
+        surely = surely or _rose_beyond_errors(translation)
         if not surely and any(map(rose_somewhat, values)):  # more reward: and more episodes that ended as they should?
             surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
@@ -52,6 +53,15 @@ def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
     the cost of another."""
     longest = max((_count(one) for one in rewards), default=0)
     return [one for one in rewards if one.name == total and _count(one) >= min(least, longest / 2)] or rewards
+
+
+def _rose_beyond_errors(translation: Translation) -> bool:
+    """Whether the reward surely rose by the errors that the log gives its points."""
+    reward, error = translation.metrics.get("reward"), translation.metrics.get("reward/error")
+    if reward is None or error is None or not np.array_equal(reward.steps, error.steps):
+        return False
+    known = np.isfinite(reward.values) & np.isfinite(error.values)
+    return rose_beyond_errors(reward.values[known], error.values[known])
 
 
 def _no_witness(translation: Translation, least: int) -> str:

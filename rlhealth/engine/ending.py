@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from rlhealth.metrics import Translation
+from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import INTERRUPT, Run
 from rlhealth.series import plain_median
 
@@ -33,7 +37,7 @@ class Ending(NamedTuple):
         kinds: what is wrong with the end: `died` (a non-zero exit, or a torn log of a run that went silent), `early`
             (ended in good order or by hand before its plan), `silent` (nothing new for long by the log's own times,
             before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it
-            ended), `at_start` (an exception before a second row).
+            ended), `at_start` (an exception before a second row), `not_finite` (an exception that says so).
         step: the newest step.
         planned: the number of steps planned, where the logs say.
         idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
@@ -83,12 +87,13 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
             state=state, kinds=frozenset(kinds), step=step, planned=planned, idle=idle, usual=usual, said=said
         )
 
+    broken = ["not_finite"] if _says_not_finite(run.raised) else []
     recorded = _recorded(run)
     if recorded == "by hand":
         said = f"stopped by hand at {plan} (exit code {run.exit_code} is an interrupt from the keyboard)"
         return end("stopped", said, *(["early"] if short else []))
     if recorded == "died":
-        return end("stopped", f"the process ended with exit code {run.exit_code} at {plan}", "died")
+        return end("stopped", f"the process ended with exit code {run.exit_code} at {plan}", "died", *broken)
     if recorded == "ended":
         if short:
             return end("stopped", f"training was ended in good order at {plan}", "early")
@@ -99,10 +104,10 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
         return end("stopped", f"stopped by hand at {plan} ({INTERRUPT})", *(["early"] if short else []))
     if run.died_at_start:
         rows = "its second row" if run.series else "it logged a row"
-        return end("stopped", f"the process ended with an error before {rows}: {run.raised}", "at_start")
+        return end("stopped", f"the process ended with an error before {rows}: {run.raised}", "at_start", *broken)
     if run.raised:
         said = f"training ended with an error at {plan}: {run.raised}"
-        return end("stopped", said, *(["died"] if short else []))
+        return end("stopped", said, *(["died"] if short else []), *broken)
     if run.place.kind in SNAPSHOTS:
         return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:
@@ -139,6 +144,17 @@ def last_sign(run: Run) -> float:
     """
     own = [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
     return max(own, default=run.modified)
+
+
+def _says_not_finite(raised: str) -> bool:
+    """Whether an exception says that numbers were NaN or infinite."""
+    return bool(raised) and any(re.search(one, raised, re.IGNORECASE) for one in _not_finite())
+
+
+@cache
+def _not_finite() -> tuple[str, ...]:
+    texts: dict[str, list[str]] = read_texts(Path(__file__).with_name("raised.yaml"))
+    return tuple(texts["not_finite"])
 
 
 def _between_plans(said: int | None, step: int) -> bool:

@@ -15,6 +15,7 @@ from rlhealth.rules.scope import Bounds
 _ENDINGS = {
     "at_start": "the console, or the cell of a notebook, ends with an exception, before a second row was logged",
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
+    "not_finite": "the exception that ended the run says that numbers were not finite",
     "early": "training ended in good order before its planned steps",
     "silent": "nothing was written for long, before the planned steps, and no end was recorded",
 }

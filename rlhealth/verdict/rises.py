@@ -13,6 +13,10 @@ from rlhealth.run import Floats
 
 #: Of the largest value: what the mean of equal numbers may be off, and no series has gained by.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
+#: The same of rewards that were summed up in single precision, as trainers do: no proof that one rose.
+SINGLE = 64 * float(np.finfo(np.float32).eps)
+STARTS = (10, 100)  # parts of a series, of which the first is its start: what is learned at once is over in a tenth
+FEWEST_AT_START = 10  # points of a start that is shorter than a tenth
 RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
 
 
@@ -29,6 +33,23 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
         smoothed: over how many neighbours the trainer averages each point, at most.
     """
     return _rose(values, _said()["rise"]) or rose_early(values, smoothed) or _rose_apart(values, smoothed)
+
+
+def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
+    """Whether a series of shape (n,), finite, rose by so much that this alone proves it, where the standard error of
+    each of its points is known, shape (n,): by the episodes of an evaluation, say. What a policy gains and loses
+    between two of them is no error, so that it must have risen by its points alone too, if less surely, and kept most.
+    """
+    asked = {name: float(value) for name, value in _said()["beyond_errors"].items()}
+    if len(values) < asked["points"]:
+        return False
+    third = len(values) // 3
+    before = float(np.mean(values[:third]))
+    gained = float(np.mean(values[-third:])) - before
+    error = float(np.hypot(np.linalg.norm(errors[-third:]), np.linalg.norm(errors[:third]))) / third
+    parts = [float(np.mean(part)) - before for part in np.array_split(values, int(asked["parts"]))]
+    is_kept = parts[-1] >= asked["kept"] * max(parts)
+    return gained > asked["errors"] * error and is_kept and rose_somewhat(values)
 
 
 def rose_early(values: Floats, smoothed: int = 1) -> bool:
@@ -52,22 +73,30 @@ def rose_somewhat(values: Floats) -> bool:
 
 
 def _rose(values: Floats, rise: dict[str, str]) -> bool:
-    """Whether the mean of the last third lies above that of the first tenth by so many standard errors, or the mean of
-    its ranks does: the returns of single episodes have heavy tails, whose noise hides a rise that their ranks show.
+    """Whether the mean of the last third lies above that of the first tenth, or of a shorter start, by so many
+    standard errors, or the mean of its ranks does: the returns of single episodes have heavy tails, whose noise hides a
+    rise that their ranks show.
     """
-    if len(values) < int(rise["points"]):
+    if len(values) < int(rise["points"]) or _is_level(values):
         return False
     batches, errors = int(rise["batches"]), float(rise["errors"])
     trends = rise.get("trends") == "yes"
-    if _gain(values, batches, trends) > errors:
+    starts = [part for part in STARTS if part == STARTS[0] or len(values) // part >= FEWEST_AT_START]
+    if any(_gain(values, part, batches, trends) > errors for part in starts):
         return True
     every = max(len(values) // RANKED, 1)
-    return _gain(_ranks(values[::every]), batches, trends) > errors
+    return _gain(_ranks(values[::every]), STARTS[0], batches, trends) > errors
 
 
-def _gain(values: Floats, batches: int, trends: bool) -> float:
-    """How many standard errors the mean of the last third lies above that of the first tenth; 0 where it does not."""
-    start, end = values[: max(len(values) // 10, batches)], values[-(len(values) // 3) :]
+def _is_level(values: Floats) -> bool:
+    """Whether values, of shape (n,), differ by no more than sums in single precision are off."""
+    return bool(values.max() / 2 - values.min() / 2 <= SINGLE * np.abs(values).max() / 2)
+
+
+def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
+    """How many standard errors the mean of the last third lies above that of the first of so many parts; 0 where it
+    does not."""
+    start, end = values[: max(len(values) // part, batches)], values[-(len(values) // 3) :]
     gained = float(np.mean(end) - np.mean(start))
     if gained <= ROUNDING * float(np.abs(values).max()):
         return 0.0

@@ -87,6 +87,22 @@ def test_an_exception_is_named_where_it_ended_training(
     assert (ending.state, ending.kinds, ending.said) == ("stopped", kinds, said)
 
 
+@pytest.mark.parametrize(
+    ("raised", "is_said"),
+    [
+        ("RuntimeError: probability tensor contains either `inf`, `nan` or element < 0", True),
+        ("FloatingPointError: NaN loss", True),
+        ("Exception: Current loss scale already at minimum - cannot decrease scale anymore.", True),
+        ("ImportError: cannot import name 'nanmean'", False),
+        ("KeyError: 'finance'", False),
+    ],
+)
+def test_an_exception_that_says_that_numbers_are_not_finite_is_known_as_one(raised: str, is_said: bool) -> None:
+    run = grpo(62, None)
+    run.raised = raised
+    assert ("not_finite" in ending_of(run, translate(run), now=LONG_AGO).kinds) is is_said
+
+
 def test_an_exception_before_anything_was_logged_ended_a_run_at_its_start() -> None:
     run = Run("run", Place("console", "here"), raised="OSError: no such model")
     ending = ending_of(run, translate(run), now=LONG_AGO)

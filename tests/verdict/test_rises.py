@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlhealth.verdict.rises import rose_early, rose_somewhat, surely_rose
+from rlhealth.verdict.rises import rose_beyond_errors, rose_early, rose_somewhat, surely_rose
 
 
 def test_a_rise_far_beyond_the_noise_is_sure_and_noise_alone_is_none() -> None:
@@ -38,3 +38,31 @@ def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     for step in range(1, 300):
         walks[:, step] = 0.8 * walks[:, step - 1] + random.normal(0, 1, 400)
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
+
+
+def test_what_is_learned_in_the_first_hundredth_of_a_run_has_been_learned() -> None:
+    random = np.random.default_rng(4)
+    returns = np.concatenate([np.linspace(-100, 110, 60), np.full(2940, 110.0)]) + random.normal(0, 5, 3000)
+    assert surely_rose(returns)
+    assert not surely_rose(np.concatenate([returns[200:], returns[200:500]]))
+
+
+def test_sums_in_single_precision_do_not_rise_by_what_they_are_off() -> None:
+    returns = np.float32(-3.169e8) + np.random.default_rng(5).normal(0, 300, 40) + np.linspace(0, 800, 40)
+    assert not rose_somewhat(returns)
+    assert rose_somewhat(returns + 3.169e8)
+
+
+def test_a_rise_beyond_the_errors_of_its_points_is_sure_where_few_points_are_not() -> None:
+    """Twenty evaluations of ten episodes each."""
+    level = np.array([0, 2, 4, 1, 5, 3, 6, 2, 4, 1, 9, 13, 12, 9, 11, 27, 34, 31, 24, 30.0])
+    assert not surely_rose(level)
+    assert rose_beyond_errors(level, np.full(20, 3.0))
+    assert not rose_beyond_errors(level, np.full(20, 20.0))
+    assert not rose_beyond_errors(level[::-1].copy(), np.full(20, 3.0))
+
+
+def test_a_rise_that_was_lost_again_is_no_rise_beyond_errors() -> None:
+    level = np.concatenate([np.full(16, -200.0), np.linspace(-170, -110, 20), np.linspace(-120, -185, 14)])
+    assert rose_somewhat(level)
+    assert not rose_beyond_errors(level, np.full(50, 5.0))

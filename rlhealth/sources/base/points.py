@@ -36,7 +36,7 @@ class Points:
         """
         found = number(value)
         if found is None:
-            if value is None:
+            if value is None and step != self.last_step(tag):  # a null adds nothing to a step that has its number
                 self._put_null(tag, step, time)
             elif isinstance(value, dict):
                 self._put_distribution(tag, value, step, time)

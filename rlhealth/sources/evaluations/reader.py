@@ -23,7 +23,10 @@ KIND = "evaluations"
 TAGS = {name: f"evaluations/{name}" for name in ("results", "ep_lengths", "successes")}
 #: What people's own callbacks call them; the first that is there is read.
 CALLED = {"results": ("results", "rewards", "episode_rewards", "returns")}
+#: The tag of the standard error that each evaluation's mean return has, by the returns of its episodes.
+ERROR = "evaluations/error"
 STEPS = "timesteps"
+FEWEST = 3  # episodes of an evaluation by which its error is known
 NOTE = "rewards of evaluations alone; what the training itself logged is not in this file"
 
 
@@ -48,12 +51,16 @@ class Evaluations(SavedArrays):
             steps = array_in(archive, held[STEPS]).ravel()
             if not len(steps) or not np.all(np.isfinite(steps)) or np.any(np.abs(steps) >= FURTHEST):
                 raise ValueError("its steps are none")
+            order = np.argsort(steps, kind="stable")
+            whole, unknown = steps[order].astype(np.int64), np.full(len(steps), np.nan)
             for array, tag in TAGS.items():
                 name = next((one for one in CALLED.get(array, (array,)) if one in held), None)
-                if name is not None:
-                    means = _means(array_in(archive, held[name]), len(steps))
-                    order = np.argsort(steps, kind="stable")
-                    run.add(tag, steps[order].astype(np.int64), means[order], np.full(len(steps), np.nan))
+                if name is None:
+                    continue
+                episodes = array_in(archive, held[name])
+                run.add(tag, whole, _means(episodes, len(steps))[order], unknown)
+                if array == "results" and episodes.ndim == 2 and episodes.shape[1] >= FEWEST:
+                    run.add(ERROR, whole, _errors(episodes)[order], unknown)
         if TAGS["results"] not in run.series:
             raise ValueError("no results in it")
 
@@ -85,4 +92,10 @@ def _means(episodes: Floats, count: int) -> Floats:
     if episodes.shape[:1] != (count,) or episodes.ndim > 2 or not episodes.size:
         raise ValueError(f"an array of shape {episodes.shape} for {count} steps")
     found: Floats = episodes if episodes.ndim == 1 else episodes.mean(axis=1)
+    return found
+
+
+def _errors(episodes: Floats) -> Floats:
+    """The standard error of each mean, shape (count,), by the spread of its episodes, shape (count, episodes)."""
+    found: Floats = episodes.std(axis=1, ddof=1) / np.sqrt(episodes.shape[1])
     return found

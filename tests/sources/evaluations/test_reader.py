@@ -40,6 +40,13 @@ def test_the_means_of_each_evaluation_are_the_reward_and_the_length_of_its_step(
     assert known.metrics["episodes/mean_length"].values.tolist() == kept["ep_lengths"].mean(axis=1).tolist()
 
 
+def test_the_spread_of_its_episodes_is_the_error_of_an_evaluation(tmp_path: Path) -> None:
+    (run,) = open_runs(str(saved(tmp_path / "evaluations.npz", 4)))
+    assert translate(run).metrics["reward/error"].values.tolist() == [pytest.approx(1 / 3**0.5)] * 4
+    (single,) = open_runs(str(saved(tmp_path / "evaluations.npz", 4, results=np.arange(4.0))))
+    assert "reward/error" not in translate(single).metrics
+
+
 def test_it_is_left_beside_a_log_of_training_and_said_to_be(tmp_path: Path) -> None:
     shutil.copy(FIXTURE, tmp_path)
     (tmp_path / "progress.csv").write_bytes((ROOT / "fixtures" / "tables" / "progress.csv").read_bytes())

@@ -87,6 +87,13 @@ def test_null_is_nan_where_the_metric_is_a_number_elsewhere_and_nothing_where_it
     assert "eval_loss" not in run.series
 
 
+def test_null_adds_nothing_to_a_step_that_has_its_number(tmp_path: Path) -> None:
+    """LLaMA-Factory sums a training up in a row of nulls with the number of its last step."""
+    rows = [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}, {"step": 2, "loss": None, "runtime": 9.0}]
+    run = read(written(tmp_path, rows))
+    assert (run.series["loss"].steps.tolist(), run.series["loss"].values.tolist()) == ([1, 2], [0.5, 0.25])
+
+
 def test_evaluations_share_the_step_of_training_and_stay_apart(tmp_path: Path) -> None:
     rows = [
         {"step": 1, "reward": 0.1},
