@@ -15,6 +15,7 @@ _ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_STEMS)
 _SIGNALS = re.compile(r"reward|return|score|episode")
 SHORTEST_SIGN = 4  # bytes; fewer stand in any text
 _ALPHABETS = re.compile("[A-Za-z\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]")  # Latin and Cyrillic letters
+_BEYOND_ASCII = re.compile("[^\\W\\x00-\\x7f]|[\uff1a\uff0c]")  # letters and digits, the colon and the comma of Chinese
 _ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:个)?(?:轮|回合|步|局|幕|次迭代)")
 
 
@@ -22,9 +23,17 @@ def in_english(text: str) -> str:
     """The text with the words by which people of other languages name steps and metrics in plain English. A text in
     ASCII is looked at only where it speaks of a reward or an episode in one of them; a longer text than
     `LONGEST_TRANSLATED` stays as it is."""
-    if len(text) > LONGEST_TRANSLATED or (text.isascii() and not any(stem in text for stem in _ASCII_STEMS)):
+    if len(text) > LONGEST_TRANSLATED or not _may_be_foreign(text):
         return text
     return _foreign().sub(_english_of, _ORDINAL.sub(r"episode \g<n>", text))
+
+
+def _may_be_foreign(text: str) -> bool:
+    """Whether a text holds a letter beyond ASCII, or one of the stems that need none; drawn boxes and pictures are no
+    letters."""
+    if text.isascii():
+        return any(stem in text for stem in _ASCII_STEMS)
+    return _BEYOND_ASCII.search(text) is not None
 
 
 def _english_of(found: re.Match[str]) -> str:
