@@ -12,12 +12,13 @@ from typing import IO, Literal
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import languages
 from rlhealth.sources.base.counted import counted
-from rlhealth.sources.base.values import hidden
+from rlhealth.sources.base.values import hidden, training_config
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.printed_line import bare, pairs
+from rlhealth.sources.rows.printed_settings import PrintedSettings
 from rlhealth.sources.rows.printed_warnings import of_warnings, signs
 from rlhealth.sources.rows.row_choice import FormRank, RowChoice
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, is_log_row
@@ -69,6 +70,7 @@ class ConsoleLog(TextLog):
         self._before: PrintedRow | None = None
         self._reach = 0
         self._cut = 0
+        self._settings = PrintedSettings()
         self._wrapping: Unwrapping | Literal[False] | None = None  # None before the first line
 
     def start_again(self) -> None:
@@ -128,6 +130,8 @@ class ConsoleLog(TextLog):
         )
 
     def _read_block(self, block: bytes) -> None:
+        if not self._settings.is_done:
+            self._settings.read(block)
         lines = block.splitlines()
         signs = signed_lines(block, lines)
         first, is_open, done = self.text.line, self._printed.is_open, 0
@@ -238,6 +242,8 @@ class ConsoleLog(TextLog):
 
     def _tell(self) -> None:
         super()._tell()
+        if self._settings.found and not self.runs[0].config:
+            self.runs[0].config = training_config(self._settings.found)
         for run in self.runs:
             run.excerpted = set(self._choice.warned & run.series.keys())
             notes = of_warnings(run.excerpted, is_all=run.excerpted == run.series.keys())
