@@ -97,5 +97,6 @@ def _means(episodes: Floats, count: int) -> Floats:
 
 def _errors(episodes: Floats) -> Floats:
     """The standard error of each mean, shape (count,), by the spread of its episodes, shape (count, episodes)."""
-    found: Floats = episodes.std(axis=1, ddof=1) / np.sqrt(episodes.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):  # of returns that are not finite there is none
+        found: Floats = episodes.std(axis=1, ddof=1) / np.sqrt(episodes.shape[1])
     return found
