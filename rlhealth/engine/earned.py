@@ -37,13 +37,15 @@ def why_not_healthy(translation: Translation) -> str:
     values = [_finite(one) for one in rewards]
     if lost := next((share for one in values if (share := _lost(one))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
-    if missing := _no_witness(translation, least["witness"]):
+    somewhat = any(map(rose_somewhat, values))
+    rose = "rose too little to be sure of it" if somewhat else "did not rise"
+    if missing := _no_witness(translation, least["witness"], rose):
         surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
         surely = surely or _rose_beyond_errors(translation)
-        if not surely and any(map(rose_somewhat, values)):  # more reward: and more episodes that ended as they should?
+        if not surely and somewhat:  # more reward: and more episodes that ended as they should?
             surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
-    if any(rose_somewhat(one) for one in values):
+    if somewhat:
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
@@ -64,8 +66,8 @@ def _rose_beyond_errors(translation: Translation) -> bool:
     return rose_beyond_errors(reward.values[known], error.values[known])
 
 
-def _no_witness(translation: Translation, least: int) -> str:
-    """Why no witness shows that something was learned; empty if one does."""
+def _no_witness(translation: Translation, least: int, rose: str) -> str:
+    """Why no witness shows that something was learned; empty if one does. `rose`: what the reward did, in words."""
     found: list[str] = []
     for kind, entry in _witnesses(translation.framework):
         for one in _matching(translation, entry["metrics"]):
@@ -74,9 +76,9 @@ def _no_witness(translation: Translation, least: int) -> str:
             found.append(kind)
     if found:
         kinds = " and ".join(dict.fromkeys(found))
-        return f"{kinds} never moved or came too seldom, and the reward did not rise"
+        return f"{kinds} never moved or came too seldom, and the reward {rose}"
     kinds = ", ".join(dict.fromkeys(kind for kind, _ in _witnesses(translation.framework)))
-    return f"nothing but the reward says whether it learns, and it did not rise (looked for {kinds})"
+    return f"nothing but the reward says whether it learns, and it {rose} (looked for {kinds})"
 
 
 def not_recognised(translation: Translation) -> str:

@@ -61,7 +61,8 @@ def test_a_success_rate_that_surely_rose_proves_what_a_wavering_reward_does_not(
     wavering = np.concatenate([np.linspace(-800, 500, 8), 500 + 200 * rng.normal(size=17)])
     success = np.concatenate([np.zeros(4), 1 - 0.02 * rng.random(21)])
     alone = logged(25, ep_rew_mean=wavering)
-    assert "did not rise" in why_not_healthy(translate(alone))
+    assert "rose too little to be sure of it" in why_not_healthy(translate(alone))
+    assert "did not rise" in why_not_healthy(translate(logged(25, ep_rew_mean=-wavering)))
     assert why_not_healthy(translate(logged(25, ep_rew_mean=wavering, success_rate=success))) == ""
     assert why_not_healthy(translate(logged(25, ep_rew_mean=-wavering, success_rate=success))) != ""
 
