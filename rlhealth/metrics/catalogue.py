@@ -55,6 +55,7 @@ class Alias:
         since, until: versions of the framework, both inclusive; None is open.
         unsure: the sentence for the user, where the version had to be guessed to choose this one.
         smoothed: over how many logged points the framework averages each value, at most; `OVER_N` where the name says.
+        over: of how many episodes (or steps) the name says that each value is the mean; 0 where it does not.
     """
 
     raw: str
@@ -72,6 +73,7 @@ class Alias:
     excepted: frozenset[str] = frozenset()
     steps_of: str = ""
     smoothed: int = 1
+    over: int = 0
 
     def is_exception(self, part: str) -> bool:
         """Whether its placeholder does not stand for that part of a name; an exception may hold `*`."""
@@ -283,8 +285,9 @@ def _over(alias: Alias, parts: Mapping[str, str]) -> Alias:
     """The alias with what a name says of it: over about how many logged points it is averaged."""
     if alias.smoothed != OVER_N:
         return alias
-    points = max(1, int(parts["n"]) // EPISODES_A_POINT)
-    return replace(alias, smoothed=points, note=alias.note.replace("{n}", parts["n"]))
+    over = int(parts["n"])
+    points = max(1, over // EPISODES_A_POINT)
+    return replace(alias, smoothed=points, over=over, note=alias.note.replace("{n}", parts["n"]))
 
 
 def _to_the_end(version: Version | None) -> Version | None:

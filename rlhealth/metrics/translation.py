@@ -207,5 +207,10 @@ def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
         transform=alias.transform,
         note=alias.note,
         source=points,
-        smoothed=alias.smoothed,
+        smoothed=1 if alias.over and _is_every(points, alias.over) else alias.smoothed,
     )
+
+
+def _is_every(points: Points, over: int) -> bool:
+    """Whether points come so far apart as the name says that their values are averaged: none shares a sample then."""
+    return len(points) > 1 and int(points.steps[1]) - int(points.steps[0]) == over

@@ -6,6 +6,7 @@ import pytest
 
 from rlhealth.metrics import translate
 from rlhealth.metrics.free_names import forms
+from rlhealth.run import Place, Run
 from tests.metrics.logged import run_of
 
 
@@ -215,3 +216,10 @@ def test_a_loss_that_slime_names_too_does_not_make_a_trainer_slime() -> None:
 def test_a_kl_beside_a_reward_of_three_letters_may_be_that_to_the_reference() -> None:
     """Loops of language models print `rew` and `kl` too; an approx_kl says which it is."""
     assert "kl" in translate(run_of(["rew", "kl", "loss"])).metrics
+
+
+def test_a_mean_over_what_came_since_the_point_before_shares_no_sample_with_it() -> None:
+    run = Run("run", Place("console", "here"))
+    steps = [20_000 * n for n in range(1, 31)]
+    run.add("Reward (last 20000)", steps, [float(n) for n in range(30)], [float("nan")] * 30)
+    assert translate(run).metrics["reward"].smoothed == 1
