@@ -93,7 +93,9 @@ def test_an_exception_is_named_where_it_ended_training(
         ("RuntimeError: probability tensor contains either `inf`, `nan` or element < 0", True),
         ("FloatingPointError: NaN loss", True),
         ("Exception: Current loss scale already at minimum - cannot decrease scale anymore.", True),
+        ("RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.", True),
         ("ImportError: cannot import name 'nanmean'", False),
+        ("ValueError: cannot convert float NaN to integer", False),
         ("KeyError: 'finance'", False),
     ],
 )
