@@ -214,7 +214,7 @@ def test_a_loss_that_slime_names_too_does_not_make_a_trainer_slime() -> None:
 
 
 def test_a_kl_beside_a_reward_of_three_letters_may_be_that_to_the_reference() -> None:
-    """Loops of language models print `rew` and `kl` too; an approx_kl says which it is."""
+    """Loops of language models print `rew` and `kl` too."""
     assert "kl" in translate(run_of(["rew", "kl", "loss"])).metrics
 
 

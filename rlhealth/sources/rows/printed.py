@@ -183,7 +183,7 @@ class Printed:
             return
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
         is_counted = sum(not names_step(name) for name in several) < FEWEST_PAIRS and begins_with_count(text)
-        if is_counted:
+        if is_counted and (signs or " -> " in text):
             several = spaced_pairs(text.replace(" -> ", " ")) or several
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))

@@ -107,6 +107,12 @@ def bare(line: str) -> tuple[str, str]:
     return rank, line[logger.end() if logger else start :]
 
 
+def process_of(line: str) -> str:
+    """The number of the process of Ray that printed a line; "" where none did."""
+    found = _RAY.match(_ANSI.sub("", line))
+    return found["pid"] if found else ""
+
+
 def without_remark(text: str) -> str:
     """The line without what is said behind its number, after an arrow that points at it or the sign of a comment."""
     if "<" in text or "#" in text or "//" in text or "←" in text:

@@ -7,13 +7,11 @@ import ast
 import re
 from typing import Any
 
-from rlhealth.sources.rows.printed_line import bare
+from rlhealth.sources.rows.printed_line import bare, process_of
 
 #: How such a dict begins: the name of a part, and the first setting of that part.
 _OPENS = re.compile(r"\{'[A-Za-z_]\w{0,60}': \{'[A-Za-z_]\w{0,60}': ")
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\"")
-_RAY = re.compile(r"\(\w{1,80} pid=(\d{1,9})")
-LONGEST_PREFIX = 120  # characters that Ray and colours put before a line
 MOST_LINES = 3000  # of one such dict
 LONGEST_LINE = 4000  # characters
 SEARCHED = 1 << 20  # bytes at the beginning of a log in which it is looked for
@@ -46,8 +44,7 @@ class PrintedSettings:
                 continue
             text = raw.decode("utf-8", "replace")
             rank, line = bare(text)
-            ray = _RAY.search(text[:LONGEST_PREFIX])
-            process = ray[1] if ray else rank
+            process = process_of(text) or rank
             if not self._lines and _OPENS.match(line):
                 self._process = process
             elif not self._lines or process != self._process:
