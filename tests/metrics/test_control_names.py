@@ -38,6 +38,20 @@ LOGGED: dict[str, tuple[str, dict[str, str | None]]] = {
             "train/kl_divergence_loss": "policy/approxkl_exact",
         },
     ),
+    "ML-Agents until 0.4": (
+        "ml-agents",
+        {
+            "Info/cumulative_reward": "reward",
+            "Info/episode_length": "completions/mean_length",
+            "Info/value_loss": "loss/value_avg",
+            "Info/entropy": "entropy",
+            "Info/Lesson": None,
+        },
+    ),
+    "Dreamer, the first": (
+        "dreamer",
+        {"sim/train/return": "reward", "sim/test/return": "eval/reward", "agent/div": None},
+    ),
     "Baselines' HER": (
         "baselines",
         {

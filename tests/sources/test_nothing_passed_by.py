@@ -103,6 +103,20 @@ def test_what_is_plainly_no_log_stays_silent(root: Path) -> None:
     assert ([*map(str, verdict.errors)], verdict.left_out, len(verdict.runs)) == ([], [], 1)
 
 
+def test_ml_agents_list_of_checkpoints_is_no_run_and_says_so_where_it_is_named(root: Path) -> None:
+    path = root / "other" / "training_status.json"
+    rewards = [0.5, None, 0.4]
+    checkpoints = [
+        {"steps": 1000 * n, "file_path": f"results/Walker-{n}.onnx", "reward": reward, "creation_time": 1.7e9 + n}
+        for n, reward in enumerate(rewards)
+    ]
+    path.write_text(json.dumps({"Walker": {"checkpoints": checkpoints}}, indent=4))
+    verdict = check(root, gate=Gate(strict=True))
+    assert (verdict.exit_code, len(verdict.runs), verdict.left_out) == (0, 1, [])
+    (error,) = check(path).errors
+    assert "ML-Agents' list of checkpoints" in str(error)
+
+
 @pytest.mark.parametrize("format", REPORTS)
 def test_every_format_counts_and_names_what_was_left(root: Path, format: str) -> None:
     SHAPES["zip"](root / "other", sick_rows())

@@ -48,6 +48,8 @@ _LOGGED = re.compile(
 _TOLD = re.compile(rf"(?:^|[^a-z]){_SIGN}(?:$|[^a-z])", re.IGNORECASE)
 _TABLE_ROW = re.compile(rf"[ \t]*{_NUMBER}(?:[ \t,;|]{{1,40}}{_NUMBER}){{1,200}}[ \t,;|\r]*", re.IGNORECASE)
 _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()-]{1,100}){1,200}[ \t,;|\r]*")
+#: ML-Agents' training_status.json: a checkpoint's reward is null where no episode ended since the one before.
+_CHECKPOINTS = re.compile(r'\{\s*"[^"\n]{1,200}":\s*\{\s*"checkpoints":\s*\[\s*\{\s*"steps":\s*\d+,\s*"file_path":')
 _TIMES = 3  # how often one name must stand with a number: settings say each once
 _MAGIC = ((b":W&B", "wandb"), (b":SWL", "swanlab"), (b"SQLite format 3\0", "trackio"))
 _MOST_MEMBERS = 10_000
@@ -82,6 +84,11 @@ def is_never_a_log(name: str) -> bool:
     return bool(_NEVER.search(name) or _WEIGHTS.search(name))
 
 
+def lists_checkpoints(text: str) -> bool:
+    """Whether a text is the list of checkpoints that ML-Agents keeps beside its event files."""
+    return _CHECKPOINTS.match(text) is not None
+
+
 def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[UnreadFile]]:
     """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left
     out.
@@ -114,6 +121,8 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
 def why_unread(path: Path) -> str:
     """Why a text that no reader took looks like a log nevertheless; empty if it does not."""
     head, tail = _ends(path)
+    if path.suffix == ".json" and lists_checkpoints(head.decode("utf-8", "replace")):
+        return ""
     for part in (head, tail):
         text = part.decode(encoding_of(part) or "utf-8", "replace")
         if reason := _logged(text):

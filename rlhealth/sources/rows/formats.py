@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.candidates import lists_checkpoints
 from rlhealth.sources.base.packed import encoding_of, text_of
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import kind_of
@@ -23,7 +24,7 @@ def sniff(head: bytes, name: str) -> str:
     """The format of a file, by its name and its first bytes: one of `table.FORMATS`, or "trainer_state".
 
     Raises:
-        RlhealthError: if it is no text.
+        RlhealthError: if it is no text, or is known to be no log.
     """
     if b"\0" in head.rstrip(b"\0")[:1024] and encoding_of(head) is None:
         raise RlhealthError(
@@ -33,6 +34,12 @@ def sniff(head: bytes, name: str) -> str:
         )
     suffix = kind_of(name)
     text = text_of(head).lstrip("\0 \t\r\n\ufeff")
+    if suffix == "json" and lists_checkpoints(text):
+        raise RlhealthError(
+            f"{name}: ML-Agents' list of checkpoints, no log",
+            hint="its log are the event files beside run_logs/",
+            location=name,
+        )
     if suffix == "csv" or (suffix == "jsonl" and not _IN_LINES.match(text)):
         return suffix
     if is_wrapped(text):

@@ -3,6 +3,7 @@ folder."""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from os import SEEK_END
@@ -107,11 +108,17 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     return found
 
 
+#: wandb's own logs, and those of what was done before a training.
+_OF_NO_TRAINING = re.compile(r"^debug(?:-\w+)?\.log$|(?:^|[._-])(?:install|setup|build|download)", re.IGNORECASE)
+
+
 def died_at_start(files: Iterable[Path]) -> list[Reader]:
     """Readers for the consoles of a folder without a log that hold no row and end with an exception: the process died
     before it logged anything."""
     found: list[Reader] = []
     for path in without_rotated(list(files)):
+        if _OF_NO_TRAINING.search(path.name):
+            continue
         try:
             with open_regular(path) as file:
                 file.seek(max(0, file.seek(0, SEEK_END) - TAIL))

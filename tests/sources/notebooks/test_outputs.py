@@ -156,6 +156,8 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "scores = train(agent, env)",
         "if memory.size() > 2000:\n    model_trainer(q_net, q_target_net, memory)",
         "agent.learn_from(batch)",
+        "agent.remember(state, action, reward, next_state, done)\nagent.replay(32)",
+        "dqn_agent.step(state, action, reward, next_state, done)",
     ],
 )
 def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str) -> None:
@@ -163,10 +165,20 @@ def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str
     assert [row["Reward"] for row in one.rows] == [round(n / 7, 3) for n in range(1, 41)]
 
 
+def test_lines_between_rewards_may_count_by_another_name() -> None:
+    text = "".join(
+        f"Episode {n} finished with reward {n}.0\n" + f"running reward: {n / 2} at step {n * 500}\n" * (n % 4 == 0)
+        for n in range(1, 41)
+    )
+    (one,) = rows_of("optimizer.step()", text)
+    assert [row["reward"] for row in one.rows if "reward" in row] == list(range(1, 41))
+
+
 @pytest.mark.parametrize(
     ("code", "text"),
     [
         ("for episode in range(40): play(env)", RETURNS),  # an environment that is tried out
+        ("observation, reward, done, info = env.step(agent.act(state))\nprogress.update(1)", RETURNS),
         ("model.learn(1000)", RETURNS[: RETURNS.index("Episode 20")]),  # ten episodes after a training
         ("model.learn(1000)", "".join(f"Step {n % 4}: Reward: {n}\n" for n in range(40))),  # steps of episodes
         ("model.learn(1000)", "".join(f"eval_reward at step {n}: {n}\n" for n in range(3))),

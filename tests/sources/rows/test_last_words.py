@@ -106,6 +106,13 @@ def test_a_console_without_rows_that_shows_no_death_is_no_log(tmp_path: Path, te
             find_readers(place)
 
 
+@pytest.mark.parametrize("name", ["debug.log", "debug-internal.log", "install.log", "env_setup.log"])
+def test_what_wandb_or_an_installer_died_of_is_no_run_of_a_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(SETTINGS + TRACEBACK + ERROR)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        find_readers(tmp_path)
+
+
 def test_a_run_that_is_started_again_after_it_died_at_its_start_is_the_same_run(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_text(SETTINGS + TRACEBACK + ERROR)
