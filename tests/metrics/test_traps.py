@@ -418,5 +418,7 @@ def test_a_share_that_ends_becomes_the_share_that_is_truncated(logged: list[str]
 def test_the_reward_that_is_centred_is_not_the_reward() -> None:
     slime, verl = translate(run_of(SLIME)), translate(run_of(VERL))
     assert tag_of(slime, "reward") == "rollout/raw_reward"
+    assert "reward/optimized_mean" not in slime.metrics  # the mean of what is centred has the sign of a rounding error
+    assert "centred" in slime.dropped["rollout/rewards"]
     assert tag_of(verl, "reward") == "critic/score/mean"
     assert tag_of(verl, "objective/rlhf_reward") == "critic/rewards/mean"
