@@ -30,7 +30,8 @@ from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 MOST_HELD = 20_000  # rows that are held until the form of the log is known
 #: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
 SIGNS = tuple(
-    b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_".split()
+    b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_ "
+    b"succ".split()
 )
 COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round", b"ep ", b"ep\t")
 DENSE = 0.9  # of the lines of a block
@@ -38,6 +39,7 @@ AROUND = 64  # lines before and after such a line that are read
 GAP = 4  # empty lines and rules that may stand inside a block
 LONGEST_HEADING = 400  # bytes of a line that is the heading of a row, or part of a table
 _BEGIN_NUMBERS = frozenset(bytes([byte]) for byte in b"0123456789+-.nNiI")
+_BRACES = (b"{", b"}")
 NEAREST = 3  # lines shown of a file that holds no row
 SHOWN = 100  # characters of such a line
 LOOKED_AT = 1 << 20  # bytes of the file in which they are looked for
@@ -319,8 +321,9 @@ def _places(text: bytes, sign: bytes, feeds_only: bool) -> Iterator[int]:
 
 
 def _may_belong(line: bytes) -> bool:
-    """Whether a line without a sign may be part of a table or of a block of `name: number` lines."""
-    if b"|" in line or b"\xe2" in line or b"<-" in line:
+    """Whether a line without a sign may be part of a table, of a dict on several lines or of a block of `name: number`
+    lines."""
+    if b"|" in line or b"\xe2" in line or b"<-" in line or line.rstrip()[-1:] in _BRACES:
         return True
     at = max(line.rfind(b":"), line.rfind(b"="))
     after = line[at + 1 :].lstrip()

@@ -19,6 +19,8 @@ MOST_LINES = 400  # of one printed dict
 WANDB_CUT = 4096  # characters after which wandb cuts a line of output.log
 _OPENING = re.compile(r"\{\s*(?=['\"])")
 _BRACES = re.compile(r"[{}]")
+_BRACE_LAST = re.compile(r"(?:^|[\s:=])\{\s*\Z")  # the first key stands on the next line
+_KEY_FIRST = re.compile(r"\s*['\"]")
 _PAIR = re.compile(
     r"(?P<q>['\"])(?P<key>[^'\"\n]{1,4096})(?P=q)\s*:\s*"
     r"(?:['\"](?P<quoted>[^'\"\n]{0,200})['\"]|(?P<value>[A-Za-z_][\w.]{0,60}\([^()\n]{0,200}\)|[^\s,{}\[\]()'\"]{1,60}))\s*(?=[,}]|$)"
@@ -37,6 +39,12 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
         return None
     body = text[opening.start() : end]
     return _row_of(body if end is not None else body[: body.rfind(",") + 1], end is not None)
+
+
+def begins_dict(line: str) -> bool:
+    """Whether a line ends with a brace whose first key may stand on the next line, as `json.dumps(…, indent=4)` and
+    pprint in other programs write it."""
+    return "{" in line and _BRACE_LAST.search(line) is not None
 
 
 def _row_of(body: str, is_whole: bool) -> dict[str, Any] | None:
@@ -117,9 +125,9 @@ class Dicts:
         text = "\n".join([*self._lines, line]) if self._lines else line
         opening = _OPENING.search(text)
         if opening is None:
-            self._lines = []
+            self._lines = [line] if begins_dict(line) else []
             return
-        if not self._lines:
+        if len(self._lines) < 2:
             self.before = text[max(0, opening.start() - LONGEST_BEFORE) : opening.start()]
         end = _closing(text, opening.start())
         if end is None:
@@ -152,6 +160,8 @@ class Dicts:
 
     def _goes_on(self, line: str) -> bool:
         """Whether a line may belong to the dict that is begun."""
+        if len(self._lines) == 1 and begins_dict(self._lines[0]):
+            return _KEY_FIRST.match(line) is not None
         if _OPENING.search(line) is None:
             return any(sign in line for sign in "'\"}")
         text = "\n".join([*self._lines, line])
