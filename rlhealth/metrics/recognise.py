@@ -97,6 +97,7 @@ def marks_of(run: Run) -> tuple[Any, ...]:
         tuple(run.config),
         tuple(run.versions.items()),
         tuple([_starts_at_zero(run, name) for name in _zero_names()]),
+        run.step_axis,
     )
 
 
@@ -195,6 +196,8 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
         return False
     is_named = bool(trainer) and entry.get("class") == trainer
     if not is_named and "needs_setting" in entry and not any(_has_setting(run, key) for key in entry["needs_setting"]):
+        return False
+    if "axis" in entry and run.step_axis not in entry["axis"]:
         return False
     if not all(_logged(name, seen) for name in entry.get("all", [])) or any(
         _logged(name, seen) for name in entry.get("none", [])

@@ -61,6 +61,7 @@ ENTRY = {
     "all",
     "any",
     "none",
+    "axis",
     "zero",
     "needs_setting",
 }
@@ -162,6 +163,7 @@ def test_every_name_of_a_framework_resolves_when_it_logs_it(entry: dict[str, obj
             prefix=str(prefix),
             config=config,
         )  # type: ignore[operator]
+        run.step_axis = next(iter(entry.get("axis", [])), run.step_axis)  # type: ignore[call-overload]
         version = next((v for v in (alias.since, alias.until and alias.until[:3]) if v), None)
         if version and names(file).library:
             run.versions[names(file).library] = ".".join(map(str, version))

@@ -17,7 +17,7 @@ from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labell
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_warnings import Warnings
-from rlhealth.sources.rows.printed_words import spaced_pairs, told_in
+from rlhealth.sources.rows.printed_words import first_told, spaced_pairs, told_in, with_sign
 from rlhealth.sources.rows.row_names import (
     PAID,
     has_step,
@@ -36,6 +36,7 @@ LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
+_ASIDE = re.compile(r" \(([A-Za-z_]{2,40}) ([-+]?\d[\d.]{0,20})\)(?=: )")  # `Epoch 1/3 (reward 0.08):   1%|`
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
@@ -127,7 +128,7 @@ class Printed:
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
         self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
-        text = without_remark(in_english(text))
+        text = with_sign(without_remark(in_english(text)))
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
@@ -165,7 +166,7 @@ class Printed:
             return
         progress = _PROGRESS.search(text) if "<" in text else None
         if progress is not None:
-            for made in self._from_line(_BAR.sub(" | ", text), "bar"):
+            for made in self._from_line(_BAR.sub(" | ", _ASIDE.sub(r" | \1: \2", text)), "bar"):
                 made.bar = int(progress["n"])
                 yield made
             return
@@ -189,6 +190,8 @@ class Printed:
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text) and PAID.search(text):
             several = told_in(text) | several
+        if "(" in text or len(several) < FEWEST_PAIRS:
+            several = first_told(text) | several
         if is_labelled(text) and several:
             self._blocks.add(several)
             return

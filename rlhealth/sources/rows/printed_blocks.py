@@ -10,15 +10,20 @@ from typing import Any
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_line import name_before
+from rlhealth.sources.rows.printed_steps import WORD
 
 MOST_NAMES = 1000
 DEEPEST = 8  # titles within titles
 _PAIR = re.compile(
     r"(?P<before>\s*+[^\w\s\"'{}\[\]|(]{0,3}\s*+)(?P<name>[A-Za-z_][^:=\n\"'{}]{0,120}?)\s{0,20}[:=]\s{0,80}"
     r"(?P<value>[^\s\"'{}]{1,60}|[A-Za-z_][\w.]{0,40}\([^()\n]{1,120}\))(?:\s?(?:%|s|ms|it/s|steps/s|[kMGT]i?B))?"
-    r"(?:\s?(?:±|\+/?-)\s?[\d.]{1,30})?(?:\s*\([^()\n]{0,40}\))?\s*+"
+    r"(?:\s?(?:±|\+/?-)\s?[\d.]{1,30})?(?:\s*\((?P<aside>[^()\n]{0,40})\))?\s*+"
 )
 _TITLE = re.compile(r"(?P<indent>\s*+)[^\w\s\"'{}\[\]|(]{0,3}[^\w\s]{0,3}\s*+(?P<name>[\w][\w ./-]{0,60}):\s*+")
+_NAMES_SHARE = re.compile(r"accuracy|rate|ratio|share|fraction|percent|pct|%|\)\Z", re.IGNORECASE)
+_OF_ALL = re.compile(r"\d{1,15}/\d{1,15}")
+_PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,20})?\s?%")
+_COUNTS = re.compile(rf"(?:{WORD}|progress)\s*\Z", re.IGNORECASE)
 _NOTHING = re.compile(r"[\W_]*+")
 
 
@@ -40,8 +45,10 @@ class Blocks:
         """The rows that end with this line."""
         pair = _PAIR.fullmatch(line) if ":" in line or "=" in line else None
         if pair is not None:
-            value = _value(pair["value"])
+            value, share = _value(pair["value"]), _share(pair)
+            value = share or value
             name = name_before(pair["name"], 0, len(pair["name"])) if value is not None else ""
+            name = f"{name} rate" if share and name and not _NAMES_SHARE.search(name) else name
             if name and value is not None:
                 name = self._titled(len(pair["before"]), name)
                 if name in self._block or len(self._block) >= MOST_NAMES:
@@ -79,6 +86,13 @@ class Blocks:
     def _titled(self, indent: int, name: str) -> str:
         self._titles = [one for one in self._titles if one[0] < indent]
         return "/".join([*(title for _, title in self._titles), name]) if " " not in name else name
+
+
+def _share(pair: re.Match[str]) -> str | None:
+    """The share that is told behind a count of all, `Correct: 35/512 (6.8%)`, unless it is how far the run is."""
+    aside = pair["aside"] or ""
+    is_share = _OF_ALL.fullmatch(pair["value"]) and _PERCENT.fullmatch(aside) and not _COUNTS.search(pair["name"])
+    return aside.replace(" ", "") if is_share else None
 
 
 def _value(text: str) -> str | None:

@@ -15,8 +15,13 @@ COUNTED = re.compile(
     rf"(?<![A-Za-z]\.)(?P<glued>(?<![\w/])(?=[A-Za-z]{{2,10}}\d))?(?P<name>(?:{_QUALITY}[ _-]?)?{WORD})"
     r"(?(glued)|(?:\b|(?<=\.)))\]?(?:\s(?:num(?:ber)?|no\.?)\b)?"
     r"(?:[\s:=#\[(]{0,12}|\s-\s)(?P<n>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
-    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15}))?(?![\w.])\]?",
+    r"(?:\s?(?:/|of)\s?(?P<total>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15}))?"
+    r"(?!\w|\.(?!\s{1,4}[A-Za-z_][\w ]{0,30}(?:[:=]|\Z)))\]?",
     re.IGNORECASE,
+)
+#: `updates 3/80 episodes, total num timesteps 96000/7680000, FPS 1210.`, as MAPPO says of what it prints below.
+_TIMESTEPS = re.compile(
+    r"updates? \d{1,15}/\d{1,15} episodes?, total num timesteps (?P<n>\d{1,15})/(?P<total>\d{1,15}), FPS \d{1,9}\W*\Z"
 )
 #: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
 _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
@@ -29,7 +34,7 @@ _ENDS = re.compile(
 #: What may stand behind the count of a heading. `Step 1: Add the two numbers:` is prose, and what is printed behind
 #: `Step 1, evaluating...` are often samples.
 _LAST_WORDS = re.compile(
-    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics)?[\W_]*",
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics|report|scorecard)?[\W_]*",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # behind brackets only, `[Step 3] Losses:`
@@ -53,6 +58,12 @@ def begins_with_count(text: str) -> bool:
     return counted is not None and not counted["name"].lower().startswith(("step", "round"))
 
 
+def behind_count(text: str) -> str:
+    """What stands behind the count of steps that a line begins with; "" where it begins with none."""
+    counted = _first_in(text)
+    return text[counted.end() :].lstrip(" \t:,|-") if counted is not None else ""
+
+
 def begun_by(text: str) -> PrintedStep | None:
     """The step that a line begins with, `Step 3: generating 8 completions`, which may be one of a solution."""
     counted = _first_in(text)
@@ -68,6 +79,8 @@ def heading(text: str) -> PrintedStep | None:
     """The step of a line that names a step and nothing else, such as `Learning iteration 3/1500`."""
     if len(text) > 200:
         return None
+    if "num timesteps" in text and (counts := _TIMESTEPS.search(text)) is not None:
+        return PrintedStep("timesteps", int(counts["n"]), int(counts["total"]))
     found = epoch = None
     place = _ENDS.match(text)
     at = place.end() if place else 0

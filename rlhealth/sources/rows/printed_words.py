@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from rlhealth.sources.base.spelling import number
-from rlhealth.sources.rows.printed_steps import WORD, begins_with_count
+from rlhealth.sources.rows.printed_steps import WORD, begins_with_count, behind_count
 
 LONGEST_SPACED = 1000  # characters of a line of names and numbers
 _FIRST_WORD = r"[A-Za-z_][\w/.@%()-]{0,60}"
@@ -23,11 +23,34 @@ _COUNT_AND_NUMBERS = re.compile(
     r"(?:[\d.]{1,12}\s?(?:s|sec|ms|it/s)\s*)?",
     re.IGNORECASE,
 )
+#: Names joined to their numbers: `batch_10 score_-186.2 avg_loss_1.18`.
+_JOINED = re.compile(
+    r"(?P<name>[A-Za-z]\w{0,60}?)_(?P<value>[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)(?=\s|$)"
+)
+_FEWEST_JOINED = 3  # names on a line
 LONGEST_SENTENCE = 300  # characters
 _TOLD = re.compile(
     r"(?<![\w-])(?P<name>(?:(?:total|average|avg|mean|cumulative|final|episode)\s)?(?:reward|return|score))s?\s"
     r"(?:(?:of|is|was)\s)?(?P<value>[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?)(?=[\s,;!)]|\.(?:\s|$)|$)",
     re.IGNORECASE,
+)
+_WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
+#: Directly behind a count, whatever comes after: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
+_FIRST = re.compile(
+    rf"(?P<name>{_WHOSE}(?:reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
+    rf"(?P<value>(?:{_NUMBER})%?)(?=\s?[(,;|\t]|\s(?:averaged|over|on)\b|\s*$)",
+    re.IGNORECASE,
+)
+#: `average episode rewards is -199.9`
+_IS = re.compile(
+    rf"(?P<name>{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)) (?:is|are) "
+    rf"(?P<value>{_NUMBER})\s*",
+    re.IGNORECASE,
+)
+#: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, the mean between the least and the most.
+_OF_RAY = re.compile(
+    r"\s*(?P<iteration>\d{1,9})\s+reward\s+(?P<reward_min>NUMBER)/\s*(?P<reward_mean>NUMBER)/\s*(?P<reward_max>NUMBER)"
+    r"\s+len\s+(?P<episode_len_mean>NUMBER)(?=\s|$)".replace("NUMBER", r"[-+]?\d{1,15}(?:\.\d{1,20})?")
 )
 _STATISTICS = re.compile(
     r"\b(?P<names>mean(?:/(?:median|std|min|max)){1,4}) (?P<of>reward|return|score)s? "
@@ -44,12 +67,35 @@ def spaced_pairs(text: str) -> dict[str, Any]:
         return {pair[1]: pair[2] for pair in _WORD_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
     if _COUNT_AND_NUMBERS.fullmatch(text):
         return {pair[1]: pair[2] for pair in _NAME_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
-    return {}
+    return _joined(text) if "_" in text and "." in text else {}
+
+
+def _joined(text: str) -> dict[str, Any]:
+    """The pairs of a line of nothing but names that are joined to their numbers by an underscore."""
+    parts = text.split()
+    found = [pair for part in parts if (pair := _JOINED.fullmatch(part)) is not None]
+    is_all = len(found) == len(parts) >= _FEWEST_JOINED and any("." in pair["value"] for pair in found)
+    return {pair["name"]: pair["value"] for pair in found} if is_all else {}
+
+
+def first_told(text: str) -> dict[str, Any]:
+    """The reward, or the share of what was won, that stands without a sign directly behind the count of steps that a
+    line begins with."""
+    pair = _FIRST.match(behind_count(text)) if begins_with_count(text) else None
+    return {pair["name"]: pair["value"]} if pair is not None else {}
+
+
+def with_sign(text: str) -> str:
+    """The line `average reward is 0.5` as `average reward: 0.5`; every other as it is."""
+    said = _IS.fullmatch(text.strip().removesuffix(".")) if " is " in text or " are " in text else None
+    return f"{said['name']}: {said['value']}" if said is not None else text
 
 
 def told_in(text: str) -> dict[str, Any]:
     """The reward in a sentence that begins with a count of steps: `Episode 3 finished with reward 0.5 after 20 steps`,
-    and the statistics of one: `mean/median reward 0.5/0.4`."""
+    and the statistics of one: `mean/median reward 0.5/0.4`, `3 reward 0.1/0.5/0.9 len 20`."""
+    if "/" in text and (told_by_ray := _OF_RAY.match(text)) is not None:
+        return told_by_ray.groupdict()
     if "/" in text and (several := _STATISTICS.search(text)) is not None:
         names, told = several["names"].split("/"), several["values"].split("/")
         return {f"{name} {several['of']}": value for name, value in zip(names, told, strict=False)}

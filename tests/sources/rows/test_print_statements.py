@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"step {n * 10} loss 0.01 r_mean {r:.3f} r_std 0.3 kl 0.003",
         lambda n, r: f"[Ep {n * 10:03d}] avg_ret={r:.3f} avg_loss=0.1 watch=0.50",
         lambda n, r: f"finished episode {n * 10} with mean score {r:.3f}",
+        lambda n, r: f"iter {n * 10}. reward: {r:.3f}. total_time: 3.100000.",
+        lambda n, r: f"Episode {n * 10}: Return {r:.3f} averaged on 12 episodes.",
+        lambda n, r: (
+            f"[{n:5.1f}%] Ep {n * 10:5d}/900 | Steps {n * 2000:8,} | R= {r:7.3f} | Avg10= {r:7.3f} | Best= 200.0"
+        ),
+        lambda n, r: f"[sweep] task=puzzle eval step={n * 10} reward={r:.3f}",
+        lambda n, r: f" {n * 10:3d} reward {r - 9:6.2f}/{r:6.3f}/{r + 9:6.2f} len {200:6.2f} saved /tmp/checkpoint_{n}",
+        lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
     ],
 )
 def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:
@@ -123,11 +132,52 @@ def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> 
         "Step 3: Her total score is 85, with a bonus score of 5.",
         "Step 3, the reward is 12, so the score is 5",
         "Round 3 ends with score 85, and the average score is 12",
+        "The average score is 12.",
+        "Step 3. Add the scores",
+        "model_1 score_2 loss_3",
     ],
 )
 def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
     with pytest.raises(RlhealthError):
         log(tmp_path, f"{line}\n" * COUNT)
+
+
+@pytest.mark.parametrize(
+    ("line", "metric"),
+    [
+        (lambda n, r: f"Episode {n:5d}: Win Rate {r:.3f} (Recent: 0.055), Epsilon: 0.9, Loss: 1.2", "reward"),
+        (lambda n, r: f"  Ep {n:4d} | Train R={r:+.3f} | Eval R=+0.100 | Partial=0.310", "reward"),
+        (lambda n, r: f"  Ep {n:4d} | Train R=+0.100 | Eval R={r:+.3f} | Partial=0.310", "eval/reward"),
+        (lambda n, r: f"[sweep] task=puzzle eval step={n} mean@1={r}", "eval/reward"),
+        (lambda n, r: f"batch_{n} score_{r} avg_loss_1.18 avg_td2_1.27", "reward"),
+        (lambda n, r: f"=====\n  EPOCH {n + 1}/80 SCORECARD\n=====\n  Correct:   35/512 ({100 * r:.1f}%)", "reward"),
+    ],
+)
+def test_a_line_of_another_shape_gives_the_number_that_its_name_tells(
+    tmp_path: Path, line: Callable[[int, float], str], metric: str
+) -> None:
+    assert values(printed(tmp_path, line), metric)[1] == pytest.approx(REWARDS)
+
+
+def test_the_share_behind_a_count_of_steps_is_no_metric(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Iteration: {n}/{COUNT} ({n / COUNT:.1%})\nReward: {r:.3f}\nLength: 20")
+    assert run.series.keys() == {"Reward", "Length"}
+
+
+def test_an_indented_dict_is_a_row_of_the_epoch_above_it(tmp_path: Path) -> None:
+    def lines(n: int, r: float) -> str:
+        trained, rolled = {"Loss": 1 - r, "Time": 0.5}, {"Horizon": 300.0, "Return": r, "Env": "lift"}
+        rows = (json.dumps(row, indent=4) for row in (trained, rolled))
+        return f"Train Epoch {n + 1}\n{next(rows)}\n\nEpoch {n + 1} took 12s, with results:\n{next(rows)}"
+
+    run = printed(tmp_path, lines)
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+    assert values(run, "loss")[1] == pytest.approx([1 - r for r in REWARDS])
+
+
+def test_the_braces_of_source_code_begin_no_dict(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"int main() {{\n  return 0;\nEpisode {n}: reward: {r}, loss: 0.5\n}}")
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
 
 
 def test_a_count_of_steps_that_jumps_up_and_down_is_the_length_of_an_episode(tmp_path: Path) -> None:
@@ -232,6 +282,19 @@ def test_the_progress_of_an_evaluation_is_no_run(tmp_path: Path) -> None:
 def test_a_prefix_that_says_evaluation_behind_that_of_a_logger_counts(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"2025-06-15 15:06:40,000 - train - INFO - [eval] step={n} reward={r}")
     assert values(run, "eval/reward")[1] == pytest.approx(REWARDS)
+
+
+def test_what_stands_in_brackets_before_a_bar_is_read(tmp_path: Path) -> None:
+    drawn = "".join(
+        f"\rEpoch 1/3 (reward {r:.4f}):  10%|█         | {n + 1}/{COUNT} [00:{n:02d}<01:20,  1.01it/s]"
+        for n, r in enumerate(REWARDS)
+    )
+    assert values(log(tmp_path, f"{drawn}\n"), "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_a_bar_that_tells_how_often_the_task_was_done_gives_the_reward(tmp_path: Path) -> None:
+    run = log(tmp_path, bar(lambda reward: {"eps": 3, "succ": f"{100 * float(reward):.1f}%", "len": 220}))
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
 
 
 @pytest.mark.parametrize(
