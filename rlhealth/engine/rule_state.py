@@ -107,7 +107,7 @@ class RuleState:
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
             told,
-            severity=self._after(held, harmless) if state is State.OVER else held,
+            severity=self._after(held, harmless, aftermath) if state is State.OVER else held,
             peak=held,
             state=state,
             episodes=parts,
@@ -116,7 +116,7 @@ class RuleState:
 
     def _was_harmless(self, aftermath: Aftermath, episodes: tuple[Episode, ...]) -> bool | None:
         """Whether it has shown that it did no damage, if it is over; None where too few rows tell."""
-        if self.rule.harmless_once == "its-end":
+        if self.rule.harmless_once == "its-end" or aftermath.at_its_best:
             return True
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
         if harmless is None or self.rule.harmless_once == "reward-rose":
@@ -139,11 +139,15 @@ class RuleState:
         """The limit of one of its levels."""
         return self.clause.first_bound(self._is_worse(severity)).limit
 
-    def _after(self, severity: Severity, harmless: bool | None) -> Severity:
+    def _after(self, severity: Severity, harmless: bool | None, aftermath: Aftermath) -> Severity:
         """How severe a level is once it is over: a warning at most, or less where its rule says so.
 
-        It is less than a warning only where the reward came back; what had been critical, only where it shows that.
+        It is less than a warning only where the reward came back; what had been critical, only where it shows that. A
+        task of control is its reward: where that has risen and lies at its best, what is over is a note. A reward that
+        is paid for texts may be at its best because it is being cheated.
         """
+        if aftermath.at_its_best and not self.translation.writes_texts:
+            return Severity.INFO
         if harmless or (harmless is None and severity < Severity.CRITICAL):
             return min(severity, Severity.of(self.rule.severity_when_over))
         return min(severity, Severity.WARNING)

@@ -32,7 +32,12 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
     Args:
         smoothed: over how many neighbours the trainer averages each point, at most.
     """
-    return _rose(values, _said()["rise"]) or rose_early(values, smoothed) or _rose_apart(values, smoothed)
+    return (
+        _rose(values, _said()["rise"])
+        or rose_early(values, smoothed)
+        or _rose_apart(values, smoothed)
+        or _rose_in_order(values, smoothed)
+    )
 
 
 def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
@@ -64,6 +69,17 @@ def _rose_apart(values: Floats, smoothed: int) -> bool:
     third = len(values) // 3
     few = len(values) < int(_said()["apart"]["points"]) * smoothed
     return not few and bool(values[-third:].min() > values[:third].max())
+
+
+def _rose_in_order(values: Floats, smoothed: int) -> bool:
+    """Whether so many equal parts of a series lie one above the other, in nearly that order (Spearman 1904): a slow rise
+    among large noise, whose ends alone say little.
+    """
+    asked = {name: float(value) for name, value in _said()["in_order"].items()}
+    if len(values) < asked["points"] * smoothed or _is_level(values):
+        return False
+    parts = np.array([part.mean() for part in np.array_split(values, int(asked["parts"]))])
+    return float(np.corrcoef(_ranks(parts), np.arange(len(parts)))[0, 1]) >= asked["correlation"]
 
 
 def rose_somewhat(values: Floats) -> bool:
