@@ -48,7 +48,7 @@ def cells(steps: Ints, values: Floats, width: int, *, span: tuple[int, int] | No
     middle = plain_median(values[finite]) if finite.any() else 0.0
     low = np.minimum.reduceat(np.where(finite, values, np.inf), starts)
     high = np.maximum.reduceat(np.where(finite, values, -np.inf), starts)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # what overflows is further than what does not
         extreme = np.where(high - middle >= middle - low, high, low)
     counted = np.add.reduceat(finite.astype(np.int64), starts)
     sizes = np.diff(np.append(starts, len(steps)))

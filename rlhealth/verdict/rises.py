@@ -72,8 +72,8 @@ def _rose_apart(values: Floats, smoothed: int) -> bool:
 
 
 def _rose_in_order(values: Floats, smoothed: int) -> bool:
-    """Whether so many equal parts of a series lie one above the other, in nearly that order (Spearman 1904): a slow rise
-    among large noise, whose ends alone say little.
+    """Whether so many equal parts of a series lie one above the other, nearly (Spearman 1904): a slow rise among large
+    noise, whose ends alone say little.
     """
     asked = {name: float(value) for name, value in _said()["in_order"].items()}
     if len(values) < asked["points"] * smoothed or _is_level(values):

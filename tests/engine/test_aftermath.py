@@ -38,6 +38,21 @@ def test_an_entropy_that_turned_negative_is_of_continuous_actions_and_has_not_co
     assert gone.state is State.STANDING
 
 
+def test_in_control_whatever_is_over_is_a_note_once_reward_lies_at_its_best() -> None:
+    """Reward is the task there; what is paid for texts may be at its best because it is being cheated."""
+    critic = "-3~0.1x80 0.8~0.02x80"
+    game = found("critic-useless", framework="sb3", val__explained_variance=critic, reward="20~1x80 20..200~2x80")
+    assert (game.state, game.severity) == (State.OVER, Severity.INFO)
+    lost = found(
+        "critic-useless", framework="sb3", val__explained_variance=critic, reward="20~1x80 20..200~2x40 20~2x40"
+    )
+    assert lost.severity is Severity.WARNING
+    texts = found(
+        "critic-useless", framework="trl-ppo", val__explained_variance=critic, reward="0.2~0.01x80 0.2..2~0.02x80"
+    )
+    assert (texts.state, texts.severity) == (State.OVER, Severity.WARNING)
+
+
 def test_a_wrecked_run_whose_kl_went_quiet_is_wrecked() -> None:
     one = found("kl-high-per-token", kl="0.1x30 5x10 0.1x60", reward="0.8~0.02x30 0.1~0.02x70")
     assert (one.state, one.severity) == (State.LASTING, Severity.CRITICAL)

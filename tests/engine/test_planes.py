@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.judge import Judge
@@ -131,6 +131,7 @@ def test_groups_that_agree_are_one_finding_at_most_and_one_where_nothing_is_lear
 @settings(max_examples=examples(60), deadline=None)
 @given(start=EIGHTHS, levels=st.tuples(EIGHTHS, EIGHTHS).map(sorted), slope=STEPS, gain=st.sampled_from([-0.25, 0.0]))
 def test_severity_never_falls_as_more_groups_agree_and_nothing_is_learned(start, levels, slope, gain):
+    assume(levels[1] - levels[0] > 0.2)  # of 16 groups chance moves a share by an eighth
     mild, bad = (
         max((one.severity for one in agreeing(start, level, slope, gain) if one.active), default=-1) for level in levels
     )

@@ -81,6 +81,7 @@ LARGEST_SHARE = [
 @given(RUNS)
 @example(LARGEST_SHARE)
 @example([([0], [0.0]), ([0, 1], [0.0, 5e-324])])  # a curve between 0 and the least number there is
+@example([([0, 1, 2], [1.7976931348623157e308, -1.7976931348623157e308, 1.7976931348623157e308])])
 @settings(MODEST, max_examples=15)
 def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[list[int], list[float]]]) -> None:
     verdict = judged_verdict(run_of(run))

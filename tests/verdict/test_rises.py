@@ -40,6 +40,22 @@ def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
 
 
+def test_a_slow_rise_among_large_noise_is_sure_where_the_parts_lie_in_order() -> None:
+    noise = np.random.default_rng(1).normal(0, np.linspace(0.6, 1.6, 400))
+    slow = np.linspace(0, 0.9, 400) + noise
+    assert surely_rose(slow)
+    assert not surely_rose(slow[::-1])
+    assert not surely_rose(slow, smoothed=5), "400 points that share their samples say as much as 80"
+
+
+def test_noise_that_resembles_its_neighbours_seldom_lies_in_order() -> None:
+    random = np.random.default_rng(8)
+    walks = np.zeros((400, 400))
+    for step in range(1, 400):
+        walks[:, step] = 0.9 * walks[:, step - 1] + random.normal(0, 1, 400)
+    assert sum(surely_rose(walk[-200:]) for walk in walks) < 0.05 * len(walks)
+
+
 def test_what_is_learned_in_the_first_hundredth_of_a_run_has_been_learned() -> None:
     random = np.random.default_rng(4)
     returns = np.concatenate([np.linspace(-100, 110, 60), np.full(2940, 110.0)]) + random.normal(0, 5, 3000)

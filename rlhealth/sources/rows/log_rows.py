@@ -13,7 +13,7 @@ from typing import Any
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
-from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS
+from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS, number
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
@@ -170,14 +170,24 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
         if len(names) < 2 or header.lower().startswith("name"):
             return False
+        metrics = sum(bool(_METRIC.search(name)) for name in names)
         return (
             bool(names & _STEPS)
             or names >= EPISODE
-            or (sum(bool(_METRIC.search(name)) for name in names) > 1 and is_table(text))
+            or ((metrics > 1 or _is_indexed(lines, metrics)) and is_table(text))
         )
     printed = Printed()
     found = (row for line in lines for row in printed.rows(line) if not row.is_listed)
     return _are_printed(found) or any(True for _ in printed.end())
+
+
+def _is_indexed(lines: Sequence[str], metrics: int) -> bool:
+    """Whether a table holds nothing but numbers behind the index that pandas writes, and half of them are metrics: an
+    index alone has every table of data."""
+    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines[:4]]
+    if len(cells) < 2 or cells[0][0] or 2 * metrics < len(cells[0]) - 1:
+        return False
+    return all(number(cell) is not None for line in cells[1:] for cell in line)
 
 
 def _are_printed(rows: Iterable[PrintedRow]) -> bool:

@@ -148,3 +148,15 @@ def test_the_steps_of_an_episode_are_its_length_and_do_not_count_training(tmp_pa
     (run,) = open_runs(file)
     assert run.series["reward"].steps.tolist() == list(range(1, 40))
     assert set(run.series["steps"].values.tolist()) == {30.0, 200.0, 370.0}
+
+
+def test_metrics_behind_the_index_that_pandas_writes_are_a_log_and_a_table_of_data_is_none(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{reward},{n / 7}\n" for n, reward in enumerate(REWARDS * 4))
+    (tmp_path / "Both.csv").write_text(f",avg_rewards,mean_q\n{rows}")
+    (run,) = open_runs(tmp_path)
+    assert [value for _, value in reward(run)] == REWARDS * 4
+    (tmp_path / "Both.csv").write_text(
+        ",open,close,volume,return\n" + "".join(f"{n},1.5,1.6,300,0.1\n" for n in range(24))
+    )
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
