@@ -15,6 +15,9 @@ _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
+_PLAIN_FILE = "generic_control.yaml"
+#: What Gymnasium calls an environment, before what is logged of it: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
+_ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
 _FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -32,7 +35,7 @@ def forms(tag: str) -> tuple[str, ...]:
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
     episodes is called `mean_reward_of_100`, whatever the order of its words.
     """
-    tag = in_english(tag)
+    tag = _without_environment(in_english(tag))
     found: list[str] = _of_the_last(tag)
     averaged = len(found)
     for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _without_aside(tag))):
@@ -53,6 +56,7 @@ def forms(tag: str) -> tuple[str, ...]:
     if name and (last in _words()["kept"] or (last in _words()["whole"] and _is_paid(name))):
         found.append(name)
     found += [rest for name in tuple(found) for rest in _without_first(name)]
+    found += [rest for name in tuple(found) if (rest := _without_algorithm(name)) != name]
     return tuple(dict.fromkeys([*found, *_component(tag), plain(tag)]))
 
 
@@ -61,6 +65,26 @@ def _without_aside(tag: str) -> str:
     name, _, aside = tag.rstrip(") ").rpartition("(")
     another = _words()["another"] | _words()["of_others"] | _words()["no_kind"]
     return tag if not name or not another.isdisjoint(_said(aside)) else _ASIDE.sub("", tag)
+
+
+def _without_environment(tag: str) -> str:
+    """The name behind the id of an environment."""
+    found = _ENVIRONMENT.match(tag) if "-v" in tag else None
+    return tag[found.end() :] if found is not None else tag
+
+
+def _without_algorithm(name: str) -> str:
+    """A reward's name without the name of the algorithm between its words: `mean_grpo_reward` is `mean_reward`."""
+    words = name.split("_")
+    rest = [word for word in words if word not in _words()["algorithms"]]
+    return "_".join(rest) if len(rest) > 1 and _is_paid("_".join(rest)) else name
+
+
+def is_below_a_task(tag: str) -> bool:
+    """Whether a name stands below a word that may be a task's: `reach/success_rate`, where `rollout/success_rate` only
+    says where it comes from."""
+    first, _, rest = tag.partition("/")
+    return bool(rest) and plain(first) not in _words()["heads"]
 
 
 def _is_of_the_run(first: str) -> bool:
@@ -167,6 +191,15 @@ def evaluation(tag: str) -> str:
         return rest
     before, _, last = tag.rpartition("/")
     return before if plain(last) in _words()["evaluations"] else ""
+
+
+def known_ending(name: str) -> str:
+    """The longest ending of a name, of two words or more, that trainers of control tasks log: `ep_rew_mean` of
+    `PPO_walker_7_ep_rew_mean`; "" if there is none."""
+    known = names(_PLAIN_FILE).exact
+    words = plain(name).split("_")
+    endings = ("_".join(words[at:]) for at in range(1, len(words) - 1))
+    return next((ending for ending in endings if ending in known), "")
 
 
 def in_another_order(file: str, tag: str) -> str:

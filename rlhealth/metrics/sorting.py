@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from rlhealth.metrics.catalogue import Alias, Names, names
-from rlhealth.metrics.free_names import evaluation, forms, in_another_order, is_component
+from rlhealth.metrics.free_names import evaluation, forms, in_another_order, is_below_a_task, is_component
 from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
 from rlhealth.metrics.rewards import PART
 from rlhealth.run import Run
@@ -20,6 +23,8 @@ _ONE_MEANING = re.compile(
     rf"reward|reward_std|{PART}|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
     r"|loss/policy_avg|loss/value_avg|grad_norm|val/explained_variance|advantages/(?:mean|std)"
 )
+#: What is logged of each of several tasks under the task's name.
+_SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
 _COMPONENT, _SAID_MEAN = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 MOST_KEPT = 64  # sortings; a sweep has few
@@ -37,6 +42,7 @@ class SortedTags:
         assumed: one sentence for each thing that the names leave open.
         sums: tags of which an alias is the sum.
         named: tags that the user named.
+        shares: by canonical name: tags below a word of their own that were offered for a share of successes.
     """
 
     known: Recognised
@@ -46,6 +52,7 @@ class SortedTags:
     assumed: list[str] = field(default_factory=list)
     sums: dict[Alias, list[str]] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
+    shares: dict[str, list[str]] = field(default_factory=dict)
 
     def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
         """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
@@ -61,13 +68,15 @@ def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
 
     Only names count, so that what was sorted for one run holds for every run of the same names.
     """
-    key = marks_of(run), tuple(wanted.items())
+    sums = sums_of_the_run(run)
+    key = marks_of(run), tuple(wanted.items()), sums
     kept = _kept.get(key)
     if kept is None:
         kept = SortedTags(recognise(run))
         for tag, series in run.series.items():
             if len(series):
-                _sort(kept, tag, wanted)
+                _sort(kept, tag, wanted, is_sum=tag in sums)
+        _drop_shares_of_several(kept)
         if not any(_REWARD.fullmatch(name) for name in kept.chosen):
             kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
         if len(_kept) >= MOST_KEPT:
@@ -76,7 +85,28 @@ def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
     return replace(kept, dropped=dict(kept.dropped))  # to which is added what this run's settings leave out
 
 
-def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
+def sums_of_the_run(run: Run) -> tuple[str, ...]:
+    """The cumulative rewards that have never fallen, or never risen: they may be sums over the run, where those of
+    episodes go up and down."""
+    cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
+    return tuple(tag for tag, one in cumulative if _is_monotone(one.values))
+
+
+def _is_monotone(values: npt.NDArray[np.float64]) -> bool:
+    changes = np.diff(values)
+    return bool((changes >= 0).all() or (changes <= 0).all())
+
+
+def _drop_shares_of_several(sorting: SortedTags) -> None:
+    """Leaves a success rate unrecognised where it is that of one task of several: `reach/success_rate` beside
+    `push/success_rate`."""
+    for name, tags in sorting.shares.items():
+        if len(tags) > 1 and name in sorting.chosen and sorting.chosen[name][2] in tags:
+            del sorting.chosen[name]
+            sorting.unrecognised += tags
+
+
+def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool = False) -> None:
     """Finds out which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
@@ -115,6 +145,11 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str]) -> None:
         canonical = canonical.replace(f"{{{key}}}", value)
     if split and not canonical.startswith("eval/"):
         canonical = split + canonical
+    if is_sum and known.is_free and canonical == "reward":
+        sorting.dropped[tag] = "it may be a sum over the whole run: it never turned"
+        return
+    if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
+        sorting.shares.setdefault(canonical, []).append(tag)
     sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
 
 

@@ -13,12 +13,13 @@ from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Po
 from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.rewards import PART, is_paid_for
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
-from rlhealth.metrics.sorting import SortedTags, sorted_tags
+from rlhealth.metrics.sorting import SortedTags, sorted_tags, sums_of_the_run
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
 
 EVALUATED = "eval/reward"
+_SAID_MEAN = re.compile(r"rewards?/(?:mean|avg)/[^/]+|rewards?/[^/]+/(?:mean|avg)", re.IGNORECASE)
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -135,6 +136,7 @@ def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
         run.trainer,
         run.planned_steps,
         tuple(aliases.items()),
+        sums_of_the_run(run),
     )
 
 
@@ -166,11 +168,14 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 
 
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """The reward of a run that logs no total: its only reward function, unless that pays for the form alone, or else
-    that of its evaluations, of which a log may hold nothing else."""
+    """The reward of a run that logs no total: its only reward function, or the only one that is said to be the mean
+    reward of a task, unless that pays for the form alone, or else that of its evaluations, of which a log may hold
+    nothing else."""
     if "reward" in metrics:
         return {}
     parts = [name for name in metrics if re.fullmatch(PART, name)]
+    said = [name for name in parts if _SAID_MEAN.fullmatch(metrics[name].tag)]
+    parts = said if len(parts) > 1 and len(said) == 1 else parts
     sole = metrics.get(parts[0] if len(parts) == 1 else EVALUATED) if len(parts) < 2 else None
     return {} if sole is None or is_paid_for("form_reward", sole.name) else {"reward": replace(sole, name="reward")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlhealth.metrics import translate
-from rlhealth.metrics.free_names import forms
+from rlhealth.metrics.free_names import forms, known_ending
 from rlhealth.run import Place, Run
 from tests.metrics.logged import run_of
 
@@ -38,6 +38,19 @@ from tests.metrics.logged import run_of
         ("train/scout/loss_objective", "loss/policy_avg"),
         ("rolling_reward_20", "reward"),
         ("final_reward", "reward"),
+        ("final_reward_ma", "reward"),
+        ("mean_grpo_reward", "reward"),
+        ("avg_trajectory_reward", "reward"),
+        ("episodic_avg_r", "reward"),
+        ("Macro-Step Reward", "reward"),
+        ("CartPole-v1/train_reward", "reward"),
+        ("ALE/Pong-v5/episode_reward", "reward"),
+        ("step_log/running_reward", "reward"),
+        ("self_play/win_rate", "rewards/win_rate/mean"),
+        ("curriculum/success_rate_window", "rewards/success_rate/mean"),
+        ("resolution_rate", "rewards/resolve_rate/mean"),
+        ("acc_correct_ratio", "rewards/accuracy/mean"),
+        ("avg@16", "eval/reward"),
         ("rew_batch_avg", "reward"),
         ("avg_return_train", "reward"),
         ("Avg score in training", "reward"),
@@ -118,7 +131,6 @@ def test_another_number_behind_a_reward_is_no_mean_of_the_last_episodes(tag: str
         "beta_kl",
         "clip_ratio",
         "agent_0/value_loss",
-        "Cumulative Reward/info",
         "KL (current vs old policy)",
         "KL(pi_agent | pi_data)",
         "Reward (eval)",
@@ -223,3 +235,64 @@ def test_a_mean_over_what_came_since_the_point_before_shares_no_sample_with_it()
     steps = [20_000 * n for n in range(1, 31)]
     run.add("Reward (last 20000)", steps, [float(n) for n in range(30)], [float("nan")] * 30)
     assert translate(run).metrics["reward"].smoothed == 1
+
+
+def cumulative(values: list[float], **others: list[float]) -> Run:
+    names = {"cumulative_reward": values, **others}
+    return run_of(names)
+
+
+def test_a_cumulative_reward_that_turns_is_that_of_an_episode() -> None:
+    values = [float(n + 3 * (n % 2)) for n in range(20)]
+    metrics = translate(cumulative(values, final_reward=values[::-1])).metrics
+    assert metrics["reward"].tag == "cumulative_reward"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_cumulative_reward_that_never_turns_is_a_sum_over_the_run(sign: float) -> None:
+    values = [sign * n * n for n in range(20)]
+    found = translate(cumulative(values, final_reward=values[::-1]))
+    assert found.metrics["reward"].tag == "final_reward"
+    assert "sum over the whole run" in found.dropped["cumulative_reward"]
+
+
+def test_a_cumulative_reward_is_known_again_once_it_turns() -> None:
+    run = cumulative([float(n) for n in range(20)])
+    before = translate(run)
+    assert "reward" not in before.metrics
+    assert before is translate(run, previous=before)
+    run.add("cumulative_reward", [20, 21], [3.0, 9.0], [float("nan")] * 2)
+    assert "reward" in translate(run, previous=before).metrics
+
+
+def test_the_cumulative_reward_of_a_known_trainer_is_that_of_an_episode_however_it_goes() -> None:
+    run = run_of({"Environment/Cumulative Reward": [float(n) for n in range(20)]})
+    assert "reward" in translate(run).metrics
+
+
+def test_success_rates_of_several_tasks_are_none_of_the_run() -> None:
+    several = translate(run_of(["reach/success_rate", "push/success_rate"]))
+    assert not several.metrics
+    assert set(several.unrecognised) == {"reach/success_rate", "push/success_rate"}
+    assert "reward" in translate(run_of(["reach/success_rate", "reach/length"])).metrics
+    assert "reward" in translate(run_of(["rollout/success_rate", "env/success_rate"])).metrics
+
+
+def test_the_only_mean_reward_of_a_task_is_the_reward() -> None:
+    for tag in ("reward/mean/math", "reward/math/mean"):
+        metrics = translate(run_of([tag, "reward/success_rate/math"])).metrics
+        assert metrics["reward"].tag == tag
+    assert "reward" not in translate(run_of(["reward/mean/math", "reward/mean/code"])).metrics
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("PPO_walker_7_ep_rew_mean", "ep_rew_mean"),
+        ("run1-policy_gradient_loss", "policy_gradient_loss"),
+        ("my_reward", ""),
+        ("notes_of_monday", ""),
+    ],
+)
+def test_the_ending_of_a_name_is_known_where_it_has_several_words(name: str, ending: str) -> None:
+    assert known_ending(name) == ending

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics.free_names import known_ending
 from rlhealth.run import Place, Run
 from rlhealth.sources.base.counted import counted, out_of_order
 from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
@@ -271,9 +272,10 @@ class TextLogRun:
 
 
 def board_tag(path: Path) -> str:
-    """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`."""
+    """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`, or
+    `PPO_walker_7_ep_rew_mean.csv` where somebody gave the file a name."""
     found = _BOARD_NAME.match(path.stem)
-    return found["tag"] if found else path.stem
+    return found["tag"] if found else known_ending(path.stem) or path.stem
 
 
 def run_name(path: Path) -> str:

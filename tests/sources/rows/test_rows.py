@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.run import Place, Run
+from rlhealth.sources import open_runs
 from rlhealth.sources.rows.rows import Rows
 from tests.examples import examples
 
@@ -62,3 +64,10 @@ def test_few_episodes_of_every_rollout_are_counted_on() -> None:
 
 def test_whole_runs_of_a_table_stay_runs() -> None:
     assert [len(run.series["reward"]) for run in _rounds_of(20)] == [20, 20, 20]
+
+
+def test_a_file_of_tensorboard_that_somebody_named_holds_the_metric_that_its_name_ends_with(tmp_path: Path) -> None:
+    path = tmp_path / "PPO_walker_7_ep_rew_mean.csv"
+    path.write_text("Wall time,Step,Value\n" + "".join(f"17000{n}.5,{n * 100},{n / 10}\n" for n in range(3)))
+    (run,) = open_runs(str(path))
+    assert run.series["ep_rew_mean"].steps.tolist() == [0, 100, 200]
