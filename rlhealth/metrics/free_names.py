@@ -15,6 +15,8 @@ _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
+#: `Reward100`: a round number that is glued to a reward is how many it is the mean of, too high for one of several.
+_GLUED = re.compile(r"(?:reward|rew|return|score)s?(50|[125]00|1000)", re.IGNORECASE)
 _PLAIN_FILE = "generic_control.yaml"
 #: What Gymnasium calls an environment, before what is logged of it: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
@@ -112,6 +114,8 @@ def _meant(word: str) -> str:
 def _of_the_last(tag: str) -> list[str]:
     """What a mean reward of the last episodes is called, where a tag's words are those of one: `Reward/Mean_100`,
     `mean_100ep_reward`, `avg_score_last_50_episodes`."""
+    if (glued := _GLUED.fullmatch(tag)) is not None:
+        return [f"mean_reward_of_{glued[1]}"]
     said = _said(_LAST_OF.sub(r"\1_", tag))
     while len(said) > 3 and said[0] in _words()["heads"] and said[0] != "mean":
         said = said[1:]

@@ -39,6 +39,7 @@ from tests.metrics.logged import run_of
         ("rolling_reward_20", "reward"),
         ("final_reward", "reward"),
         ("final_reward_ma", "reward"),
+        ("Reward100", "reward"),
         ("mean_grpo_reward", "reward"),
         ("avg_trajectory_reward", "reward"),
         ("episodic_avg_r", "reward"),
