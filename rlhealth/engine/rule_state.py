@@ -126,10 +126,18 @@ class RuleState:
     def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
         """What became of it; a reward that did not rise is not over because chance moves it for a while."""
         state = aftermath.state_of(self.metric, self.clause.anchor.condition, limit, episodes, self.clause.is_elsewhere)
+        if state is State.LASTING and self._is_reached(aftermath):
+            state = State.OVER
         if state is State.OVER and self.rule.over_once == "reward-rose":
             so_far = after(self.metric, -1, aftermath.until, len(self.metric))
             return state if rose_somewhat(so_far) else State.LASTING
         return state
+
+    def _is_reached(self, aftermath: Aftermath) -> bool:
+        """Whether the task was learned and kept: in control it is the reward, which has risen and lies at its best. A
+        reward that is paid for texts may do so because it is being cheated.
+        """
+        return aftermath.at_its_best and not self.translation.shows_texts
 
     def _is_worse(self, severity: Severity) -> bool:
         """Whether that is its critical level, beside one of its own."""
@@ -142,11 +150,9 @@ class RuleState:
     def _after(self, severity: Severity, harmless: bool | None, aftermath: Aftermath) -> Severity:
         """How severe a level is once it is over: a warning at most, or less where its rule says so.
 
-        It is less than a warning only where the reward came back; what had been critical, only where it shows that. A
-        task of control is its reward: where that has risen and lies at its best, what is over is a note. A reward that
-        is paid for texts may be at its best because it is being cheated.
+        It is less than a warning only where the reward came back; what had been critical, only where it shows that.
         """
-        if aftermath.at_its_best and not self.translation.writes_texts:
+        if self._is_reached(aftermath):
             return Severity.INFO
         if harmless or (harmless is None and severity < Severity.CRITICAL):
             return min(severity, Severity.of(self.rule.severity_when_over))

@@ -20,6 +20,17 @@ from rlhealth.run import Run
 
 EVALUATED = "eval/reward"
 _SAID_MEAN = re.compile(r"rewards?/(?:mean|avg)/[^/]+|rewards?/[^/]+/(?:mean|avg)", re.IGNORECASE)
+#: What metrics begin with that only policies that write texts have.
+_OF_TEXTS = (
+    "completions/",
+    "text/",
+    "kl",
+    "objective/",
+    "sampling/",
+    "rewards/format",
+    "rewards/accuracy",
+    "rewards/correct",
+)
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -67,6 +78,13 @@ class Translation:
     def writes_texts(self) -> bool:
         """Whether what the policy makes are completions, as far as is known, and not episodes of a control task."""
         return "max_completion_length" not in self.lacks
+
+    @property
+    def shows_texts(self) -> bool:
+        """Whether it is known that they are: by the trainer, or by a metric that only texts have."""
+        return self.writes_texts and (
+            self.framework != "generic" or any(name.startswith(_OF_TEXTS) for name in self.metrics)
+        )
 
 
 def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Translation | None = None) -> Translation:

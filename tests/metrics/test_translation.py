@@ -68,6 +68,14 @@ def test_names_of_ones_own_are_told_and_never_guessed() -> None:
     assert set(translation.unrecognised) == {"my_kl", "test_reward", "reward_total", "story/reward"}
 
 
+def test_texts_are_shown_by_a_known_trainer_or_by_a_metric_that_only_they_have() -> None:
+    assert translate(run_of(GRPO)).shows_texts
+    assert translate(run_of(["reward", "loss", "completion_length"])).shows_texts
+    bare = translate(run_of(["reward", "loss"]))
+    assert bare.writes_texts and not bare.shows_texts, "nothing says which it is"
+    assert not translate(run_of(["rollout/ep_rew_mean", "train/approx_kl"])).shows_texts
+
+
 def test_what_trackers_and_trainers_write_beside_metrics_is_no_unknown_tag() -> None:
     noise = [
         "_step",
