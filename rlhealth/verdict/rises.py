@@ -116,7 +116,8 @@ def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
     gained = float(np.mean(end) - np.mean(start))
     if gained <= ROUNDING * float(np.abs(values).max()):
         return 0.0
-    error = _error(start, end, batches, trends)
+    with np.errstate(over="ignore"):  # a square that overflows is an error beyond every gain
+        error = _error(start, end, batches, trends)
     return gained / error if error else np.inf
 
 

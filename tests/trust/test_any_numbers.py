@@ -58,7 +58,16 @@ RUNS = st.lists(columns(), min_size=1, max_size=len(TAGS))
 MODEST = settings(max_examples=2 * settings().max_examples, suppress_health_check=list(HealthCheck))
 
 
+SQUARE_OVERFLOWS: list[tuple[list[int], list[float]]] = [
+    ([0], [0.0]),
+    ([*range(10)], [0.0, 0.0, -1.3407807929942597e154, *[0.0] * 7]),
+    ([], []),
+    ([*range(7)], [0.0] * 7),
+]
+
+
 @given(RUNS)
+@example(SQUARE_OVERFLOWS)
 @MODEST
 def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(
     run: list[tuple[list[int], list[float]]],
