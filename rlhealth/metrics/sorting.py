@@ -25,6 +25,7 @@ _ONE_MEANING = re.compile(
 )
 #: What is logged of each of several tasks under the task's name.
 _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
+_AS_A_SUM = 60.0
 _COMPONENT, _SAID_MEAN = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 MOST_KEPT = 64  # sortings; a sweep has few
@@ -86,15 +87,25 @@ def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
 
 
 def sums_of_the_run(run: Run) -> tuple[str, ...]:
-    """The cumulative rewards that have never fallen, or never risen: they may be sums over the run, where those of
-    episodes go up and down."""
+    """The cumulative rewards that may be sums over the run, where those of episodes go up and down."""
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
-    return tuple(tag for tag, one in cumulative if _is_monotone(one.values))
+    return tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
 
 
-def _is_monotone(values: npt.NDArray[np.float64]) -> bool:
-    changes = np.diff(values)
-    return bool((changes >= 0).all() or (changes <= 0).all())
+def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
+    """Whether values, of shape (n,), never turned, or follow each other as closely as those of a sum do.
+
+    Off their straight line, the variance of the changes of a sum is 5 to 55 n-ths of that of the values (98 of 100),
+    and that of values without order twice theirs (von Neumann 1941).
+    """
+    known = values[np.isfinite(values)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        changes = np.diff(known)
+        if (changes >= 0).all() or (changes <= 0).all():
+            return True
+        places = np.arange(len(known)) - (len(known) - 1) / 2
+        off = known - np.mean(known) - places * (np.mean(places * known) / np.mean(places**2))
+        return bool(np.var(changes) * len(known) < _AS_A_SUM * np.var(off))
 
 
 def _drop_shares_of_several(sorting: SortedTags) -> None:

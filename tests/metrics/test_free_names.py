@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rlhealth.metrics import translate
@@ -257,12 +258,21 @@ def test_a_cumulative_reward_that_never_turns_is_a_sum_over_the_run(sign: float)
     assert "sum over the whole run" in found.dropped["cumulative_reward"]
 
 
+def test_a_sum_of_rewards_of_either_sign_is_no_reward_though_it_turns() -> None:
+    random = np.random.default_rng(0)
+    for drift in (0.0, 0.3, 1.0):
+        total = np.cumsum(random.normal(drift, 1, 200)).tolist()
+        assert "reward" not in translate(cumulative(total)).metrics
+    episodes = np.minimum(np.linspace(0, 8, 200), 6) + random.normal(0, 1, 200)
+    assert "reward" in translate(cumulative(episodes.tolist())).metrics
+
+
 def test_a_cumulative_reward_is_known_again_once_it_turns() -> None:
     run = cumulative([float(n) for n in range(20)])
     before = translate(run)
     assert "reward" not in before.metrics
     assert before is translate(run, previous=before)
-    run.add("cumulative_reward", [20, 21], [3.0, 9.0], [float("nan")] * 2)
+    run.add("cumulative_reward", [*range(20, 40)], [19.0 * (n % 2) for n in range(20)], [float("nan")] * 20)
     assert "reward" in translate(run, previous=before).metrics
 
 
