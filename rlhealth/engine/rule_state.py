@@ -137,7 +137,7 @@ class RuleState:
         """Whether the task was learned and kept: in control it is the reward, which has risen and lies at its best. A
         reward that is paid for texts may do so because it is being cheated.
         """
-        return aftermath.at_its_best and not self.translation.shows_texts
+        return aftermath.at_its_best and not self.translation.shows_texts and not self.rule.warns_when_over
 
     def _is_worse(self, severity: Severity) -> bool:
         """Whether that is its critical level, beside one of its own."""

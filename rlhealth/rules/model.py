@@ -168,6 +168,8 @@ class Rule(StrictData):
             symptom that is a price, and no damage by itself.
         over_once: what ends a finding whose condition no longer holds: that it cost nothing that has not come back, or
             only that reward rose beyond its noise.
+        warns_when_over: whether it stays a warning in a control task that was learned nevertheless: what broke once may
+            break again.
         from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):
             only a cause that can begin with it explains it.
         also: other families whose symptom it reports as well, as a drift for which nothing was gained is one of KL and
@@ -186,6 +188,7 @@ class Rule(StrictData):
     severity_while_best: Literal["info", "warning", "critical"] = "critical"
     severity_while_alone: Literal["info", "warning", "critical"] = "critical"
     over_once: Literal["nothing-is-lost", "reward-rose"] = "nothing-is-lost"
+    warns_when_over: Flag = False
     from_outside: Flag = False
     also: tuple[str, ...] = ()
     cause: Cause | None = None
