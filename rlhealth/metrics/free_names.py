@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
 #: `Reward100`: a round number that is glued to a reward is how many it is the mean of, too high for one of several.
 _GLUED = re.compile(r"(?:reward|rew|return|score)s?(50|[125]00|1000)", re.IGNORECASE)
-_PLAIN_FILE = "generic_control.yaml"
+_CONTROL_FILE = "generic_control.yaml"
 #: What Gymnasium calls an environment, before what is logged of it: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
 _FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
@@ -200,7 +200,7 @@ def evaluation(tag: str) -> str:
 def known_ending(name: str) -> str:
     """The longest ending of a name, of two words or more, that trainers of control tasks log: `ep_rew_mean` of
     `PPO_walker_7_ep_rew_mean`; "" if there is none."""
-    known = names(_PLAIN_FILE).exact
+    known = names(_CONTROL_FILE).exact
     words = plain(name).split("_")
     endings = ("_".join(words[at:]) for at in range(1, len(words) - 1))
     return next((ending for ending in endings if ending in known), "")

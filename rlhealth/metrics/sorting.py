@@ -25,8 +25,8 @@ _ONE_MEANING = re.compile(
 )
 #: What is logged of each of several tasks under the task's name.
 _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
-_AS_A_SUM = 60.0
-_COMPONENT, _SAID_MEAN = "rewards/{f}/mean", "}/mean"
+_AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
+_COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 MOST_KEPT = 64  # sortings; a sweep has few
 
@@ -64,12 +64,15 @@ class SortedTags:
 _kept: dict[tuple[Any, ...], SortedTags] = {}
 
 
-def sorted_tags(run: Run, wanted: Mapping[str, str]) -> SortedTags:
-    """The tags of a run that have points, sorted; `wanted` are the names that the user gave them.
+def sorted_tags(run: Run, wanted: Mapping[str, str], sums: tuple[str, ...]) -> SortedTags:
+    """The tags of a run that have points, sorted.
 
-    Only names count, so that what was sorted for one run holds for every run of the same names.
+    Only names and `sums` count, so that what was sorted for one run holds for every run of the same.
+
+    Args:
+        wanted: the names that the user gave to tags.
+        sums: the tags of `sums_of_the_run`.
     """
-    sums = sums_of_the_run(run)
     key = marks_of(run), tuple(wanted.items()), sums
     kept = _kept.get(key)
     if kept is None:
@@ -157,7 +160,7 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool
     if split and not canonical.startswith("eval/"):
         canonical = split + canonical
     if is_sum and known.is_free and canonical == "reward":
-        sorting.dropped[tag] = "it may be a sum over the whole run: it never turned"
+        sorting.dropped[tag] = "it may be a sum over the whole run"
         return
     if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
         sorting.shares.setdefault(canonical, []).append(tag)
@@ -204,7 +207,7 @@ def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list
 def _sure(found: tuple[list[Alias], dict[str, str]]) -> tuple[list[Alias], dict[str, str]]:
     """What was found, unless it takes for a reward function what no reward function is called by."""
     aliases, parts = found
-    is_one = not aliases or "f" not in parts or aliases[0].name != _COMPONENT or aliases[0].raw.endswith(_SAID_MEAN)
+    is_one = not aliases or "f" not in parts or aliases[0].name != _COMPONENT or aliases[0].raw.endswith(_MEAN_OF_ONE)
     return found if is_one or is_component(parts["f"], aliases[0].raw.startswith("{f}")) else ([], {})
 
 

@@ -99,11 +99,12 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         RlhealthError: if an alias names a metric that there is none of.
     """
     wanted = dict(aliases or {})
-    origin = _origin(run, wanted)
+    sums = sums_of_the_run(run)
+    origin = _origin(run, wanted, sums)
     if previous is not None and previous._origin[1:] == origin[1:] and previous._origin[0] is run:
         return previous
     check_aliases(wanted)
-    sorting = sorted_tags(run, wanted)
+    sorting = sorted_tags(run, wanted, sums)
     known = sorting.known
     settings = settings_of(run, known)
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
@@ -143,7 +144,7 @@ def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:
     return said
 
 
-def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
+def _origin(run: Run, aliases: Mapping[str, str], sums: tuple[str, ...]) -> tuple[Any, ...]:
     """What a translation depends on; a run's tags and settings are only ever added, so counting them is enough."""
     held = sum(1 for one in run.series.values() if len(one)), sum(1 for one in run.histograms.values() if len(one))
     return (
@@ -154,7 +155,7 @@ def _origin(run: Run, aliases: Mapping[str, str]) -> tuple[Any, ...]:
         run.trainer,
         run.planned_steps,
         tuple(aliases.items()),
-        sums_of_the_run(run),
+        sums,
     )
 
 

@@ -32,12 +32,13 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
     Args:
         smoothed: over how many neighbours the trainer averages each point, at most.
     """
-    return (
-        _rose(values, _said()["rise"])
-        or rose_early(values, smoothed)
-        or _rose_apart(values, smoothed)
-        or _rose_in_order(values, smoothed)
-    )
+    with _of_any_size():
+        return (
+            _rose(values, _said()["rise"])
+            or rose_early(values, smoothed)
+            or _rose_apart(values, smoothed)
+            or _rose_in_order(values, smoothed)
+        )
 
 
 def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
@@ -79,13 +80,21 @@ def _rose_in_order(values: Floats, smoothed: int) -> bool:
     if len(values) < asked["points"] * smoothed or _is_level(values):
         return False
     parts = np.array([part.mean() for part in np.array_split(values, int(asked["parts"]))])
+    if not parts.max() > parts.min():  # equal parts have no order
+        return False
     return float(np.corrcoef(_ranks(parts), np.arange(len(parts)))[0, 1]) >= asked["correlation"]
 
 
 def rose_somewhat(values: Floats) -> bool:
     """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
     many = _said()["some_rise_of_many"]
-    return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
+    with _of_any_size():
+        return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
+
+
+def _of_any_size() -> np.errstate:
+    """Sums of the largest numbers overflow: an error beyond every gain, or a mean that is no number and no rise."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _rose(values: Floats, rise: dict[str, str]) -> bool:
@@ -116,8 +125,7 @@ def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
     gained = float(np.mean(end) - np.mean(start))
     if gained <= ROUNDING * float(np.abs(values).max()):
         return 0.0
-    with np.errstate(over="ignore"):  # a square that overflows is an error beyond every gain
-        error = _error(start, end, batches, trends)
+    error = _error(start, end, batches, trends)
     return gained / error if error else np.inf
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from rlhealth.run import Floats
 from rlhealth.verdict.rises import rose_beyond_errors, rose_early, rose_somewhat, surely_rose
 
 
@@ -32,11 +34,17 @@ def test_thirds_that_do_not_overlap_are_a_rise_however_much_noisier_the_last_one
     assert not surely_rose(values[::-1])
 
 
+def like_its_neighbours(correlation: float, seed: int, steps: int) -> Floats:
+    """400 series of noise without a trend, of shape (400, steps), each point of which resembles the one before."""
+    random = np.random.default_rng(seed)
+    walks = np.zeros((400, steps))
+    for step in range(1, steps):
+        walks[:, step] = correlation * walks[:, step - 1] + random.normal(0, 1, 400)
+    return walks
+
+
 def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
-    random = np.random.default_rng(2)
-    walks = np.zeros((400, 300))
-    for step in range(1, 300):
-        walks[:, step] = 0.8 * walks[:, step - 1] + random.normal(0, 1, 400)
+    walks = like_its_neighbours(0.8, seed=2, steps=300)
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
 
 
@@ -49,11 +57,15 @@ def test_a_slow_rise_among_large_noise_is_sure_where_the_parts_lie_in_order() ->
 
 
 def test_noise_that_resembles_its_neighbours_seldom_lies_in_order() -> None:
-    random = np.random.default_rng(8)
-    walks = np.zeros((400, 400))
-    for step in range(1, 400):
-        walks[:, step] = 0.9 * walks[:, step - 1] + random.normal(0, 1, 400)
+    walks = like_its_neighbours(0.9, seed=8, steps=400)
     assert sum(surely_rose(walk[-200:]) for walk in walks) < 0.05 * len(walks)
+
+
+@pytest.mark.filterwarnings("error")
+def test_parts_that_are_equal_and_numbers_whose_sums_overflow_are_no_rise_and_no_warning() -> None:
+    for values in (np.tile([0.0, 1.0], 120), np.tile([1.7e308, -1.7e308], 120), np.repeat([1.7e308, 1.6e308], 120)):
+        assert not surely_rose(values)
+        assert not rose_somewhat(values)
 
 
 def test_what_is_learned_in_the_first_hundredth_of_a_run_has_been_learned() -> None:

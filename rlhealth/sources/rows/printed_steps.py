@@ -54,14 +54,17 @@ class PrintedStep:
 def begins_with_count(text: str) -> bool:
     """Whether a line begins with a count that prose has none of: `Episode 3 finished …`, where `Step 3` and `Round 3`
     may be those of a solution."""
-    counted = _first_in(text)
-    return counted is not None and not counted["name"].lower().startswith(("step", "round"))
+    return _is_of_training(_first_in(text))
 
 
 def behind_count(text: str) -> str:
-    """What stands behind the count of steps that a line begins with; "" where it begins with none."""
+    """What stands behind the count that a line begins with; "" where it begins with none, or with one of prose."""
     counted = _first_in(text)
-    return text[counted.end() :].lstrip(" \t:,|-") if counted is not None else ""
+    return text[counted.end() :].lstrip(" \t:,|-") if counted is not None and _is_of_training(counted) else ""
+
+
+def _is_of_training(counted: re.Match[str] | None) -> bool:
+    return counted is not None and not counted["name"].lower().startswith(("step", "round"))
 
 
 def begun_by(text: str) -> PrintedStep | None:

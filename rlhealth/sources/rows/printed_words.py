@@ -81,7 +81,7 @@ def _joined(text: str) -> dict[str, Any]:
 def first_told(text: str) -> dict[str, Any]:
     """The reward, or the share of what was won, that stands without a sign directly behind the count of steps that a
     line begins with."""
-    pair = _FIRST.match(behind_count(text)) if begins_with_count(text) else None
+    pair = _FIRST.match(behind_count(text))
     return {pair["name"]: pair["value"]} if pair is not None else {}
 
 
