@@ -97,6 +97,7 @@ class Run:
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
+        begun_anew: its log goes on with another run, whose steps begin again: nobody says that this one had ended.
         excerpted: tags of which somebody displayed a part of the steps: that the others lack them says nothing.
     """
 
@@ -119,6 +120,7 @@ class Run:
     refused: int = 0
     heartbeat: float = float("nan")
     trainer: str = ""
+    begun_anew: bool = False
     excerpted: set[str] = field(default_factory=set)
 
     def __repr__(self) -> str:

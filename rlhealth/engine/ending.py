@@ -26,6 +26,7 @@ AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take t
 #: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
 #: Python -2.
 BY_HAND = frozenset((255, 130, -2))
+OPEN = frozenset(("running", "unknown"))
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
@@ -43,6 +44,9 @@ class Ending(NamedTuple):
         idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
+        is_over: its newest row is its last, as far as anybody can tell: it reached its plan, where one is known, or was
+            stopped; no more is to come by its own times, or by the date of its file for who follows it as it grows; and
+            it was not begun anew.
     """
 
     state: str
@@ -52,13 +56,17 @@ class Ending(NamedTuple):
     idle: float
     usual: float
     said: str
+    is_over: bool
 
 
-def ending_of(run: Run, translation: Translation, now: float | None = None, ended: bool = False) -> Ending:
+def ending_of(
+    run: Run, translation: Translation, now: float | None = None, ended: bool = False, followed: bool = False
+) -> Ending:
     """Judges how the run stands, at `now` (seconds since 1970; the clock's time if not given).
 
     Args:
         ended: the user says that the run is over: what has not come by now will not come.
+        followed: somebody looks at the run as it grows.
 
     What is wrong with an end rests on the log alone (its plan, exit code, times), so that a copy of it gives the same
     answer: the date of a file decides only whether a log without times of its own is called running.
@@ -76,6 +84,8 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
     )
     patience = max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
     waiting = not ended and math.isfinite(idle) and idle < patience
+    may_go_on = waiting and (followed or has_times(run))
+    is_moment = run.place.kind in SNAPSHOTS
     plan = (
         f"step {step:,} of {planned:,} planned"
         if planned
@@ -84,7 +94,14 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
 
     def end(state: str, said: str, *kinds: str) -> Ending:
         return Ending(
-            state=state, kinds=frozenset(kinds), step=step, planned=planned, idle=idle, usual=usual, said=said
+            state=state,
+            kinds=frozenset(kinds),
+            step=step,
+            planned=planned,
+            idle=idle,
+            usual=usual,
+            said=said,
+            is_over=not run.begun_anew and (state not in OPEN or not (may_go_on or short or is_moment)),
         )
 
     broken = ["not_finite"] if _says_not_finite(run.raised) else []
@@ -108,7 +125,7 @@ def ending_of(run: Run, translation: Translation, now: float | None = None, ende
     if run.raised:
         said = f"training ended with an error at {plan}: {run.raised}"
         return end("stopped", said, *(["died"] if short else []), *broken)
-    if run.place.kind in SNAPSHOTS:
+    if is_moment:
         return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:
         return end("running", f"last event {idle:.0f} s ago, at {plan}")
@@ -144,6 +161,11 @@ def last_sign(run: Run) -> float:
     """
     own = [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
     return max(own, default=run.modified)
+
+
+def has_times(run: Run) -> bool:
+    """Whether the log itself says when the run last gave a sign of life."""
+    return math.isfinite(run.last_time) or math.isfinite(run.heartbeat)
 
 
 def _says_not_finite(raised: str) -> bool:

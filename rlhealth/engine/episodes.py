@@ -184,3 +184,33 @@ def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode,
         for one, last in zip([ordered[begin] for begin in begins], lasts, strict=True)
     ]
     return (*joined[:-1], replace(joined[-1], state=state))
+
+
+class NewestRow:
+    """A condition that is asked of the newest row alone, where it speaks of all rows before it.
+
+    Attributes:
+        count: 1 where it holds there, else 0.
+        worst: what it measured there.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.worst = NOTHING
+        self._first: int | None = None
+
+    @property
+    def raised_episodes(self) -> tuple[Episode, ...]:
+        """One that began with the run, where it holds."""
+        if not self.count or self._first is None:
+            return ()
+        step = self.worst.step
+        return (Episode(self._first, step, step, State.STANDING, from_start=True),)
+
+    def extend(self, steps: Ints, found: Sequence[Estimate], holds: Flags, marks: Ints | None = None) -> None:
+        """Follows the next points, each of shape (n,), as `Episodes` does."""
+        if not len(holds):
+            return
+        self._first = int(steps[0]) if self._first is None else self._first
+        self.count = int(holds[-1])
+        self.worst = Worst(int(steps[-1]), tuple(_told(one, -1) for one in found))

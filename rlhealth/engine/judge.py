@@ -20,6 +20,7 @@ from rlhealth.engine.facts import Facts
 from rlhealth.engine.metric_choice import named_metric
 from rlhealth.engine.operands import SharedOperand, SharedParts
 from rlhealth.engine.plan import rule_book
+from rlhealth.engine.precision import is_rounded
 from rlhealth.engine.reach import Reach
 from rlhealth.engine.rule_state import RuleState, UnmetRule
 from rlhealth.engine.unwanted import Unwanted
@@ -148,18 +149,23 @@ class Judge:
 
     def _shape(self) -> Shape:
         logged = tuple((len(one) > 0, one.revision) for one in self.translation.metrics.values())
-        return shape_of(self.run), logged
+        return shape_of(self.run), logged, self.book.minds_rounding and is_rounded(self.run)
 
     @no_float_warnings
     def verdict(
-        self, now: float | None = None, ignore: Mapping[str, str] | None = None, ended: bool = False
+        self,
+        now: float | None = None,
+        ignore: Mapping[str, str] | None = None,
+        ended: bool = False,
+        followed: bool = False,
     ) -> RunVerdict:
-        """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over.
+        """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over,
+        `followed` while somebody looks at it as it grows.
 
         Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are
         sought; a cause that is ignored explains nothing, and is counted where it would have been named.
         """
-        ending = ending_of(self.run, self.translation, now, ended)
+        ending = ending_of(self.run, self.translation, now, ended, followed)
         aftermath = Aftermath(self.translation, self.judged_to)
         symptoms = self._symptoms(ending, aftermath)
         unwanted = Unwanted(ignore)

@@ -91,6 +91,7 @@ class RuleBook:
         diagnoses: those that name causes.
         families: the family of each, by its id, but for those that name causes: these look at findings, not at metrics.
         endings: ids of those that judge how a run ended.
+        minds_rounding: whether a rule asks for numbers that were not rounded.
         alone: how severe a finding of each is at most while reward is at its best and no other family has one.
     """
 
@@ -102,7 +103,7 @@ class RuleBook:
         self.endings = [rule.id for rule in rules if rule.when is not None and rule.when.ending]
         self.alone = {rule.id: Severity.of(rule.severity_while_alone) for rule in self.rules}
         self._settings = sorted(_settings_of(rules))
-        self._minds_rounding = any(rule.scope.full_precision for rule in rules)
+        self.minds_rounding = any(rule.scope.full_precision for rule in rules)
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
     @property
@@ -116,7 +117,7 @@ class RuleBook:
 
     def plan(self, run: Run, translation: Translation) -> Plan:
         """What is to be looked at in a run."""
-        rounded = self._minds_rounding and is_rounded(run)
+        rounded = self.minds_rounding and is_rounded(run)
         known = translation.config
         key = (
             translation.framework,

@@ -8,7 +8,7 @@ from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath, after, is_fall
 from rlhealth.engine.clause import Clause
 from rlhealth.engine.ending import Ending
-from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.episodes import Episodes, NewestRow
 from rlhealth.engine.evidence import evidence_of
 from rlhealth.engine.plan import RulePlan
 from rlhealth.engine.window_counts import points_before_window, points_in_window
@@ -32,6 +32,11 @@ class RuleState:
         self.metric = clause.metric
         self.translation = clause.translation
         self.dated: dict[Severity, list[Episode]] = {}
+        self.asks_at_end = rule.when.at_end
+        self.levels: dict[Severity, Episodes | NewestRow]
+        if self.asks_at_end:
+            self.levels = {Severity.of(rule.severity): NewestRow()}
+            return
         # a window that still holds an unhealthy row says nothing of what came after it
         clear = max(rule.when.held_for, self.clause.anchor.condition.last)
         sign = clause.bounds[0].sign
@@ -54,6 +59,8 @@ class RuleState:
         what came before it stays.
         """
         level, known = self.levels[severity], self.dated.setdefault(severity, [])
+        if isinstance(level, NewestRow):
+            return list(level.raised_episodes)
         if known and known[-1].active:
             last, ended = int(level.spans[2, len(known) - 1]), not level.open or len(known) < level.count
             known[-1] = replace(known[-1], last_step=last, state=State.OVER if ended else State.STANDING)
@@ -77,7 +84,7 @@ class RuleState:
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
         raised = [severity for severity, level in self.levels.items() if level.count]
-        if not raised:
+        if not raised or (self.asks_at_end and not ending.is_over):
             return None
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))

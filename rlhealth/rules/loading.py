@@ -191,8 +191,9 @@ def read_rule(text: str, location: str) -> Rule:
     if not isinstance(raw, dict):
         raise RlhealthError(f"{location}:1:1: a rule file holds one mapping", hint="see `rlhealth rules new`")
     if isinstance(raw.get("when"), dict) and "metric" in raw["when"]:
-        single = {key: value for key, value in raw["when"].items() if key != "held_for"}
+        of_all = ("held_for", "at_end")
+        single = {key: value for key, value in raw["when"].items() if key not in of_all}
         marks |= {("when", "all", 0, *path[1:]): mark for path, mark in list(marks.items()) if path[:1] == ("when",)}
-        held = {key: value for key, value in raw["when"].items() if key == "held_for"}
-        raw = raw | {"when": {"all": [single]} | held}
+        asked = {key: value for key, value in raw["when"].items() if key in of_all}
+        raw = raw | {"when": {"all": [single]} | asked}
     return checked(Rule, raw, marks, location, "`rlhealth rules schema` prints the rule schema")

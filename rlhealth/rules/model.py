@@ -58,7 +58,9 @@ FAMILIES = (
 class When(StrictData):
     """When a rule fires: a condition, all or any of several, or the way in which the run ended.
 
-    Conditions other than the first are looked up at the first one's steps, at their last point so far.
+    Conditions other than the first are looked up at the first one's steps, at their last point so far. With `at_end`
+    they are asked of the last row alone, and only of a log that no longer grows: what is said of the whole of a run is
+    said too early while more may come.
     """
 
     all: tuple[Condition, ...] = ()
@@ -66,10 +68,13 @@ class When(StrictData):
     ending: tuple[str, ...] = ()
     vanished: str | None = None
     held_for: Count = 1
+    at_end: Flag = False
 
     def __post_init__(self) -> None:
         if sum((bool(self.all), bool(self.any), bool(self.ending), self.vanished is not None)) != 1:
             raise ValueError("needs exactly one of `all`, `any`, `ending` and `vanished` (or a single condition)")
+        if self.at_end and (not self.conditions or self.held_for > 1):
+            raise ValueError("`at_end` goes with conditions, which are asked once: leave out `held_for`")
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -234,14 +239,17 @@ class Rule(StrictData):
         """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the
         alternatives of `any`.
 
-        Of two that are as bad, the one that comes first speaks: the aspects, which say more, then the rule itself.
+        Of two that are as bad, the one that comes first speaks: the aspects, which say more, then the rule itself, and
+        last what is asked at the end, which could have been said before.
         """
         shared = {"aspects": ()}
         each = []
         for one in self.aspects:
             given = {name: getattr(one, name) for name in Aspect.__dataclass_fields__ if getattr(one, name) is not None}
             each.append(self.model_copy(update=shared | {"critical": one.critical} | given))
-        return tuple(part for one in (*each, self.model_copy(update=shared)) for part in _alternatives(one))
+        each.append(self.model_copy(update=shared))
+        each.sort(key=lambda one: one.when is not None and one.when.at_end)
+        return tuple(part for one in each for part in _alternatives(one))
 
     @cached_property
     def points(self) -> int:
@@ -263,6 +271,8 @@ def _check_levels(one: Rule | Aspect) -> None:
     """Raises ValueError for a critical level that is none, or that no value could reach."""
     if one.critical is None:
         return
+    if one.when is not None and one.when.at_end:
+        raise ValueError("what is asked `at_end` has one level: leave out `critical`")
     if one.severity == "critical":
         raise ValueError("`severity: critical` leaves nothing for `critical` to add: use `severity: warning`")
     conditions = one.when.conditions if one.when is not None else ()

@@ -36,6 +36,8 @@ def in_words(rule: Rule) -> list[str]:
     lines = [("" if index == 0 else joint) + condition_in_words(one) for index, one in enumerate(when.conditions)]
     if when.held_for > 1:
         lines[-1] += f", for {when.held_for} points in a row"
+    if when.at_end:
+        lines[-1] += ", when nothing more is logged"
     lines += [_worse(rule.critical, when.conditions[0], when.held_for)] if rule.critical is not None else []
     return lines + [line for other in rule.aspects for line in _aspect(rule, other)]
 

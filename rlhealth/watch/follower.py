@@ -197,7 +197,7 @@ class Follower:
             self.judge = Judge(run, self.rules, self.aliases)
         newest = run.last_step
         self.judge.advance(NEVER if whole or newest is None else newest - 1)
-        self.verdict = self.judge.verdict(now, self.ignore)
+        self.verdict = self.judge.verdict(now, self.ignore, followed=not last)
         self.baseline.apply(self.verdict)
         self.ending = ending_of(run, self.judge.translation, now)
         events = self.ledger.changes(self.verdict, first=first, last=last)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlhealth.engine.episodes import Episodes
 from rlhealth.engine.estimate import Bound
 from rlhealth.engine.judge import Judge
 from rlhealth.engine.rule_state import RuleState
@@ -48,7 +49,7 @@ def nearest(judge: Judge) -> dict[str, LimitMargin]:
     """By metric, the limit that it is nearest to, as a share of the way."""
     found: dict[str, LimitMargin] = {}
     for one in judge.follow_all():
-        share = share_of(one)
+        share = None if one.asks_at_end else share_of(one)
         if share is not None and (one.metric.name not in found or share > found[one.metric.name].share):
             found[one.metric.name] = LimitMargin(share, one.rule.id)
     return found
@@ -85,6 +86,6 @@ def pending(judge: Judge) -> list[Pending]:
         Pending(one.rule.id, severity, one.metric.name, level.streak, level.hold)
         for one in judge.watched
         for severity, level in one.levels.items()
-        if not level.open and 0 < level.streak < level.hold and severity > Severity.INFO
+        if isinstance(level, Episodes) and not level.open and 0 < level.streak < level.hold and severity > Severity.INFO
     ]
     return sorted(found, key=lambda one: (one.needed - one.held, one.rule))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlhealth.engine.episodes import Episodes
+from rlhealth.engine.episodes import Episodes, NewestRow
 from rlhealth.engine.estimate import Estimate
 from rlhealth.verdict.findings import Episode, State
 from tests.examples import examples
@@ -162,3 +162,17 @@ def test_episodes_are_what_their_definition_says(text, hold, clear):
     if open_:
         told.append(Episode(first, raised, last))
     assert list(follow(text, hold, clear).raised_episodes) == told
+
+
+def test_what_is_asked_of_the_newest_row_holds_since_the_first_or_not_at_all() -> None:
+    level = NewestRow()
+    assert level.raised_episodes == ()
+    level.extend(np.array([3, 6]), [Estimate(np.array([0.1, 0.2]))], np.array([True, True]))
+    assert level.raised_episodes == (Episode(3, 6, 6, State.STANDING, from_start=True),)
+    level.extend(np.array([9]), [Estimate(np.array([0.3]), np.array([0.05]))], np.array([True]))
+    assert level.raised_episodes == (Episode(3, 9, 9, State.STANDING, from_start=True),)
+    assert level.worst == (9, ((0.3, 0.05),))
+    level.extend(np.array([], np.int64), [Estimate(np.empty(0))], np.array([], bool))
+    assert level.count == 1
+    level.extend(np.array([12]), [Estimate(np.array([0.9]))], np.array([False]))
+    assert level.raised_episodes == ()

@@ -71,6 +71,9 @@ def test_an_alternative_is_critical_by_itself() -> None:
             "`at_least` means nothing",
         ),
         ({"when": "  {metric: kl, at_least: 3, measure: max_so_far, above: 1}"}, "`at_least` means nothing"),
+        ({"when": "  {metric: kl, above: 1, at_end: true, held_for: 5}"}, "`at_end` goes with conditions"),
+        ({"when": "  {ending: [died], at_end: true}"}, "`at_end` goes with conditions"),
+        ({"when": "  {metric: kl, above: 1, at_end: true}", "critical": "{above: 2}"}, "`at_end` has one level"),
         ({"when": "  {metric: kl, last: 5, above: 1}"}, "`measure: value` is that of one point"),
         ({"when": "  {metric: kl, last: 5, measure: share_of_points, where: {}, above: 0.5}"}, "every point counts"),
     ],
@@ -182,6 +185,30 @@ def test_one_symptom_is_one_finding_in_the_words_of_its_worst_aspect() -> None:
     assert (found.first_step, found.raised_step) == (2, 2), "it was raised by its other aspect"
     (mild,) = judged([both], kl=[1, 3, 3]).findings
     assert (mild.title, mild.severity) == ("T", Severity.WARNING)
+
+
+def test_what_is_asked_at_the_end_is_said_of_the_whole_run_and_only_of_its_last_row() -> None:
+    at_end = rule("  at_end: true\n  metric: kl\n  above: 2")
+    (found,) = judged([at_end], kl=[1, 9, 3]).findings
+    assert (found.first_step, found.raised_step, found.last_step, found.active) == (1, 3, 3, True)
+    assert found.message == "3 against 2", "not the worst that there ever was"
+    assert not judged([at_end], kl=[1, 9, 1]).findings
+
+
+def test_what_is_asked_at_the_end_is_not_told_while_more_may_come() -> None:
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add("kl", np.arange(1, 4), [1, 9, 3], 1e9 + np.arange(3))
+    judge = Judge(run, [rule("  at_end: true\n  metric: kl\n  above: 2")], translation=translated(run))
+    judge.advance()
+    assert not judge.verdict(1e9 + 10).findings
+    assert len(judge.verdict(1e9 + 10, ended=True).findings) == 1
+    assert len(judge.verdict(4e9).findings) == 1
+
+
+def test_what_was_told_before_the_end_keeps_its_words_there() -> None:
+    last = "{title: Last, severity: warning, when: {at_end: true, all: [{metric: kl, above: 2}]}, message: at the end}"
+    (found,) = judged([rule("  {metric: kl, above: 2}", more=f"aspects: [{last}]\n")], kl=[1, 3, 3]).findings
+    assert (found.title, found.raised_step) == ("T", 2)
 
 
 def test_an_aspect_is_of_the_rules_own_metric() -> None:

@@ -104,6 +104,14 @@ def test_what_is_no_reinforcement_learning_says_so(framework: str, logged: list[
     assert not translation.is_rl
 
 
+def test_preference_tuning_by_llama_factory_is_no_reinforcement_learning() -> None:
+    run = run_of(["loss", "accuracy", "lr", "epoch"])
+    run.step_axis = "current_steps"
+    translation = translate(run)
+    assert (translation.title, translation.is_rl) == ("preference tuning (LLaMA-Factory)", False)
+    assert "rewards/accuracies" in translation.metrics
+
+
 def test_a_trainer_of_ones_own_is_read_by_the_plain_meaning_of_its_names() -> None:
     translation = translate(
         run_of(

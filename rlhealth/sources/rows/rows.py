@@ -356,6 +356,7 @@ class Rows:
 
     def _next_run(self) -> None:
         self._points.move()
+        self._current.begun_anew = True
         if len(self.runs) <= MOST_RUNS:
             self.runs.append(self._make(len(self.runs)))
         self._current = self.runs[-1]

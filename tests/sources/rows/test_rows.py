@@ -71,3 +71,10 @@ def test_a_file_of_tensorboard_that_somebody_named_holds_the_metric_that_its_nam
     path.write_text("Wall time,Step,Value\n" + "".join(f"17000{n}.5,{n * 100},{n / 10}\n" for n in range(3)))
     (run,) = open_runs(str(path))
     assert run.series["ep_rew_mean"].steps.tolist() == [0, 100, 200]
+
+
+def test_a_run_whose_file_begins_another_one_was_begun_anew(tmp_path: Path) -> None:
+    steps = [*range(1, 31), *range(1, 41)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f'{{"step": {step}, "reward": {step % 7}.5}}\n' for step in steps))
+    assert [run.begun_anew for run in open_runs(path)] == [True, False]
