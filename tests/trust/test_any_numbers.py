@@ -102,7 +102,9 @@ def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[
 
 @given(RUNS, st.integers(0, 80))
 @example([([0, 0, -1, -1, 0], [0.0, float("nan"), 0.0, 1.0, 0.0])], 2)  # back to the first value of its step
-@example([([0], [0.0]), ([0, 1], [0.0, 1.34375]), ([0], [5e-324])], 1)  # the second number is the first with decimals
+@example(
+    [([0], [0.0]), ([0, 1], [0.0, 1.34375]), *[([0], [one]) for one in (5e-324, 0.0, 1e-300, 0.5)]], 1
+)  # not rounded
 @settings(MODEST, max_examples=80)
 def test_any_numbers_that_come_in_pieces_are_judged_as_in_one_go(
     run: list[tuple[list[int], list[float]]], stop: int
