@@ -208,3 +208,10 @@ class Clause:
         """Whether its first condition still holds, and another one on the same metric does not any more."""
         others = zip(self.held[1:], self.sides[1:], strict=True)
         return bool(self.held[0]) and any(held is False and one.metric is self.metric for held, one in others)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a condition without which it is no symptom does not hold any more."""
+        return any(
+            held is False and one.condition.refutes for held, one in zip(self.held[1:], self.sides[1:], strict=True)
+        )

@@ -132,6 +132,8 @@ class RuleState:
 
     def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
         """What became of it; a reward that did not rise is not over because chance moves it for a while."""
+        if self.clause.is_refuted:
+            return State.OVER
         state = aftermath.state_of(self.metric, self.clause.anchor.condition, limit, episodes, self.clause.is_elsewhere)
         if state is State.LASTING and self._is_reached(aftermath):
             state = State.OVER
@@ -159,7 +161,7 @@ class RuleState:
 
         It is less than a warning only where the reward came back; what had been critical, only where it shows that.
         """
-        if self._is_reached(aftermath):
+        if self.clause.is_refuted or self._is_reached(aftermath):
             return Severity.INFO
         if harmless or (harmless is None and severity < Severity.CRITICAL):
             return min(severity, Severity.of(self.rule.severity_when_over))

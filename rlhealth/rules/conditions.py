@@ -123,6 +123,7 @@ class Condition(StrictData):
             it is not surely on the other side: within so many errors it may be beyond the limit.
         if_logged: the condition is left out where its metric, or what it is divided by, is not logged.
         unless_logged: the condition is left out where one of `a|b` is logged.
+        refutes: where it no longer holds the finding is over at once, and a note: what it found was no symptom.
     """
 
     metric: str
@@ -141,6 +142,7 @@ class Condition(StrictData):
     standard_errors: Number = 0
     if_logged: Flag = False
     unless_logged: Word = ""
+    refutes: Flag = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", written_out(self.metric))

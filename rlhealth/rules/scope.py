@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rlhealth.parsing.strict_data import Count, Flag, Number, Setting, StrictData
 
@@ -22,6 +23,7 @@ class Scope(StrictData):
     Attributes:
         any_training: of supervised and preference training too, which no other rule judges.
         frameworks: trainers, where `*` matches anything; all of them where left out.
+        texts: only of runs whose trainer or metrics show that the policy makes texts, or only of those that do not.
         unless: settings that switch the rule off: a value, or bounds.
         only_if: settings that the run must have.
         unless_logged: metrics that make the rule superfluous.
@@ -32,6 +34,7 @@ class Scope(StrictData):
 
     any_training: Flag = False
     frameworks: tuple[str, ...] = ()
+    texts: Literal["", "shown", "not-shown"] = ""
     unless: dict[str, Setting | Bounds] = field(default_factory=dict)
     only_if: dict[str, Setting | Bounds] = field(default_factory=dict)
     unless_logged: tuple[str, ...] = ()

@@ -107,6 +107,7 @@ def scope(rule: Rule) -> list[str]:
     """For which runs the rule is meant, one line per thought; nothing if for all."""
     scope = rule.scope
     lines = [f"about {_listed(scope.frameworks, 'and')}"] if scope.frameworks else []
+    lines += [f"only where metrics {'show' if scope.texts == 'shown' else 'do not show'} texts"] if scope.texts else []
     lines += ["supervised and preference training too"] if scope.any_training else []
     lines += [f"not where {_setting(name, test)}" for name, test in scope.unless.items()]
     lines += [f"only where {_setting(name, test)}" for name, test in scope.only_if.items()]
