@@ -44,7 +44,8 @@ class Ending(NamedTuple):
         idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
-        is_over: its newest row is its last, as far as anybody can tell: it reached its plan, where one is known, or was
+        is_whole: the log shows all of a run, as far as anybody can tell. Its first step is no higher than the number of
+            steps that it shows, unlike that of a run that was resumed; it reached its plan, where one is known, or was
             stopped; no more is to come by its own times, or by the date of its file for who follows it as it grows; and
             it was not begun anew.
     """
@@ -56,7 +57,7 @@ class Ending(NamedTuple):
     idle: float
     usual: float
     said: str
-    is_over: bool
+    is_whole: bool
 
 
 def ending_of(
@@ -86,6 +87,7 @@ def ending_of(
     waiting = not ended and math.isfinite(idle) and idle < patience
     may_go_on = waiting and (followed or has_times(run))
     is_moment = run.place.kind in SNAPSHOTS
+    from_start = not run.begun_anew and 2 * (run.first_step or 0) <= step
     plan = (
         f"step {step:,} of {planned:,} planned"
         if planned
@@ -101,7 +103,7 @@ def ending_of(
             idle=idle,
             usual=usual,
             said=said,
-            is_over=not run.begun_anew and (state not in OPEN or not (may_go_on or short or is_moment)),
+            is_whole=from_start and (state not in OPEN or not (may_go_on or short or is_moment)),
         )
 
     broken = ["not_finite"] if _says_not_finite(run.raised) else []

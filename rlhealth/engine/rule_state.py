@@ -84,7 +84,7 @@ class RuleState:
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
         raised = [severity for severity, level in self.levels.items() if level.count]
-        if not raised or (self.asks_at_end and not ending.is_over):
+        if not raised or (self.asks_at_end and not ending.is_whole):
             return None
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))

@@ -59,8 +59,8 @@ class When(StrictData):
     """When a rule fires: a condition, all or any of several, or the way in which the run ended.
 
     Conditions other than the first are looked up at the first one's steps, at their last point so far. With `at_end`
-    they are asked of the last row alone, and only of a log that no longer grows: what is said of the whole of a run is
-    said too early while more may come.
+    they are asked of the last row alone, and only of a log that shows a whole run: what is said of the whole of a run
+    is said too early while more may come.
     """
 
     all: tuple[Condition, ...] = ()

@@ -167,7 +167,7 @@ def test_the_user_may_say_that_a_run_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "later", "is_over"),
+    ("run", "later", "is_whole"),
     [
         (grpo(100, 100), LONG_AGO, True),
         (grpo(62, 200), LONG_AGO, True),
@@ -177,27 +177,30 @@ def test_the_user_may_say_that_a_run_is_over() -> None:
         (grpo(62, None, exit_code=0), 30.0, True),
     ],
 )
-def test_the_newest_row_is_the_last_once_no_more_is_to_come(run: Run, later: float, is_over: bool) -> None:
+def test_the_newest_row_is_the_last_once_no_more_is_to_come(run: Run, later: float, is_whole: bool) -> None:
     last = 1000.0 + 10 * (run.last_step or 0)
-    assert ending_of(run, translate(run), now=last + later).is_over is is_over
+    assert ending_of(run, translate(run), now=last + later).is_whole is is_whole
 
 
 def test_the_date_of_a_file_says_that_more_may_come_only_to_who_follows_it() -> None:
     fresh = without_times("csv", modified=LONG_AGO)
     fresh.config.clear()
-    assert ending_of(fresh, translate(fresh), now=LONG_AGO).is_over
-    assert not ending_of(fresh, translate(fresh), now=LONG_AGO, followed=True).is_over
-    assert ending_of(fresh, translate(fresh), now=2 * LONG_AGO, followed=True).is_over
+    assert ending_of(fresh, translate(fresh), now=LONG_AGO).is_whole
+    assert not ending_of(fresh, translate(fresh), now=LONG_AGO, followed=True).is_whole
+    assert ending_of(fresh, translate(fresh), now=2 * LONG_AGO, followed=True).is_whole
 
 
-def test_a_log_that_breaks_off_before_its_plan_a_checkpoint_and_a_run_begun_anew_have_no_last_row() -> None:
+def test_a_log_that_breaks_off_before_its_plan_a_checkpoint_and_a_run_begun_anew_or_resumed_are_not_whole() -> None:
     short = without_times("json", modified=0.0)
-    assert not ending_of(short, translate(short), now=LONG_AGO).is_over
+    assert not ending_of(short, translate(short), now=LONG_AGO).is_whole
     for kind, begun_anew in (("trainer_state", False), ("json", True)):
         run = without_times(kind, modified=0.0)
         run.config.clear()
         run.begun_anew = begun_anew
-        assert not ending_of(run, translate(run), now=LONG_AGO).is_over
+        assert not ending_of(run, translate(run), now=LONG_AGO).is_whole
+    resumed = Run("run", Place("json", "here"))
+    resumed.add("train/reward", list(range(151, 251)), [0.5] * 100)
+    assert not ending_of(resumed, translate(resumed), now=LONG_AGO).is_whole
 
 
 def test_a_checkpoint_shows_a_moment_and_no_end() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,6 +35,11 @@ _OTHER = re.compile(
     r"(?:^|_)(?:max|min|std|var|best|worst|median|cum|cumulative|sum|kl|penalty|intrinsic|extrinsic|shaped|shaping|bonus"
     r"|norm|normali[sz]ed|advantages?|loss(?:es)?|step|steps|to_go|discounted|weights?|predicted|expected|baseline"
     r"|labels?|model|targets?|data|dataset)(?=_|$)"
+)
+#: What rows of a table may count.
+_COUNT = re.compile(
+    r"(?:^|_)(?:step|timestep|iteration|iter|update|episode|epoch|rollout|round|game|match|trial|run|generation|gen|batch"
+    r"|frame|cycle|eps?)s?(?=_|$)"
 )
 _EVALUATED = re.compile(r"(?:^|_)(?:eval|evaluation|val|validation|test)(?=_|$)")
 
@@ -73,11 +79,13 @@ def names_of(name: str, text: str) -> list[str]:
     return ["epoch", "step", stem] if len(counts) == len(rows) - 1 and rises else []
 
 
-def _counts_on(cells: list[str]) -> bool:
-    """Whether cells are whole numbers, each the same above the one before."""
+def _counts_on(cells: list[str], from_start: bool = False) -> bool:
+    """Whether cells are whole numbers, each the same above the one before; the first of them 0, 1 or as far above 0
+    where they count from the start."""
     found = [whole(cell) for cell in cells]
     steps = {late - early for early, late in pairwise(found) if late is not None and early is not None}
-    return None not in found and len(steps) == 1 and min(steps) > 0
+    is_even = None not in found and len(steps) == 1 and min(steps) > 0
+    return is_even and (not from_start or found[0] in (0, 1, *steps))
 
 
 def is_long(names: list[str]) -> bool:
@@ -126,6 +134,19 @@ def is_column(name: str, text: str) -> bool:
         and all(len(row) == len(heads) for row in rows[:-1])
         and all(number(row[-1]) is not None for row in rows[:-1])
     )
+
+
+def counts_rewards(lines: Sequence[str]) -> bool:
+    """Whether a table has a column of rewards and one that counts its rows from the first on, under the name of
+    something that training counts: `Games,Score`."""
+    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines[: LOOKED_AT + 1] if line.strip()]
+    heads, rows = (cells[0], cells[1:-1]) if cells else ([], [])
+    if len(rows) < FEWEST_OF_A_RUN - 1 or any(len(row) != len(heads) for row in rows):
+        return False
+    counts = [place for place, head in enumerate(heads) if _COUNT.search(words(head))]
+    paid = [place for place, head in enumerate(heads) if is_of_rewards(head)]
+    is_counted = any(_counts_on([row[place] for row in rows], from_start=True) for place in counts)
+    return is_counted and any(all(number(row[place]) is not None for row in rows) for place in paid)
 
 
 def is_list(name: str, text: str) -> bool:

@@ -16,7 +16,15 @@ from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS, number
 from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
-from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_column, is_of_rewards, list_in, names_of, stem_of
+from rlhealth.sources.rows.headerless import (
+    FEWEST_OF_A_RUN,
+    counts_rewards,
+    is_column,
+    is_of_rewards,
+    list_in,
+    names_of,
+    stem_of,
+)
 from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, PrintedRow
@@ -174,7 +182,7 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
         return (
             bool(names & _STEPS)
             or names >= EPISODE
-            or ((metrics > 1 or _is_indexed(lines, metrics)) and is_table(text))
+            or ((metrics > 1 or _is_indexed(lines, metrics) or counts_rewards(lines)) and is_table(text))
         )
     printed = Printed()
     found = (row for line in lines for row in printed.rows(line) if not row.is_listed)
@@ -200,4 +208,4 @@ def _are_printed(rows: Iterable[PrintedRow]) -> bool:
     return False
 
 
-_STEPS = {*AXES, "epoch", "Wall time", "value"}
+_STEPS = {*PROGRESS, "Wall time", "value"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +168,33 @@ def test_two_columns_are_episodes_and_their_rewards(tmp_path: Path) -> None:
 
 def test_two_columns_that_do_not_count_are_no_run(tmp_path: Path) -> None:
     assert names_of("rewards.csv", "\n".join(f"{one},{one + 1}" for one in RETURNS)) == []
+
+
+@pytest.mark.parametrize(
+    "header", ["Epoch,Total Rewards", "Game,score,Record", "n_games,Mean Score", "Generation,return"]
+)
+def test_a_table_of_a_folder_that_counts_its_rewards_is_a_run(header: str, tmp_path: Path) -> None:
+    more = ",9" * (header.count(",") - 1)
+    lines = [header, *(f"{n},{one}{more}" for n, one in enumerate(RETURNS))]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    (reader,) = find_readers(tmp_path)
+    reader.poll()
+    assert translate(reader.run).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("header", "counts"),
+    [
+        ("id,score", range(40)),  # of a data set
+        ("Game,score", [n * n for n in range(40)]),
+        ("Round,score", range(500, 540)),
+        ("Game,score max", range(40)),
+    ],
+)
+def test_a_table_of_a_folder_that_counts_nothing_from_the_start_is_none(
+    header: str, counts: Sequence[int], tmp_path: Path
+) -> None:
+    lines = [header, *(f"{n},{one}" for n, one in zip(counts, RETURNS, strict=True))]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(RlhealthError):
+        find_readers(tmp_path)
