@@ -248,6 +248,7 @@ class Run:
             step_axis=self.step_axis,
             resumed_at=list(resumed_at),
             modified=self.modified,
+            begun_anew=True,
             excerpted=self.excerpted,
         )
         return Replaced(one.step, one.said, run)

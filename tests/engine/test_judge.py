@@ -205,6 +205,17 @@ def test_what_is_asked_at_the_end_is_not_told_while_more_may_come() -> None:
     assert len(judge.verdict(4e9).findings) == 1
 
 
+def test_what_a_resume_replaced_is_not_asked_for_its_end() -> None:
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add("kl", np.arange(1, 11), [0.5] * 2 + [5.0] * 8, 1e9 + np.arange(10))
+    run.rewind(3)
+    run.add("kl", np.arange(3, 11), [0.5] * 8, 1e9 + 20 + np.arange(8))
+    for asks, found in (("  metric: kl\n  above: 2", 1), ("  at_end: true\n  metric: kl\n  above: 2", 0)):
+        judge = Judge(run, [rule(asks)], translation=translated(run))
+        judge.advance()
+        assert sum(one.replaced_at is not None for one in judge.verdict(4e9).findings) == found
+
+
 def test_what_was_told_before_the_end_keeps_its_words_there() -> None:
     last = "{title: Last, severity: warning, when: {at_end: true, all: [{metric: kl, above: 2}]}, message: at the end}"
     (found,) = judged([rule("  {metric: kl, above: 2}", more=f"aspects: [{last}]\n")], kl=[1, 3, 3]).findings
