@@ -141,7 +141,7 @@ class Judge:
                 continue
             if last:
                 if len(one.metric) > SHORT:
-                    one.clause.release()
+                    one.release()
             elif one.clause.left_out > LEFT_OUT:
                 one.clause.catch_up()
         self.vanishing.advance(until)

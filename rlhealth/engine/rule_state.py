@@ -54,6 +54,12 @@ class RuleState:
             holds = points.level(self._is_worse(severity))
             level.extend(points.steps, points.found, holds, points.begun(holds) if holds.any() else None)
 
+    def release(self) -> None:
+        """Ends what it looks at, as no more points will come, so that nothing is kept for it."""
+        if any(level.count for level in self.levels.values()):
+            self.clause.settle()
+        self.clause.release()
+
     def _episodes(self, severity: Severity, most: int | None = None) -> list[Episode]:
         """The episodes of one level, `most` of them at most, each dated back to the first row that agrees: once, for
         what came before it stays.

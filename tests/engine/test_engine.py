@@ -170,6 +170,7 @@ def test_any_run_that_arrives_in_pieces_and_out_of_order_is_judged_as_the_whole_
 
 
 @given(seed=SEEDS)
+@example(seed=21443320)  # what refutes a finding was left out at the end of one of them
 @settings(max_examples=examples(8), deadline=None)
 def test_a_long_run_judged_in_pieces_is_judged_as_in_one_go(seed: int) -> None:
     """Conditions that are left out for hundreds of points, or for the whole run, say the same once they are asked."""
