@@ -153,23 +153,12 @@ class Clause:
         if self.held[place] is None:
             self.held[place] = bool(self.bounds[place].holds(self.others[place - 1].at(self.newest))[0])
 
-    @property
-    def asked_later(self) -> list[int]:
-        """The conditions that are asked for after all points were judged: those on the same metric, and those that
-        refute."""
-        sides = enumerate(self.sides[1:], 1)
-        return [place for place, one in sides if one.metric is self.metric or one.condition.refutes]
-
-    def _holds_now(self, place: int) -> bool | None:
-        """Whether one condition holds at the newest point that was judged, though it was left out there."""
-        if self.points:
-            self._look_back(place)
-        return self.held[place]
-
     def settle(self) -> None:
-        """Looks at the conditions that are asked for after all points were judged."""
-        for place in self.asked_later:
-            self._holds_now(place)
+        """Looks at the conditions that are asked for after all points were judged, where they were left out: those on
+        the same metric, and those that refute."""
+        for place, one in enumerate(self.sides[1:], 1):
+            if one.metric is self.metric or one.condition.refutes:
+                self._look_back(place)
 
     def catch_up(self) -> None:
         """Looks at all conditions that were left out, so that nothing has to be kept for them."""
@@ -224,10 +213,13 @@ class Clause:
     @property
     def is_elsewhere(self) -> bool:
         """Whether its first condition still holds, and another one on the same metric does not any more."""
-        others = [place for place in self.asked_later if self.sides[place].metric is self.metric]
-        return bool(self.held[0]) and any(self._holds_now(place) is False for place in others)
+        self.settle()
+        others = zip(self.held[1:], self.sides[1:], strict=True)
+        return bool(self.held[0]) and any(held is False and one.metric is self.metric for held, one in others)
 
     @property
     def is_refuted(self) -> bool:
         """Whether a condition without which it is no symptom does not hold any more."""
-        return any(self._holds_now(place) is False for place in self.asked_later if self.sides[place].condition.refutes)
+        self.settle()
+        others = zip(self.held[1:], self.sides[1:], strict=True)
+        return any(held is False and one.condition.refutes for held, one in others)

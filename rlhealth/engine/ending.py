@@ -26,7 +26,7 @@ AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take t
 #: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
 #: Python -2.
 BY_HAND = frozenset((255, 130, -2))
-OPEN = frozenset(("running", "unknown"))
+OPEN = frozenset(("running", "unknown"))  # states in which no end is known
 SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run at one step, never how it ended
 
 
@@ -85,7 +85,7 @@ def ending_of(
     )
     patience = max(PATIENCE * usual if math.isfinite(usual) else 0.0, AT_LEAST)
     waiting = not ended and math.isfinite(idle) and idle < patience
-    may_go_on = waiting and (followed or has_times(run))
+    may_go_on = waiting and (followed or bool(_own_signs(run)))
     is_moment = run.place.kind in SNAPSHOTS
     from_start = not run.begun_anew and 2 * (run.first_step or 0) <= step
     plan = (
@@ -161,13 +161,12 @@ def last_sign(run: Run) -> float:
 
     The date of its files counts only where neither is known: a copy is always fresh. NaN if no time is known.
     """
-    own = [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
-    return max(own, default=run.modified)
+    return max(_own_signs(run), default=run.modified)
 
 
-def has_times(run: Run) -> bool:
-    """Whether the log itself says when the run last gave a sign of life."""
-    return math.isfinite(run.last_time) or math.isfinite(run.heartbeat)
+def _own_signs(run: Run) -> list[float]:
+    """When the run last gave a sign of life, as far as the log and its tracker say."""
+    return [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
 
 
 def _says_not_finite(raised: str) -> bool:

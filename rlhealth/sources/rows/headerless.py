@@ -122,13 +122,11 @@ def is_column(name: str, text: str) -> bool:
     """Whether a table is one column of numbers under a reward's name, beside the row numbers that pandas writes;
     returns and scores are a run's only in a file that is called after them."""
     lines = [line for line in text.splitlines()[: LOOKED_AT + 1] if line.strip() and not line.startswith("#")]
-    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines]
-    heads = cells[0] if cells else []
+    heads, rows = _heads_and_rows(lines)
     own = heads[1:] if len(heads) == 2 and heads[0] in BOOKKEEPING else heads
     said = _PAID.search(words(own[0])) if len(own) == 1 and is_log_name(own[0]) else None
     if said is None or (said["what"] != "reward" and not is_of_rewards(stem_of(name))):
         return False
-    rows = cells[1:]
     return (
         len(rows) >= FEWEST_OF_A_RUN
         and all(len(row) == len(heads) for row in rows[:-1])
@@ -136,11 +134,17 @@ def is_column(name: str, text: str) -> bool:
     )
 
 
+def _heads_and_rows(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The cells of the first line of a table, and of the others."""
+    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines]
+    return (cells[0], cells[1:]) if cells else ([], [])
+
+
 def counts_rewards(lines: Sequence[str]) -> bool:
     """Whether a table has a column of rewards and one that counts its rows from the first on, under the name of
     something that training counts: `Games,Score`."""
-    cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines[: LOOKED_AT + 1] if line.strip()]
-    heads, rows = (cells[0], cells[1:-1]) if cells else ([], [])
+    heads, found = _heads_and_rows([line for line in lines[: LOOKED_AT + 1] if line.strip()])
+    rows = found[:-1]  # the last one may be cut
     if len(rows) < FEWEST_OF_A_RUN - 1 or any(len(row) != len(heads) for row in rows):
         return False
     counts = [place for place, head in enumerate(heads) if _COUNT.search(words(head))]
