@@ -31,7 +31,7 @@ def plain(tag: str) -> str:
     return _BETWEEN.sub("_", tag.strip().lower()).strip("_")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 17)  # all names of a run, for each is asked for more than once
 def forms(tag: str) -> tuple[str, ...]:
     """The plain names under which a tag may be known, the surest first: `Average Reward/(t)` is `average_reward`,
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last

@@ -6,7 +6,7 @@ import fnmatch
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +51,8 @@ class Vital:
         start, end: where the metric begins, before the finding if there is one, and where it ends, in its unit: medians
             of a tenth of its points, or of three where these lie elsewhere; None if it has no finite point. A metric
             whose newest point is infinite ends there.
-        trend: how it went from `start` to `end`: rose, fell, "rose, then fell", "fell, then rose", steady, or empty
-            where the points do not say.
-        moving: whether the last third still goes the way of `trend`.
         said: a few words: what is wrong, or why nothing can be said.
+        asks: which way the sign asks its metric to go: rise, hold, or nothing.
     """
 
     id: str
@@ -64,9 +62,31 @@ class Vital:
     finding: Finding | None = None
     start: float | None = None
     end: float | None = None
-    trend: str = ""
-    moving: bool = False
     said: str = ""
+    asks: str = ""
+
+    @property
+    def trend(self) -> str:
+        """How the metric went from `start` to `end`: rose, fell, "rose, then fell", "fell, then rose", steady, or empty
+        where the points do not say."""
+        return self._course[0]
+
+    @property
+    def moving(self) -> bool:
+        """Whether the last third still goes the way of `trend`."""
+        return self._course[1]
+
+    @cached_property
+    def _course(self) -> tuple[str, bool]:
+        """The trend, and whether it goes on: found when it is asked for, as a table of many runs shows none."""
+        if self.metric is None or self.end is None or not np.isfinite(self.end):
+            return "", False
+        values = self.metric.values[np.isfinite(self.metric.values)]
+        trend, moving = trend_of(values, self.start, self.end)
+        is_own = self.finding is not None and self.finding.metric == self.metric.name
+        if trend == "rose" and is_own and self.asks == "rise":
+            return "", False  # what its finding says of its course would contradict the praise
+        return trend, moving
 
     @property
     def level(self) -> float | None:
@@ -104,10 +124,6 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     if metric is None or state is VitalState.NOT_FOR_TRAINER:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)
     start, end = _ends(metric, worst)
-    values = metric.values[np.isfinite(metric.values)]
-    trend, moving = trend_of(values, start, end) if end is not None and np.isfinite(end) else ("", False)
-    if trend == "rose" and worst is not None and worst.metric == metric.name and _asked(metric, entry) == "rise":
-        trend, moving = "", False  # what its finding says of its course would contradict the praise
     return Vital(
         id=name,
         title=str(entry["title"]),
@@ -116,9 +132,8 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
         finding=worst,
         start=start,
         end=end,
-        trend=trend,
-        moving=moving,
         said=said,
+        asks=_asked(metric, entry),
     )
 
 

@@ -205,7 +205,8 @@ def test_thirty_runs_are_a_table_worst_first_with_the_healthy_folded(many: Verdi
     assert " Shared by several runs: no-group-signal ×4 · lengths-drop ×3 · step-size-too-big ×3" in lines
     assert lines[-2].startswith(" 30 runs: 24 healthy · 1 warning · 3 critical · 1 unknown · 1 unreadable")
     assert lines[-1].endswith("exit 1")
-    assert all(f"lr3e-4_s{number} " in shown(many, show_all=True) for number in range(24))
+    unfolded = shown(many, show_all=True)
+    assert all(f"lr3e-4_s{number} " in unfolded for number in range(24))
 
 
 def test_an_error_comes_with_the_next_thing_to_try(nothing: Verdict) -> None:
