@@ -17,6 +17,7 @@ from rlhealth.metrics.rewards import PART
 from rlhealth.run import Run
 
 PLAIN_RANK = 1_000_000  # of a name that is taken by its plain meaning: what the trainer says goes before it
+ONCE_RANK = 1_000_000  # of a tag with one point: a last line may sum up under a name of its own what others followed
 _REWARD = re.compile(rf"reward|{PART}|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
@@ -28,6 +29,7 @@ _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
+_A_SERIES = 10  # points: where one tag has so many, another one's only point is no series
 MOST_KEPT = 64  # sortings; a sweep has few
 
 
@@ -64,22 +66,23 @@ class SortedTags:
 _kept: dict[tuple[Any, ...], SortedTags] = {}
 
 
-def sorted_tags(run: Run, wanted: Mapping[str, str], sums: tuple[str, ...]) -> SortedTags:
+def sorted_tags(run: Run, wanted: Mapping[str, str], sums: tuple[str, ...], once: tuple[str, ...]) -> SortedTags:
     """The tags of a run that have points, sorted.
 
-    Only names and `sums` count, so that what was sorted for one run holds for every run of the same.
+    Only names, `sums` and `once` count, so that what was sorted for one run holds for every run of the same.
 
     Args:
         wanted: the names that the user gave to tags.
         sums: the tags of `sums_of_the_run`.
+        once: the tags of `logged_once`.
     """
-    key = marks_of(run), tuple(wanted.items()), sums
+    key = marks_of(run), tuple(wanted.items()), sums, once
     kept = _kept.get(key)
     if kept is None:
         kept = SortedTags(recognise(run))
         for tag, series in run.series.items():
             if len(series):
-                _sort(kept, tag, wanted, is_sum=tag in sums)
+                _sort(kept, tag, wanted, is_sum=tag in sums, is_once=tag in once)
         _drop_shares_of_several(kept)
         if not any(_REWARD.fullmatch(name) for name in kept.chosen):
             kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
@@ -93,6 +96,13 @@ def sums_of_the_run(run: Run) -> tuple[str, ...]:
     """The cumulative rewards that may be sums over the run, where those of episodes go up and down."""
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
     return tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
+
+
+def logged_once(run: Run) -> tuple[str, ...]:
+    """The tags with one point, of a run that has others with many."""
+    if max(map(len, run.series.values()), default=0) < _A_SERIES:
+        return ()
+    return tuple(tag for tag, one in run.series.items() if len(one) == 1)
 
 
 def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
@@ -120,7 +130,7 @@ def _drop_shares_of_several(sorting: SortedTags) -> None:
             sorting.unrecognised += tags
 
 
-def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool = False) -> None:
+def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool, is_once: bool) -> None:
     """Finds out which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
@@ -164,7 +174,8 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool
         return
     if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
         sorting.shares.setdefault(canonical, []).append(tag)
-    sorting.offer(canonical, tag, alias, (alias.rank, distance, int(name == literal)))
+    rank = alias.rank + (ONCE_RANK if is_once and known.is_free else 0)
+    sorting.offer(canonical, tag, alias, (rank, distance, int(name == literal)))
 
 
 def _take_plain(sorting: SortedTags, tag: str) -> bool:

@@ -216,7 +216,13 @@ def test_the_surest_form_comes_first() -> None:
 
 
 def test_the_length_of_an_episode_is_no_length_of_a_completion() -> None:
-    for names in (["episode_reward", "episode_length"], ["rewards", "lengths"], ["mean_reward", "mean_length", "eps"]):
+    for names in (
+        ["episode_reward", "episode_length"],
+        ["rewards", "lengths"],
+        ["mean_reward", "mean_length", "eps"],
+        ["Reward_Mean", "Length_Mean", "Loss"],
+        ["reward", "average length", "total length"],
+    ):
         known = translate(run_of(names)).metrics
         assert known["episodes/mean_length"].tag == names[1]
         assert "completions/mean_length" not in known
@@ -237,6 +243,14 @@ def test_a_mean_over_what_came_since_the_point_before_shares_no_sample_with_it()
     steps = [20_000 * n for n in range(1, 31)]
     run.add("Reward (last 20000)", steps, [float(n) for n in range(30)], [float("nan")] * 30)
     assert translate(run).metrics["reward"].smoothed == 1
+
+
+def test_what_a_last_line_sums_up_does_not_take_the_place_of_what_was_followed() -> None:
+    """`Environment solved! Avg Reward: 2.59` below `Step: 1000 Average reward: 0.5`."""
+    run = Run("run", Place("console", "here"))
+    for tag, count in (("Average reward", 30), ("Avg Reward", 1)):
+        run.add(tag, list(range(count)), [float(n) for n in range(count)], [float("nan")] * count)
+    assert translate(run).metrics["reward"].tag == "Average reward"
 
 
 def cumulative(values: list[float], **others: list[float]) -> Run:

@@ -52,9 +52,9 @@ _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
     re.IGNORECASE,
 )
-_PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s")
+_PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s|\s\.{2,5}\s")
 #: A bracket behind a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside whose names are its own.
-_CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|±|(?<=[:=])\s")
+_CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s")
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")

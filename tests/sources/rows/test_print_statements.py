@@ -52,6 +52,7 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"Iter {n * 10:4d} -> mean return {r:.3f} (std 20.8), loss 1.35",
         lambda n, r: f"Episode {n * 10} finished with reward {r:.3f} after 20 steps",
         lambda n, r: f"EP{n * 10} EpisodeReward={r:.3f}",
+        lambda n, r: f"Step: {n * 10}\t Average reward: {r:.4f} ... Current Reward: {r + 1:.2f}\t sigma: 0.9",
         lambda n, r: f"iter{n * 10}: loss 0.5, reward {r:.3f}, length 20",
         lambda n, r: f"Episode {n * 10} ended with score {r:.3f}, average score over the last 100 episodes: 0.5",
         lambda n, r: f"Episode Num: {n * 10} Episode T: {n * 7 % 13} Reward: {r:.3f}",
