@@ -11,6 +11,11 @@ IN_THE_SUITE = 40
 FEWEST = 5
 
 
+def is_thorough() -> bool:
+    """Whether the thorough profile was asked for. (It is chosen before tests are imported.)"""
+    return settings().max_examples > IN_THE_SUITE
+
+
 def examples(many: int) -> int:
-    """So many in the thorough profile, fewer in the suite. (The profile is chosen before tests are imported.)"""
-    return many if settings().max_examples > IN_THE_SUITE else max(FEWEST, many * 2 // 5)
+    """So many in the thorough profile, fewer in the suite."""
+    return many if is_thorough() else max(FEWEST, many * 2 // 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,8 +47,13 @@ class Outcome:
         return not self.got
 
 
-def find_cases(paths: Iterable[Path], rules: Sequence[Rule]) -> list[tuple[str, TestFile]]:
+def find_cases(
+    paths: Iterable[Path], rules: Sequence[Rule], wanted: Collection[str] = ()
+) -> list[tuple[str, TestFile]]:
     """Every test file at and below those places, with its location.
+
+    Args:
+        wanted: ids of rules: only files that name one of them are read; all where it is empty.
 
     Raises:
         RlhealthError: for a place that is not there, or a file that cannot be used.
@@ -71,7 +76,9 @@ def find_cases(paths: Iterable[Path], rules: Sequence[Rule]) -> list[tuple[str, 
                         hint="`rlhealth rules new` prints one to start from",
                         location=str(path),
                     )
-            found.append((str(file), read_cases(text_of(file), str(file), known)))
+            text = text_of(file)
+            if not wanted or any(one in text for one in wanted):
+                found.append((str(file), read_cases(text, str(file), known)))
     return found
 
 

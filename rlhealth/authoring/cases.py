@@ -123,7 +123,7 @@ class Case(StrictModel):
     def _has_points(self) -> Case:
         if not self.series and not self.histograms and self.steps is None:
             raise ValueError("needs `series`, `histograms` or `steps`")
-        if unknown := sorted(self.config.keys() - setting_names()):
+        if self.config and (unknown := sorted(self.config.keys() - setting_names())):
             raise ValueError(f"there is no setting `{unknown[0]}`{meant(unknown[0], setting_names())}")
         return self
 

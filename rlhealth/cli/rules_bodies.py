@@ -51,7 +51,7 @@ def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[
     """
     chosen = rules_named(names, rules, [known_good.RULE])
     tests: dict[str, tuple[str, TestFile]] = {
-        file.rule: (location, file) for location, file in find_cases(folders, rules)
+        file.rule: (location, file) for location, file in find_cases(folders, rules, {rule.id for rule in chosen})
     }
     envelope = [_explained_envelope()] if {known_good.RULE, known_good.FAMILY} & set(names) else []
     return "\n".join([*(_explained(rule, tests.get(rule.id)) for rule in chosen), *envelope])

@@ -14,6 +14,7 @@ from rlhealth.metrics.recognise import Recognised
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.translation import translate
 from rlhealth.parsing.own_texts import read_texts
+from tests.examples import is_thorough
 from tests.metrics.logged import run_of
 
 INDEXED = {entry["names"] for entry in frameworks()}
@@ -140,12 +141,17 @@ def test_every_transform_is_one_that_is_known(file: str) -> None:
 
 @pytest.mark.parametrize("entry", frameworks(), ids=lambda entry: f"{entry['id']}-{entry['names']}")
 def test_every_name_of_a_framework_resolves_when_it_logs_it(entry: dict[str, object]) -> None:
-    """One name at a time beside the names that the framework is known by, with each tracker's prefix."""
+    """One name at a time beside the names that the framework is known by, with the trackers' prefixes in turn; in the
+    thorough profile with each of them."""
     file = str(entry["names"])
     marks = [*entry.get("all", []), *entry.get("any", [])[:1], *entry.get("zero", [])]  # type: ignore[misc,index]
     marks = [mark.replace("*", "x") for mark in marks]
     config = dict.fromkeys(entry.get("needs_setting", []), 1)  # type: ignore[arg-type]
-    for alias, prefix in itertools.product(aliases_of(file), entry.get("prefix", []) or [""]):  # type: ignore[call-overload]
+    prefixes = entry.get("prefix", []) or [""]  # type: ignore[call-overload]
+    pairs = (
+        itertools.product if is_thorough() else lambda some, others: zip(some, itertools.cycle(others), strict=False)
+    )
+    for alias, prefix in pairs(aliases_of(file), prefixes):
         if alias.drop or alias.raw in names(file).histograms or alias.transform.startswith("over"):
             continue
         raw = (
