@@ -27,6 +27,7 @@ from rlhealth.engine.unwanted import Unwanted
 from rlhealth.engine.vanished import VanishedMetrics
 from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
+from rlhealth.metrics.sorting import odd_tags
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Finding, Severity, Skipped, State, worst_state
@@ -274,8 +275,8 @@ def joined_finding(parts: Sequence[Finding]) -> Finding:
 
 
 def shape_of(run: Run) -> Shape:
-    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, and
-    the settings."""
+    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, what
+    their values say of them, and the settings."""
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
-    return series, histograms, dict(run.config), dict(run.versions), run.planned_steps
+    return series, histograms, odd_tags(run), dict(run.config), dict(run.versions), run.planned_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,26 +63,37 @@ class SortedTags:
             self.chosen[name] = (worth, alias, tag)
 
 
+class OddTags(NamedTuple):
+    """What the values of a run, and not its names, say of its tags.
+
+    Attributes:
+        sums: the cumulative rewards that may be sums over the run, where those of episodes go up and down.
+        once: the tags with one point, of a run that has others with many.
+    """
+
+    sums: tuple[str, ...]
+    once: tuple[str, ...]
+
+
 _kept: dict[tuple[Any, ...], SortedTags] = {}
 
 
-def sorted_tags(run: Run, wanted: Mapping[str, str], sums: tuple[str, ...], once: tuple[str, ...]) -> SortedTags:
+def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags:
     """The tags of a run that have points, sorted.
 
-    Only names, `sums` and `once` count, so that what was sorted for one run holds for every run of the same.
+    Only names and `odd` count, so that what was sorted for one run holds for every run of the same.
 
     Args:
         wanted: the names that the user gave to tags.
-        sums: the tags of `sums_of_the_run`.
-        once: the tags of `logged_once`.
+        odd: what `odd_tags` says of the run.
     """
-    key = marks_of(run), tuple(wanted.items()), sums, once
+    key = marks_of(run), tuple(wanted.items()), odd
     kept = _kept.get(key)
     if kept is None:
         kept = SortedTags(recognise(run))
         for tag, series in run.series.items():
             if len(series):
-                _sort(kept, tag, wanted, is_sum=tag in sums, is_once=tag in once)
+                _sort(kept, tag, wanted, odd)
         _drop_shares_of_several(kept)
         if not any(_REWARD.fullmatch(name) for name in kept.chosen):
             kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
@@ -92,17 +103,13 @@ def sorted_tags(run: Run, wanted: Mapping[str, str], sums: tuple[str, ...], once
     return replace(kept, dropped=dict(kept.dropped))  # to which is added what this run's settings leave out
 
 
-def sums_of_the_run(run: Run) -> tuple[str, ...]:
-    """The cumulative rewards that may be sums over the run, where those of episodes go up and down."""
+def odd_tags(run: Run) -> OddTags:
+    """What the values of a run say of its tags."""
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
-    return tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
-
-
-def logged_once(run: Run) -> tuple[str, ...]:
-    """The tags with one point, of a run that has others with many."""
+    sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     if max(map(len, run.series.values()), default=0) < _A_SERIES:
-        return ()
-    return tuple(tag for tag, one in run.series.items() if len(one) == 1)
+        return OddTags(sums, ())
+    return OddTags(sums, tuple(tag for tag, one in run.series.items() if len(one) == 1))
 
 
 def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
@@ -130,7 +137,7 @@ def _drop_shares_of_several(sorting: SortedTags) -> None:
             sorting.unrecognised += tags
 
 
-def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool, is_once: bool) -> None:
+def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags) -> None:
     """Finds out which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
@@ -169,12 +176,12 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], is_sum: bool
         canonical = canonical.replace(f"{{{key}}}", value)
     if split and not canonical.startswith("eval/"):
         canonical = split + canonical
-    if is_sum and known.is_free and canonical == "reward":
+    if tag in odd.sums and known.is_free and canonical == "reward":
         sorting.dropped[tag] = "it may be a sum over the whole run"
         return
     if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
         sorting.shares.setdefault(canonical, []).append(tag)
-    rank = alias.rank + (ONCE_RANK if is_once and known.is_free else 0)
+    rank = alias.rank + (ONCE_RANK if tag in odd.once and known.is_free else 0)
     sorting.offer(canonical, tag, alias, (rank, distance, int(name == literal)))
 
 

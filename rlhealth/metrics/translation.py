@@ -13,7 +13,7 @@ from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Po
 from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.rewards import PART, is_paid_for
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
-from rlhealth.metrics.sorting import SortedTags, logged_once, sorted_tags, sums_of_the_run
+from rlhealth.metrics.sorting import OddTags, SortedTags, odd_tags, sorted_tags
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
 from rlhealth.run import Run
@@ -99,12 +99,12 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         RlhealthError: if an alias names a metric that there is none of.
     """
     wanted = dict(aliases or {})
-    sums, once = sums_of_the_run(run), logged_once(run)
-    origin = _origin(run, wanted, sums, once)
+    odd = odd_tags(run)
+    origin = _origin(run, wanted, odd)
     if previous is not None and previous._origin[1:] == origin[1:] and previous._origin[0] is run:
         return previous
     check_aliases(wanted)
-    sorting = sorted_tags(run, wanted, sums, once)
+    sorting = sorted_tags(run, wanted, odd)
     known = sorting.known
     settings = settings_of(run, known)
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
@@ -144,7 +144,7 @@ def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:
     return said
 
 
-def _origin(run: Run, aliases: Mapping[str, str], sums: tuple[str, ...], once: tuple[str, ...]) -> tuple[Any, ...]:
+def _origin(run: Run, aliases: Mapping[str, str], odd: OddTags) -> tuple[Any, ...]:
     """What a translation depends on; a run's tags and settings are only ever added, so counting them is enough."""
     held = sum(1 for one in run.series.values() if len(one)), sum(1 for one in run.histograms.values() if len(one))
     return (
@@ -155,8 +155,7 @@ def _origin(run: Run, aliases: Mapping[str, str], sums: tuple[str, ...], once: t
         run.trainer,
         run.planned_steps,
         tuple(aliases.items()),
-        sums,
-        once,
+        odd,
     )
 
 

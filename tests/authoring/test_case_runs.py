@@ -13,16 +13,14 @@ from rlhealth.engine.judge import NEVER, Judge
 from rlhealth.errors import RlhealthError
 from rlhealth.rules.loading import load_rules, rule_files, shipped_rules
 from tests.examples import is_thorough
+from tests.meanwhile import asked_meanwhile
 
 RULES = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}
 FILES = find_cases([shipped_rules()], RULES)
 CASES = {file.rule: file.cases for _, file in FILES}
 CAUSES = {rule.id for rule in RULES if rule.cause is not None}
-#: The rules without what they ask only of the end of a run.
-ASKED_MEANWHILE = [
-    rule.model_copy(update={"aspects": tuple(one for one in rule.aspects if not one.when.at_end)}) for rule in RULES
-]
+ASKED_MEANWHILE = asked_meanwhile(RULES)
 MEANWHILE = {rule.id: rule for rule in ASKED_MEANWHILE}
 
 
