@@ -17,6 +17,7 @@ from rlhealth.run import Floats, Ints
 
 START = 3  # points that say where a series began
 SHORT = 50  # what lasts a smaller part of the run is no fall
+HELD = 16  # points that a level is ever asked to be held: more than a few lucky ones lift a median of ten for
 LONGEST = 512  # points that a fall is ever asked to last
 SURE = 3.0  # errors that a lasting fall is asked for, about
 
@@ -63,11 +64,12 @@ def levels_of(window: int, least: int, smoothed: int, parts: Parts) -> PartCurso
 class DropFromBest:
     """How far the median of the last `window` points lies below the best such median so far, in units of noise.
 
-    Two things that chance does are allowed for. The best of many levels is a lucky one: where the best of m independent
-    levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the normal), so
-    the error grows with the run. And a level that dips comes back as fast as its points forget each other: the fall is
-    that of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the run, so
-    that a short dip of a mean over 100 episodes, logged every episode, is none.
+    Three things that chance does are allowed for. The best of many levels is a lucky one: where the best of m
+    independent levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the
+    normal), so the error grows with the run. A level that dips comes back as fast as its points forget each other: the
+    fall is that of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the
+    run, so that a short dip of a mean over 100 episodes, logged every episode, is none. And where a game is won now and
+    then, a few wins in a row lift a median: in a long run the best is the highest level that was held for some points.
 
     The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
     once the run has grown to twice that length, it is estimated from all of them.
@@ -80,6 +82,7 @@ class DropFromBest:
         self.noise = SharedNoise((window, START), smoothed, parts)
         self.known = parts.take("known so far", KnownSoFar)
         self.recent: Floats = np.full(LONGEST, np.nan)
+        self.held = HeldLevels()
         self.best = -np.inf
         self.then = np.full(5, np.nan)  # how many points, the spread and the errors there were at the best
 
@@ -99,7 +102,8 @@ class DropFromBest:
             self.recent = joined[len(level) :].copy()
             long = np.exp2(np.floor(np.log2(count / SHORT)))  # in powers of two, as it grows with every point
             back = np.fmax(np.fmin(lasts, count / APART), long) - self.window
-            fall = best - lasting(joined, np.fmax(back, 0.0))
+            held = self.held.extend(level, long)
+            fall = np.fmin(best, held) - lasting(joined, np.fmax(back, 0.0))
             return per_noise(np.maximum(fall, 0.0), error, spread)
 
     def _noise(self, finite: Floats, count: Floats, best: Floats) -> list[Floats]:
@@ -136,6 +140,28 @@ def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
         changes[1:] |= one[1:] != one[:-1]
     starts = np.flatnonzero(changes)
     return np.repeat(function(*(one[starts] for one in series)), np.diff(np.append(starts, len(changes))))
+
+
+class HeldLevels:
+    """The highest level so far that was held for some points in a row: for 2, 4, … up to `HELD` of them."""
+
+    def __init__(self) -> None:
+        self.recent: Floats = np.full(HELD, -np.inf)
+        self.highest = [-np.inf] * int(np.log2(HELD))
+
+    def extend(self, levels: Floats, long: Floats) -> Floats:
+        """At each of the next levels the highest that was held for `long` points, a power of two; infinite where that
+        is less than two. Both have shape (n,)."""
+        lowest = np.concatenate([self.recent, np.where(np.isnan(levels), -np.inf, levels)])
+        self.recent = lowest[-HELD:].copy()
+        found, wide = np.full(len(levels), np.inf), 1
+        for place, before in enumerate(self.highest):
+            lowest, wide = np.fmin(lowest[:-wide], lowest[wide:]), 2 * wide
+            held = highest(lowest[-len(levels) :], before)
+            self.highest[place] = float(held[-1])
+            wanted = (long >= wide) if wide == HELD else (long == wide)
+            found[wanted] = held[wanted]
+        return found
 
 
 def lasting(levels: Floats, back: Floats) -> Floats:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rlhealth.engine.best import DropFromBest, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import HELD, DropFromBest, HeldLevels, MaxSoFar, ShareOfGainLost
 from tests.engine.feeding import extend
 
 NAN, INF = np.nan, np.inf
@@ -50,6 +52,28 @@ def test_a_dip_shorter_than_a_fluctuation_or_a_hundredth_of_the_run_is_no_fall()
     dip, fall = (np.where((np.arange(4000) >= 3000) & (np.arange(4000) < end), 0.0, 1.0) for end in (3020, 4000))
     assert np.nanmax(DropFromBest(10, 5).extend(dip + noise).value[3000:]) < 3
     assert DropFromBest(10, 5).extend(fall + noise).value[-1] > 6
+
+
+def test_a_few_lucky_wins_in_a_row_are_no_best_to_fall_from_and_a_level_that_was_held_is():
+    noise = np.random.default_rng(8).normal(0, 0.1, 1000)
+    lucky, held = (np.where((np.arange(1000) >= 400) & (np.arange(1000) < end), 5.0, 1.0) for end in (406, 430))
+    assert np.nanmax(DropFromBest(10, 5).extend(lucky + noise).value) < 3
+    assert DropFromBest(10, 5).extend(held + noise).value[-1] > 6
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([NAN, 0.0, 1.0, 2.0, 3.0]), st.integers(-1, 5)), min_size=1, max_size=60),
+    st.integers(1, 60),
+)
+def test_the_highest_level_that_was_held_is_that_of_every_stretch_looked_at(
+    points: list[tuple[float, int]], cut: int
+) -> None:
+    levels, long = np.array([level for level, _ in points]), np.exp2([power for _, power in points])
+    known, one = np.where(np.isnan(levels), -INF, levels), HeldLevels()
+    for end, found in enumerate(np.append(one.extend(levels[:cut], long[:cut]), one.extend(levels[cut:], long[cut:]))):
+        wide = int(min(long[end], HELD))
+        stretches = [known[start : start + wide].min() for start in range(end + 2 - wide) if wide >= 2]
+        assert found == (max(stretches, default=-INF) if wide >= 2 else INF)
 
 
 def test_the_best_of_many_levels_is_a_lucky_one_so_its_error_grows_with_the_run():
