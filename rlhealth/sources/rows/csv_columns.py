@@ -1,4 +1,4 @@
-"""The columns of a table, as pandas reads a CSV, that hold numbers."""
+"""The columns of a table, as pandas reads a CSV: numbers, and texts as cells that hold none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LOOKED_AT = 1000  # rows by which it is known whether several runs stand between
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns that hold numbers, as masked float64 arrays of shape (rows,): an empty cell is masked, a NaN that
-    was logged is not.
+    """The columns, as masked float64 arrays of shape (rows,): an empty cell and a text is masked, a NaN that was logged
+    is not.
     """
     import pandas as pd  # late: half a second
 
@@ -35,10 +35,9 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
             continue
         read = clock if name in CLOCKS else whole if name in AXES else number
         spelt = [read(cell) if isinstance(cell, str) else None for cell in column]
-        if any(one is not None for one in spelt):
-            found[name] = np.ma.masked_array(
-                [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
-            )
+        found[name] = np.ma.masked_array(
+            [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
+        )
     return found
 
 

@@ -40,7 +40,7 @@ def stretches(rows: Iterable[Row]) -> Iterator[RowBlock | Sequence[Row]]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
-    """The numbers of rows with the same keys; None if a cell is neither a number nor a text that says nothing."""
+    """The numbers of rows with the same keys, texts that say nothing masked; None if a cell is neither."""
     table: dict[str, Cells] = {}
     for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
         kinds = set(map(type, cells))
@@ -49,9 +49,11 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
                 table[tag] = np.ma.masked_array(np.array(cells, np.float64))
             except OverflowError:  # an int of hundreds of digits
                 return None
-        elif kinds != {str} or not _say_nothing(tag, set(cells)):
+        elif kinds == {str} and _say_nothing(tag, set(cells)):
+            table[tag] = np.ma.masked_array(np.full(len(cells), np.nan), True)
+        else:
             return None
-    return table or None
+    return table
 
 
 def _say_nothing(tag: str, texts: set[str]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.base.spelling import CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
+from rlhealth.sources.rows.answers import ANSWERS, are_answers, texts_of
 from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
@@ -57,6 +58,7 @@ class Rows:
         self._others: dict[str, Rows] = {}
         self.axis = steps
         self.chosen = steps is not None
+        self._are_answers = False
         self.repeated = 0
         self.stepless = 0
         self.late = 0
@@ -111,7 +113,7 @@ class Rows:
             table, count = {tag: cells[first:] for tag, cells in table.items()}, count - first
         elif not self.chosen:
             self._waiting += dicts(table, min(count, FIRST_LOOK))
-            self._choose(take=False)
+            self._choose(take=False, texts=[name for name, cells in table.items() if not np.ma.count(cells)])
         if count:
             self._take_columns(table, count)
 
@@ -177,13 +179,15 @@ class Rows:
         moved = [one.flush(is_over) for one in self._others.values()]
         return self._points.move() or any(moved)
 
-    def _choose(self, take: bool = True) -> None:
+    def _choose(self, take: bool = True, texts: Iterable[str] = ()) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
         telling = [row for row in waiting if self._tags(row)]
         if not telling:
             return
         self.chosen = True
         self.axis = axis(telling)
+        columns = {name for row in telling for name in row}
+        self._are_answers = self.axis is None and are_answers(columns, {*texts, *texts_of(telling)})
         self._name_axis()
         self._writers = writers(waiting, self.axis)
         if self._writers:
@@ -194,7 +198,8 @@ class Rows:
             self._take(row)
 
     def _name_axis(self) -> None:
-        self.run.step_axis = {"global_step/max_steps": "global_step", None: "row"}.get(self.axis, self.axis or "row")
+        numbered = ANSWERS if self._are_answers else "row"
+        self.run.step_axis = "global_step" if self.axis == "global_step/max_steps" else self.axis or numbered
         if self.axis is None and NUMBERED not in self.run.notes:
             self.run.notes.append(NUMBERED)
 

@@ -1,0 +1,32 @@
+"""Tables of answers, a row each and no step: an evaluation, or what was sampled while nobody wrote down when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rlhealth.sources.base.spelling import PROGRESS, number
+from rlhealth.sources.rows.row_names import words
+
+ANSWERS = "answer"  # what the rows of such a table count
+_ASKED = re.compile(r"(?:^|_)(?:prompts?|questions?|problems?|instructions?|query|queries)(?:_|$)")
+_ANSWERED = re.compile(
+    r"(?:^|_)(?:completions?|responses?|answers?|generations?|generated|outputs?|predictions?|ground_truth)(?:_|$)"
+)
+
+
+def texts_of(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The columns of rows that hold texts which are no numbers."""
+    return frozenset(
+        name for row in rows for name, value in row.items() if isinstance(value, str) and number(value) is None
+    )
+
+
+def are_answers(columns: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether rows are answers, each beside what was asked, by their columns and those that hold texts: and nothing
+    counts steps, episodes or epochs."""
+    if PROGRESS & {*columns}:
+        return False
+    spelt = [words(name) for name in texts]
+    return any(map(_ASKED.search, spelt)) and any(map(_ANSWERED.search, spelt))
