@@ -24,7 +24,11 @@ SCHEMA = "rlhealth.report/1"
 def render(verdict: Verdict, look: ReportOptions) -> str:
     """The whole answer as one JSON object. A non-finite number is the string "NaN", "Infinity" or "-Infinity"."""
     text = json.dumps(strict(report(verdict)), indent=1, ensure_ascii=look.ascii, allow_nan=False, default=_plain)
-    return "".join(one if one == "\n" or one.isprintable() else _escape(one) for one in text)
+    return "\n".join(map(_printable, text.split("\n")))
+
+
+def _printable(line: str) -> str:
+    return line if line.isprintable() else "".join(one if one.isprintable() else _escape(one) for one in line)
 
 
 def _plain(value: Any) -> Any:

@@ -50,7 +50,8 @@ _PLAIN = str.maketrans(
 def clean(text: object, *, ascii: bool = False) -> str:
     r"""Text from a log with everything that could steer a terminal or a reader's eye written out: ESC as \x1b, a
     newline as \n, bidi overrides as \u202e."""
-    shown = "".join(_shown(one) for one in str(text))
+    said = str(text)
+    shown = said if said.isprintable() else "".join(map(_shown, said))
     return plain(shown) if ascii else shown
 
 

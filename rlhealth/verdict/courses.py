@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rlhealth.series import plain_median
-from rlhealth.verdict.rises import ROUNDING, rose_somewhat, surely_rose
+from rlhealth.verdict.rises import ROUNDING, Rising
 
 if TYPE_CHECKING:
     from rlhealth.run import Floats, Ints
@@ -65,15 +65,16 @@ def trend_of(values: Floats, start: float | None = None, end: float | None = Non
     start = start_of(values) if start is None else start
     end = end_of(values) if end is None else end
     scaled = _scaled(values)
-    thirds, fifths = _levels(scaled, 3), _levels(scaled, _PARTS) if len(scaled) >= _PARTED else []
-    between = _turn(scaled, fifths) or _changes(scaled, thirds, fifths)
+    thirds, fifths, stretches = _levels(scaled)
+    rising = Rising(scaled)
+    between = _turn(fifths, stretches) or _changes(rising, thirds, fifths)
     all_moves = (_leaves(start, values), *between, -_leaves(end, values[::-1]))
     moves = [move for move, _ in groupby(filter(None, all_moves))]
     if len(moves) == 2 and between != _DISAGREE:
         return f"{_WORDS[moves[0]]}, then {_WORDS[moves[1]]}", False
     if len(moves) == 1 and moves[0] == (end > start) - (end < start):
         return _WORDS[moves[0]], _course(thirds) == (_WORDS[moves[0]], True)
-    moved = moves or _moved_somewhat(scaled, fifths or thirds) or _is_apart(start, end, values)
+    moved = moves or _moved_somewhat(rising, fifths or thirds) or _is_apart(start, end, values)
     return "" if moved else "steady", False
 
 
@@ -84,7 +85,7 @@ def course(values: Floats) -> tuple[str, bool]:
     """
     if len(values) < _TREND:
         return "", False
-    return _course(_levels(_scaled(values), 3))
+    return _course(_levels(_scaled(values))[0])
 
 
 def _course(thirds: list[Level]) -> tuple[str, bool]:
@@ -95,15 +96,15 @@ def _course(thirds: list[Level]) -> tuple[str, bool]:
     return _WORDS[change], _beyond(middle, last) == change
 
 
-def _changes(scaled: Floats, thirds: list[Level], fifths: list[Level]) -> tuple[int, ...]:
+def _changes(rising: Rising, thirds: list[Level], fifths: list[Level]) -> tuple[int, ...]:
     """In which direction the end lies beyond the start, 1 or -1; none, or all, where tests disagree."""
     found = {_beyond(levels[0], levels[-1]) for levels in (thirds, fifths) if levels}
-    found |= {side for side in _WORDS if surely_rose(side * scaled)}
+    found |= {side for side, one in ((1, rising), (-1, rising.turned)) if one.surely()}
     found.discard(0)
     return _DISAGREE if len(found) == 2 else tuple(found)
 
 
-def _turn(scaled: Floats, fifths: list[Level]) -> tuple[int, ...]:
+def _turn(fifths: list[Level], stretches: list[Level]) -> tuple[int, ...]:
     """The two directions of a series that went somewhere and has come back a good part of the way: a stretch in
     between, a tenth long or a fifth, lies beyond the first and the last fifth, on one side alone.
     """
@@ -112,7 +113,7 @@ def _turn(scaled: Floats, fifths: list[Level]) -> tuple[int, ...]:
     first, last = fifths[0], fifths[-1]
     sides = {
         side
-        for one in (*_stretches(scaled, _PARTS), *_stretches(scaled, 2 * _PARTS))
+        for one in stretches
         if (side := _beyond(first, one, _OF_MANY))
         and _beyond(last, one, _OF_MANY) == side
         and abs(one[0] - last[0]) > _BACK * abs(one[0] - first[0])
@@ -120,11 +121,11 @@ def _turn(scaled: Floats, fifths: list[Level]) -> tuple[int, ...]:
     return (min(sides), -min(sides)) if len(sides) == 1 else ()
 
 
-def _moved_somewhat(scaled: Floats, levels: list[Level]) -> bool:
+def _moved_somewhat(rising: Rising, levels: list[Level]) -> bool:
     """Whether it rose or fell by more than chance has it in one series of ten, or a part differs from an end."""
     first, *between, last = levels
     bent = any(_beyond(edge, one) for edge in (first, last) for one in between)
-    return bent or rose_somewhat(scaled) or rose_somewhat(-scaled)
+    return bent or rising.somewhat() or rising.turned.somewhat()
 
 
 def _is_apart(start: float, end: float, values: Floats) -> bool:
@@ -155,17 +156,29 @@ def _scaled(values: Floats) -> Floats:
     return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
 
 
-def _levels(scaled: Floats, parts: int) -> list[Level]:
-    """The levels of so many equal parts."""
-    edges = np.linspace(0, len(scaled), parts + 1).astype(np.int64)
-    return _levels_between(scaled, edges[:-1], edges[1:])
+def _levels(scaled: Floats) -> tuple[list[Level], list[Level], list[Level]]:
+    """The levels of the thirds; where there are many points, of the fifths, and of the stretches that are as long as a
+    fifth or a tenth, each begun half its length after the one before."""
+    count = len(scaled)
+    edges = [_parts(count, 3)]
+    if count >= _PARTED:
+        edges += [_parts(count, _PARTS), _stretches(count, _PARTS), _stretches(count, 2 * _PARTS)]
+    starts, ends = (np.concatenate(side) for side in zip(*edges, strict=True))
+    found = _levels_between(scaled, starts, ends)
+    return found[:3], found[3 : 3 + _PARTS], found[3 + _PARTS :]
 
 
-def _stretches(scaled: Floats, parts: int) -> list[Level]:
-    """The levels of stretches as long as one of so many parts, each begun half its length after the one before."""
-    width = len(scaled) // parts
-    starts = np.linspace(0, len(scaled) - width, 2 * parts - 1).astype(np.int64)
-    return _levels_between(scaled, starts, starts + width)
+def _parts(count: int, parts: int) -> tuple[Ints, Ints]:
+    """Where so many equal parts of `count` points begin and end."""
+    edges = np.arange(parts + 1) * count // parts
+    return edges[:-1], edges[1:]
+
+
+def _stretches(count: int, parts: int) -> tuple[Ints, Ints]:
+    """The same of stretches as long as such a part, half of each in the one before."""
+    width, last = count // parts, 2 * parts - 2
+    starts = np.arange(last + 1) * (count - width) // last
+    return starts, starts + width
 
 
 def _levels_between(scaled: Floats, starts: Ints, ends: Ints) -> list[Level]:
@@ -173,7 +186,7 @@ def _levels_between(scaled: Floats, starts: Ints, ends: Ints) -> list[Level]:
     only rise, or fall, that is no noise, as in rises.py.
     """
     sums = np.append(0.0, np.cumsum(scaled - scaled[0]))  # of a constant exactly 0
-    edges = np.linspace(starts, ends, _BATCHES + 1).astype(np.int64)
+    edges = starts + np.arange(_BATCHES + 1)[:, np.newaxis] * (ends - starts) // _BATCHES
     means = np.diff(sums[edges], axis=0) / np.diff(edges, axis=0)
     steps = np.diff(means, axis=0)
     goes = np.all(steps > 0, axis=0) | np.all(steps < 0, axis=0)

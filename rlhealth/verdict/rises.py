@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,109 @@ def _said() -> dict[str, dict[str, str]]:
     return said
 
 
+class Rising:
+    """What is asked of one series of shape (n,), finite: whether it rose, how surely."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    @cached_property
+    def turned(self) -> Rising:
+        """The same of the series upside down: whether it fell."""
+        turned = Rising(-self.values)
+        turned._ranks = len(self._ranks) + 1 - self._ranks
+        return turned
+
+    def surely(self, smoothed: int = 1) -> bool:
+        """Whether it rose by so much that this alone proves it.
+
+        Args:
+            smoothed: over how many neighbours the trainer averages each point, at most.
+        """
+        with _of_any_size():
+            return (
+                self._rose(_said()["rise"])
+                or self.early(smoothed)
+                or self._rose_apart(smoothed)
+                or self._rose_in_order(smoothed)
+            )
+
+    def early(self, smoothed: int = 1) -> bool:
+        """The same, of few points; where all of them share samples with one another, nothing can be said."""
+        return len(self.values) > smoothed and self._rose(_said()["early_rise"])
+
+    def somewhat(self) -> bool:
+        """Whether it rose by more than chance alone would have it in one run of twenty."""
+        many = _said()["some_rise_of_many"]
+        with _of_any_size():
+            return self._rose(many if len(self.values) >= int(many["points"]) else _said()["some_rise"])
+
+    @cached_property
+    def _ranks(self) -> Floats:
+        return _ranks(self.values[:: max(len(self.values) // RANKED, 1)])
+
+    @cached_property
+    def _is_level(self) -> bool:
+        """Whether the values differ by no more than sums in single precision are off."""
+        low, high = self.values.min(), self.values.max()
+        return bool(high / 2 - low / 2 <= SINGLE * max(abs(low), abs(high)) / 2)
+
+    def _rose(self, rise: dict[str, str]) -> bool:
+        """Whether the mean of the last third lies above that of the first tenth, or of a shorter start, by so many
+        standard errors, or the mean of its ranks does: the returns of single episodes have heavy tails, whose noise
+        hides a rise that their ranks show.
+        """
+        values = self.values
+        if len(values) < int(rise["points"]) or self._is_level:
+            return False
+        batches, errors = int(rise["batches"]), float(rise["errors"])
+        trends = rise.get("trends") == "yes"
+        starts = [part for part in STARTS if part == STARTS[0] or len(values) // part >= FEWEST_AT_START]
+        if any(_gain(values, part, batches, trends) > errors for part in starts):
+            return True
+        return _gain(self._ranks, STARTS[0], batches, trends) > errors
+
+    def _rose_apart(self, smoothed: int) -> bool:
+        """Whether the lowest point of the last third lies above the highest of the first third, which needs no noise
+        that is the same throughout: the returns of an agent that has learned differ more than those of one that falls
+        at once.
+        """
+        third = len(self.values) // 3
+        few = len(self.values) < int(_said()["apart"]["points"]) * smoothed
+        return not few and bool(self.values[-third:].min() > self.values[:third].max())
+
+    def _rose_in_order(self, smoothed: int) -> bool:
+        """Whether so many equal parts of a series lie one above the other, nearly (Spearman 1904): a slow rise among
+        large noise, whose ends alone say little.
+        """
+        asked = {name: float(value) for name, value in _said()["in_order"].items()}
+        if len(self.values) < asked["points"] * smoothed or self._is_level:
+            return False
+        parts = _means(self.values, int(asked["parts"]))
+        if not parts.max() > parts.min():  # equal parts have no order
+            return False
+        middle = (len(parts) - 1) / 2
+        ranks, order = _ranks(parts) - 1 - middle, np.arange(len(parts)) - middle
+        return bool(ranks @ order >= asked["correlation"] * np.sqrt((ranks @ ranks) * (order @ order)))
+
+
 def surely_rose(values: Floats, smoothed: int = 1) -> bool:
     """Whether a series of shape (n,), finite, rose by so much that this alone proves it.
 
     Args:
         smoothed: over how many neighbours the trainer averages each point, at most.
     """
-    with _of_any_size():
-        return (
-            _rose(values, _said()["rise"])
-            or rose_early(values, smoothed)
-            or _rose_apart(values, smoothed)
-            or _rose_in_order(values, smoothed)
-        )
+    return Rising(values).surely(smoothed)
+
+
+def rose_early(values: Floats, smoothed: int = 1) -> bool:
+    """The same, of few points; where all of them share samples with one another, nothing can be said."""
+    return Rising(values).early(smoothed)
+
+
+def rose_somewhat(values: Floats) -> bool:
+    """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
+    return Rising(values).somewhat()
 
 
 def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
@@ -53,69 +143,14 @@ def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
     before = float(np.mean(values[:third]))
     gained = float(np.mean(values[-third:])) - before
     error = float(np.hypot(np.linalg.norm(errors[-third:]), np.linalg.norm(errors[:third]))) / third
-    parts = [float(np.mean(part)) - before for part in np.array_split(values, int(asked["parts"]))]
-    is_kept = parts[-1] >= asked["kept"] * max(parts)
+    parts = _means(values, int(asked["parts"])) - before
+    is_kept = bool(parts[-1] >= asked["kept"] * parts.max())
     return gained > asked["errors"] * error and is_kept and rose_somewhat(values)
-
-
-def rose_early(values: Floats, smoothed: int = 1) -> bool:
-    """The same, of few points; where all of them share samples with one another, nothing can be said."""
-    return len(values) > smoothed and _rose(values, _said()["early_rise"])
-
-
-def _rose_apart(values: Floats, smoothed: int) -> bool:
-    """Whether the lowest point of the last third lies above the highest of the first third, which needs no noise that
-    is the same throughout: the returns of an agent that has learned differ more than those of one that falls at once.
-    """
-    third = len(values) // 3
-    few = len(values) < int(_said()["apart"]["points"]) * smoothed
-    return not few and bool(values[-third:].min() > values[:third].max())
-
-
-def _rose_in_order(values: Floats, smoothed: int) -> bool:
-    """Whether so many equal parts of a series lie one above the other, nearly (Spearman 1904): a slow rise among large
-    noise, whose ends alone say little.
-    """
-    asked = {name: float(value) for name, value in _said()["in_order"].items()}
-    if len(values) < asked["points"] * smoothed or _is_level(values):
-        return False
-    parts = np.array([part.mean() for part in np.array_split(values, int(asked["parts"]))])
-    if not parts.max() > parts.min():  # equal parts have no order
-        return False
-    return float(np.corrcoef(_ranks(parts), np.arange(len(parts)))[0, 1]) >= asked["correlation"]
-
-
-def rose_somewhat(values: Floats) -> bool:
-    """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
-    many = _said()["some_rise_of_many"]
-    with _of_any_size():
-        return _rose(values, many if len(values) >= int(many["points"]) else _said()["some_rise"])
 
 
 def _of_any_size() -> np.errstate:
     """Sums of the largest numbers overflow: an error beyond every gain, or a mean that is no number and no rise."""
     return np.errstate(over="ignore", invalid="ignore")
-
-
-def _rose(values: Floats, rise: dict[str, str]) -> bool:
-    """Whether the mean of the last third lies above that of the first tenth, or of a shorter start, by so many
-    standard errors, or the mean of its ranks does: the returns of single episodes have heavy tails, whose noise hides a
-    rise that their ranks show.
-    """
-    if len(values) < int(rise["points"]) or _is_level(values):
-        return False
-    batches, errors = int(rise["batches"]), float(rise["errors"])
-    trends = rise.get("trends") == "yes"
-    starts = [part for part in STARTS if part == STARTS[0] or len(values) // part >= FEWEST_AT_START]
-    if any(_gain(values, part, batches, trends) > errors for part in starts):
-        return True
-    every = max(len(values) // RANKED, 1)
-    return _gain(_ranks(values[::every]), STARTS[0], batches, trends) > errors
-
-
-def _is_level(values: Floats) -> bool:
-    """Whether values, of shape (n,), differ by no more than sums in single precision are off."""
-    return bool(values.max() / 2 - values.min() / 2 <= SINGLE * np.abs(values).max() / 2)
 
 
 def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
@@ -127,6 +162,15 @@ def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
         return 0.0
     error = _error(start, end, batches, trends)
     return gained / error if error else np.inf
+
+
+def _means(values: Floats, parts: int) -> Floats:
+    """The means of so many parts of values of shape (n,), n at least `parts`: of n // parts points, and the first of
+    them of one more where some are left."""
+    width, left = divmod(len(values), parts)
+    number = np.arange(parts)
+    means: Floats = np.add.reduceat(values, number * width + np.minimum(number, left)) / (width + (number < left))
+    return means
 
 
 def _ranks(values: Floats) -> Floats:
@@ -143,8 +187,7 @@ def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
     noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941), at the start, which
     may be noisier, and where `trends` count, at an end of which each batch lies above the one before.
     """
-    level = np.array([part.mean() for part in np.array_split(end, batches)])
-    early = np.array([part.mean() for part in np.array_split(start, batches)])
+    level, early = _means(end, batches), _means(start, batches)
     rises = trends and bool(np.all(np.diff(level) > 0))
     noise = float(np.sqrt(np.mean(np.diff(level) ** 2) / 2) if rises else level.std(ddof=1))
     of_start = max(

@@ -6,7 +6,7 @@ import fnmatch
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,4 +240,9 @@ def _unjudged(run: RunVerdict, families: list[str]) -> str:
 
 
 def _listed(metric: str, names: list[str]) -> bool:
-    return any(fnmatch.fnmatchcase(metric, name) for name in names)
+    return any(_matches(metric, name) for name in names)
+
+
+@lru_cache(maxsize=1 << 14)  # the metrics of all trainers by the names of the signs
+def _matches(metric: str, name: str) -> bool:
+    return fnmatch.fnmatchcase(metric, name)
