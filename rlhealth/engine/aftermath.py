@@ -16,6 +16,7 @@ from rlhealth.series import plain_median
 from rlhealth.verdict.findings import Episode, State
 
 WINDOW = 20  # rows of reward on either side whose levels are compared
+PARTS = 50  # of a long run, the first and last of which are compared too: episodes differ by more than they gained
 FEWEST = 5  # rows of reward it takes on either side
 BAND = 50  # rows before an onset that say where the metric used to lie
 RECENT = 5  # rows that say where it lies now
@@ -97,20 +98,14 @@ class Aftermath:
     @cached_property
     def at_its_best(self) -> bool:
         """Whether reward has risen, by 3 standard errors, and lies now where it was highest: within one standard error,
-        or a tenth of what was gained.
-
-        The best of m levels is a lucky one, see `_levels`.
+        or a tenth of what was gained. In a long run of single episodes, of which a few say little, that shows in a
+        fiftieth of it.
         """
         if self.reward is None:
             return False
         values = after(self.reward, -1, self.until, len(self.reward))
-        start, now, top = level_of(values[:WINDOW]), level_of(values[-WINDOW:]), level_of(best(values))
-        if start is None or now is None or top is None or len(values) < 2 * WINDOW:
-            return False
-        luck = 2 * float(np.log(len(values) / WINDOW))
-        noise = float(np.sqrt(1 + luck) * np.hypot(top.error, now.error))
-        near = top.value - max(noise, SMALL * (top.value - start.value))
-        return now.value >= near and now.value - start.value > SURE * float(np.hypot(start.error, now.error))
+        several = {WINDOW, max(WINDOW, len(values) // PARTS)}
+        return any(_has_risen(values, many) for many in several) and any(_is_high(values, many) for many in several)
 
     def _levels(self, episodes: tuple[Episode, ...], fell: bool) -> Levels:
         """Of the reward: the level before the first episode, that of now, and that of the start; None if rows are
@@ -200,13 +195,32 @@ def is_fall(metric: Metric, condition: Condition) -> bool:
     return metric.name == "reward" and KINDS[condition.measure].falls
 
 
-def best(values: Floats) -> Floats:
-    """The `WINDOW` values in a row with the highest mean, all of them where there are no more; shape (n,)."""
-    if len(values) <= WINDOW:
+def _has_risen(values: Floats, many: int) -> bool:
+    """Whether the last of so many values lie above the first by 3 standard errors."""
+    start, now = level_of(values[:many]), level_of(values[-many:])
+    if start is None or now is None or len(values) < 2 * many:
+        return False
+    return now.value - start.value > SURE * float(np.hypot(start.error, now.error))
+
+
+def _is_high(values: Floats, many: int) -> bool:
+    """Whether the last of so many values lie where they were highest. The best of m levels is a lucky one, see
+    `Aftermath._levels`."""
+    start, now, top = level_of(values[:many]), level_of(values[-many:]), level_of(best(values, many))
+    if start is None or now is None or top is None:
+        return False
+    luck = 2 * float(np.log(len(values) / many))
+    noise = float(np.sqrt(1 + luck) * np.hypot(top.error, now.error))
+    return now.value >= top.value - max(noise, SMALL * (top.value - start.value))
+
+
+def best(values: Floats, many: int = WINDOW) -> Floats:
+    """The `many` values in a row with the highest mean, all of them where there are no more; shape (n,)."""
+    if len(values) <= many:
         return values
     sums = np.cumsum(np.append(0.0, values))
-    start = int(np.argmax(sums[WINDOW:] - sums[:-WINDOW]))
-    return values[start : start + WINDOW]
+    start = int(np.argmax(sums[many:] - sums[:-many]))
+    return values[start : start + many]
 
 
 def level_of(values: Floats) -> MeanLevel | None:

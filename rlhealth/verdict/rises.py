@@ -17,6 +17,7 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 SINGLE = 64 * float(np.finfo(np.float32).eps)
 STARTS = (10, 100)  # parts of a series, of which the first is its start: what is learned at once is over in a tenth
 FEWEST_AT_START = 10  # points of a start that is shorter than a tenth
+ALIKE = 0.97  # the most that neighbours are taken for
 RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
 
 
@@ -98,18 +99,22 @@ class Rising:
         return not few and bool(self.values[-third:].min() > self.values[:third].max())
 
     def _rose_in_order(self, smoothed: int) -> bool:
-        """Whether so many equal parts of a series lie one above the other, nearly (Spearman 1904): a slow rise among
-        large noise, whose ends alone say little.
+        """Whether the points follow one another upwards, by so many standard errors of their rank correlation with time
+        (Spearman 1904), and the means of equal parts do so too: a slow rise among large noise, whose ends alone say
+        little. Neighbours that are alike around the trend count for fewer points, n (1 - r) / (1 + r), r their
+        correlation (Bayley and Hammersley 1946), which a short series shows too small.
         """
         asked = {name: float(value) for name, value in _said()["in_order"].items()}
         if len(self.values) < asked["points"] * smoothed or self._is_level:
             return False
-        parts = _means(self.values, int(asked["parts"]))
-        if not parts.max() > parts.min():  # equal parts have no order
+        correlation, around = _with_time(self._ranks)
+        noise = float(around @ around)
+        alike = float(around[1:] @ around[:-1]) / noise + asked["hidden"] / len(around) if noise else 0.0
+        alike = min(max(alike, 0.0), ALIKE)
+        worth = len(around) * (1 - alike) / (1 + alike)
+        if correlation * np.sqrt(worth) <= asked["errors"]:
             return False
-        middle = (len(parts) - 1) / 2
-        ranks, order = _ranks(parts) - 1 - middle, np.arange(len(parts)) - middle
-        return bool(ranks @ order >= asked["correlation"] * np.sqrt((ranks @ ranks) * (order @ order)))
+        return _with_time(_ranks(_means(self.values, int(asked["parts"]))))[0] >= asked["correlation"]
 
 
 def surely_rose(values: Floats, smoothed: int = 1) -> bool:
@@ -178,6 +183,16 @@ def _ranks(values: Floats) -> Floats:
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return ranks
+
+
+def _with_time(ranks: Floats) -> tuple[float, Floats]:
+    """The correlation of ranks of shape (n,), not all the same, with their order, and the ranks around the line through
+    them."""
+    middle = (len(ranks) - 1) / 2
+    ranks, order = ranks - 1 - middle, np.arange(len(ranks)) - middle
+    slope = float(ranks @ order / (order @ order))
+    size = float(ranks @ ranks)
+    return slope * float(np.sqrt(order @ order / size)) if size else 0.0, ranks - slope * order
 
 
 def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:

@@ -148,6 +148,11 @@ def test_reward_is_at_its_best_where_it_rose_and_has_not_fallen() -> None:
     assert not best_of("0.1..0.9~0.05x20"), "too few rows to say"
 
 
+def test_in_a_long_run_of_noisy_episodes_many_of_them_say_whether_reward_is_at_its_best() -> None:
+    assert best_of("0..1~2x3000 1~2x3000")
+    assert not best_of("0..1~2x3000 1..0~2x3000")
+
+
 def test_whether_reward_is_at_its_best_is_known_from_what_came_before() -> None:
     course = "0.1..0.9~0.05x80 0.9..0.1~0.05x60"
     assert best_of(course, until=80)

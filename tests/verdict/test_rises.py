@@ -48,17 +48,30 @@ def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
 
 
-def test_a_slow_rise_among_large_noise_is_sure_where_the_parts_lie_in_order() -> None:
+def test_a_slow_rise_among_large_noise_is_sure_where_the_points_lie_in_order() -> None:
     noise = np.random.default_rng(1).normal(0, np.linspace(0.6, 1.6, 400))
     slow = np.linspace(0, 0.9, 400) + noise
     assert surely_rose(slow)
     assert not surely_rose(slow[::-1])
-    assert not surely_rose(slow, smoothed=5), "400 points that share their samples say as much as 80"
+    assert not surely_rose(slow, smoothed=20), "400 points that share their samples say as much as 20"
 
 
-def test_noise_that_resembles_its_neighbours_seldom_lies_in_order() -> None:
+def test_a_steady_rise_of_few_noisy_points_is_sure() -> None:
+    returns = np.linspace(-110, 250, 66) + np.random.default_rng(2).normal(0, 90, 66)
+    assert surely_rose(returns)
+    assert not surely_rose(returns[:22])
+
+
+def test_what_rose_and_fell_back_at_the_end_has_not_risen_in_order() -> None:
+    noise = np.random.default_rng(3).normal(0, 0.8, 3000)
+    risen = np.concatenate([np.linspace(0, 0.8, 2000), np.zeros(1000)]) + noise
+    assert not surely_rose(risen)
+
+
+@pytest.mark.parametrize("points", [30, 60, 200])
+def test_noise_that_resembles_its_neighbours_seldom_lies_in_order(points: int) -> None:
     walks = like_its_neighbours(0.9, seed=8, steps=400)
-    assert sum(surely_rose(walk[-200:]) for walk in walks) < 0.05 * len(walks)
+    assert sum(surely_rose(walk[-points:]) for walk in walks) < 0.06 * len(walks)
 
 
 @pytest.mark.filterwarnings("error")

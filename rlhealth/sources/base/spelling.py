@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import pairwise
+from statistics import median
 
 #: Columns that count the steps of training, the first that is there wins. `iteration` and `episode` stand late: a
 #: trainer that has steps names them.
@@ -96,6 +97,7 @@ _WORDS = {
     "false": 0.0,
 }
 _WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,120})*\)")
+FEWEST_LENGTHS = 20  # counts by which they are known as lengths
 FEWEST_AGAIN = 3  # times that steps begin again: those of fewer are of runs one after the other
 LONGEST = 200  # characters of a number in any of these spellings
 
@@ -174,8 +176,8 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
     """The column that counts the steps of these rows, or None.
 
     A column serves where its values are whole (a damaged one in ten may not be), where it moves (three rows and more),
-    and where half of the rows have it. Where its values begin again as often as a later one goes on, the later one
-    counts.
+    and not to and fro as the lengths of episodes do, and where half of the rows have it. Where its values begin again
+    as often as a later one goes on, the later one counts.
     """
     seen = list(rows)
     found: list[tuple[str, list[int | None]]] = []
@@ -186,7 +188,7 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
         steps = [whole(value) for value in held]
         if 10 * steps.count(None) > len(steps) or (len(steps) > 2 and len(set(steps)) == 1):
             continue
-        if name != "steps" or _mostly_rise(steps):
+        if _mostly_rise(steps) if name == "steps" else not _wander(steps):
             found.append((name, steps))
     if not found:
         return None
@@ -201,6 +203,21 @@ def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
     pairs = [(a, b) for a, b in zip(steps, others, strict=True) if a is not None and b is not None]
     falls = [late[1] > early[1] for early, late in pairwise(pairs) if late[0] < early[0]]
     return len(falls) >= FEWEST_AGAIN and all(falls) and all(b[1] >= a[1] for a, b in pairwise(pairs))
+
+
+def _wander(steps: list[int | None]) -> bool:
+    """Whether many counts fall as often as they rise, and mostly not to where they began, and those that came later are
+    no higher: several processes that print beside one another count on, and a log that is written backwards only falls.
+    """
+    counts = [one for one in steps if one is not None]
+    fallen = [late for early, late in pairwise(counts) if late < early]
+    third = len(counts) // 3
+    return (
+        len(counts) >= FEWEST_LENGTHS
+        and 0.3 < len(fallen) / len(counts) < 0.7
+        and 2 * fallen.count(counts[0]) < len(fallen)
+        and median(counts[-third:]) <= median(counts[:third])
+    )
 
 
 def _mostly_rise(steps: list[int | None]) -> bool:

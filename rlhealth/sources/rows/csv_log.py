@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 #: TensorBoard's page exports one tag a file, under these columns.
 BOARD = ["Wall time", "Step", "Value"]
+_BOARD_SPELT = ["walltime", "step", "value"]
 #: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row per run: no history.
@@ -222,6 +223,8 @@ class CsvLog(TextLog):
             raise RlhealthError(
                 f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
             )
+        if [cell.replace(" ", "").lower() for cell in cells] == _BOARD_SPELT:
+            cells = BOARD
         self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]

@@ -34,7 +34,7 @@ _PAID = re.compile(r"(?:^|_)(?P<what>reward|return|score)s?(?=_|$)")
 _OTHER = re.compile(
     r"(?:^|_)(?:max|min|std|var|best|worst|median|cum|cumulative|sum|kl|penalty|intrinsic|extrinsic|shaped|shaping|bonus"
     r"|norm|normali[sz]ed|advantages?|loss(?:es)?|step|steps|to_go|discounted|weights?|predicted|expected|baseline"
-    r"|labels?|model|targets?|data|dataset)(?=_|$)"
+    r"|labels?|model|targets?|data|dataset|diff|difference|delta|gap|errors?)(?=_|$)"
 )
 #: What rows of a table may count.
 _COUNT = re.compile(
@@ -107,15 +107,20 @@ def is_of_rewards(name: str) -> bool:
 def tag_of(stem: str) -> str:
     """The metric's name that a file of that stem gives to its numbers: `q_learning_scores` holds `episode_scores`, a
     name that is known by itself stays as it is."""
-    from rlhealth.metrics import translate  # late: the names are read from YAML
-
     plain = words(stem).replace("-", "_")
     said = _PAID.search(plain)
-    alone = Run(stem, Place("csv", stem))
-    alone.add(stem, np.array([1]), np.array([0.0]), np.array([np.nan]))
-    if said is None or _OTHER.search(plain) or translate(alone).metrics:
+    if said is None or _OTHER.search(plain) or is_known(stem):
         return stem
     return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
+
+
+def is_known(tag: str) -> bool:
+    """Whether a tag tells a metric where nothing else is logged."""
+    from rlhealth.metrics import translate  # late: the names are read from YAML
+
+    alone = Run(tag, Place("csv", tag))
+    alone.add(tag, np.array([1]), np.array([0.0]), np.array([np.nan]))
+    return bool(translate(alone).metrics)
 
 
 def is_column(name: str, text: str) -> bool:

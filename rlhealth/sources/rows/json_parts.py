@@ -55,10 +55,11 @@ def are_runs(names: Sequence[str]) -> bool:
 
 
 def names_by_file(file: str, names: list[str]) -> list[str]:
-    """The names of a table's columns, those of seeds and agents as rewards in a file that is called after them:
-    `episode,seed_0,seed_1` in `rewards.csv`."""
+    """The names of a table's columns, those of seeds, agents and algorithms as rewards in a file that is called after
+    them: `episode,seed_0,seed_1` or `Episode,DQN,Double-DQN` in `rewards.csv`."""
     others = [one for one in names if one and one not in BESIDE]
-    if not are_of_rewards(stem_of(file)) or not all(_OF_SOMEBODY.fullmatch(words(one)) for one in others):
+    counts = len(others) > 1 and any(one in PROGRESS for one in names)
+    if not are_of_rewards(stem_of(file)) or not (counts or all(_OF_SOMEBODY.fullmatch(words(one)) for one in others)):
         return names
     below = names_below(stem_of(file), others)
     return [below.get(one, one) for one in names]

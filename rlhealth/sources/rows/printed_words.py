@@ -34,6 +34,8 @@ _TOLD = re.compile(
     r"(?:(?:of|is|was)\s)?(?P<value>[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?)(?=[\s,;!)]|\.(?:\s|$)|$)",
     re.IGNORECASE,
 )
+#: What a sentence says of an episode whose reward it tells.
+_ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
 #: Directly behind a count, whatever comes after: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
@@ -41,12 +43,19 @@ _FIRST = re.compile(
     rf"(?P<value>(?:{_NUMBER})%?)(?=\s?[(,;|\t]|\s(?:averaged|over|on)\b|\s*$)",
     re.IGNORECASE,
 )
-#: `average episode rewards is -199.9`
+_PAID = rf"{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)"
+#: `average episode rewards is -199.9`, alone or behind a count.
 _IS = re.compile(
-    rf"(?P<name>{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)) (?:is|are) "
-    rf"(?P<value>{_NUMBER})\s*",
+    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?(?P<name>{_PAID}) (?:is|are|was|were) (?P<value>{_NUMBER})\s*",
     re.IGNORECASE,
 )
+#: `Reward after 3 episodes is 0.5`, `After 3 episodes, …`, where `After 3 games, …` may be of a word problem.
+_AFTER = re.compile(
+    rf"\W{{0,8}}(?P<name>{_PAID} )?after (?(name)|(?!\d{{1,15}} (?:step|round|game)))"
+    rf"(?:(?P<n>\d{{1,15}}) (?P<word>{WORD})|(?P<other>{WORD}) (?P<m>\d{{1,15}}))\b",
+    re.IGNORECASE,
+)
+_SAYS = re.compile(r" (?:is|are|was|were) ")
 #: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, the mean between the least and the most.
 _OF_RAY = re.compile(
     r"\s*(?P<iteration>\d{1,9})\s+reward\s+(?P<reward_min>NUMBER)/\s*(?P<reward_mean>NUMBER)/\s*(?P<reward_max>NUMBER)"
@@ -86,9 +95,15 @@ def first_told(text: str) -> dict[str, Any]:
 
 
 def with_sign(text: str) -> str:
-    """The line `average reward is 0.5` as `average reward: 0.5`; every other as it is."""
-    said = _IS.fullmatch(text.strip().removesuffix(".")) if " is " in text or " are " in text else None
-    return f"{said['name']}: {said['value']}" if said is not None else text
+    """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
+    `episodes 3: average reward: 0.5`; every other as it is."""
+    if (after := _AFTER.match(text) if "fter " in text else None) is not None:
+        rest = text[after.end() :]
+        text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (
+            rest.lstrip() if after["name"] else rest.lstrip(" ,:-")
+        )
+    said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
+    return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else text
 
 
 def told_in(text: str) -> dict[str, Any]:
@@ -99,6 +114,6 @@ def told_in(text: str) -> dict[str, Any]:
     if "/" in text and (several := _STATISTICS.search(text)) is not None:
         names, told = several["names"].split("/"), several["values"].split("/")
         return {f"{name} {several['of']}": value for name, value in zip(names, told, strict=False)}
-    if len(text) > LONGEST_SENTENCE or " with " not in text or not begins_with_count(text):
+    if len(text) > LONGEST_SENTENCE or not _ENDS.search(text) or not begins_with_count(text):
         return {}
     return {pair["name"].strip(): pair["value"] for pair in reversed(list(_TOLD.finditer(text)))}

@@ -15,6 +15,7 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.counted import counted, out_of_order
 from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
 from rlhealth.sources.base.walk import ROTATED, rotations
+from rlhealth.sources.rows.headerless import is_known
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 
 PATIENCE = 600.0  # seconds without a write after which the newest step has all its samples
@@ -273,9 +274,13 @@ class TextLogRun:
 
 def board_tag(path: Path) -> str:
     """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`, or
-    `PPO_walker_7_ep_rew_mean.csv` where somebody gave the file a name."""
+    `PPO_walker_7_ep_rew_mean.csv` where somebody gave the file a name. The page writes "_" for the slash of
+    `Environment/Cumulative Reward`."""
     found = _BOARD_NAME.match(path.stem)
-    return found["tag"] if found else known_ending(path.stem) or path.stem
+    if found is None:
+        return known_ending(path.stem) or path.stem
+    tag, parted = found["tag"], found["tag"].replace("_", "/", 1)
+    return parted if not is_known(tag) and is_known(parted) else tag
 
 
 def run_name(path: Path) -> str:

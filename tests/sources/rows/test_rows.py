@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,45 @@ def test_a_file_of_tensorboard_that_somebody_named_holds_the_metric_that_its_nam
     path.write_text("Wall time,Step,Value\n" + "".join(f"17000{n}.5,{n * 100},{n / 10}\n" for n in range(3)))
     (run,) = open_runs(str(path))
     assert run.series["ep_rew_mean"].steps.tolist() == [0, 100, 200]
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "tag"),
+    [
+        ("run-exp1-tag-Environment_Cumulative Reward.csv", "Wall time,Step,Value", "Environment/Cumulative Reward"),
+        ("run-exp1-tag-train_loss.csv", "Wall time,Step,Value", "train_loss"),
+        ("run-exp1-tag-my_own.csv", "Wall time,Step,Value", "my_own"),
+        ("rewards.csv", "Walltime,Step,Value", "rewards"),
+    ],
+)
+def test_a_file_of_tensorboard_holds_the_tag_of_its_name_whose_slash_is_written_otherwise(
+    tmp_path: Path, name: str, header: str, tag: str
+) -> None:
+    (tmp_path / name).write_text(f"{header}\n" + "".join(f"17000{n}.5,{n * 100},{n / 10}\n" for n in range(3)))
+    (run,) = open_runs(str(tmp_path / name))
+    assert {tag: one.steps.tolist() for tag, one in run.series.items()} == {tag: [0, 100, 200]}
+
+
+def test_lengths_of_episodes_under_the_name_of_steps_count_nothing(tmp_path: Path) -> None:
+    lengths = [max(20, 900 // (n + 1) + n * 37 % 91) for n in range(60)]
+    path = tmp_path / "results.csv"
+    path.write_text("step,reward\n" + "".join(f"{length},{-length}.5\n" for length in lengths))
+    (run,) = open_runs(path)
+    assert (run.step_axis, run.series["reward"].values.tolist()) == ("row", [-length - 0.5 for length in lengths])
+
+
+def test_rows_that_processes_write_beside_one_another_count_their_steps(tmp_path: Path) -> None:
+    steps = [step for n in range(30) for step in (n + 4, n)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f'{{"step": {step}, "reward": {step % 7}.5}}\n' for step in steps))
+    assert open_runs(path)[0].step_axis == "step"
+
+
+def test_a_column_of_each_algorithm_is_a_reward_in_a_file_that_is_called_after_rewards(tmp_path: Path) -> None:
+    path = tmp_path / "training_rewards.csv"
+    path.write_text("Episode,DQN,D-PER-DDQN\n" + "".join(f"{n},{n}.5,{n * 2}.5\n" for n in range(20)))
+    (run,) = open_runs(path)
+    assert [*run.series] == ["rewards/DQN", "rewards/D-PER-DDQN"]
 
 
 def test_a_run_whose_file_begins_another_one_was_begun_anew(tmp_path: Path) -> None:
