@@ -59,10 +59,13 @@ class Rising:
         return len(self.values) > smoothed and self._rose(_said()["early_rise"])
 
     def somewhat(self) -> bool:
-        """Whether it rose by more than chance alone would have it in one run of twenty."""
+        """Whether it rose by more than chance alone would have it in one run of twenty, and its points do not fall with
+        time on the whole, as those of a start that was low by chance do, unless it surely rose.
+        """
         many = _said()["some_rise_of_many"]
+        asked = many if len(self.values) >= int(many["points"]) else _said()["some_rise"]
         with _of_any_size():
-            return self._rose(many if len(self.values) >= int(many["points"]) else _said()["some_rise"])
+            return self._rose(asked) and (_with_time(self._ranks)[0] > 0 or self.surely())
 
     @cached_property
     def _ranks(self) -> Floats:

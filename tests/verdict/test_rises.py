@@ -62,6 +62,14 @@ def test_a_steady_rise_of_few_noisy_points_is_sure() -> None:
     assert not surely_rose(returns[:22])
 
 
+def test_a_start_that_was_low_by_chance_is_no_rise_where_the_points_fall_with_time() -> None:
+    noise = np.random.default_rng(4).normal(0, 0.1, 37)
+    low, falls = np.array([0.1, 0.15, 0.1, 0.1]), np.linspace(0.5, 0.3, 33)
+    assert not rose_somewhat(np.append(low, falls) + noise)
+    assert rose_somewhat(np.append(low, falls[::-1]) + noise)
+    assert rose_somewhat(np.append(np.full(40, -200.0), np.linspace(300, 280, 400))), "what surely rose may waver"
+
+
 def test_what_rose_and_fell_back_at_the_end_has_not_risen_in_order() -> None:
     noise = np.random.default_rng(3).normal(0, 0.8, 3000)
     risen = np.concatenate([np.linspace(0, 0.8, 2000), np.zeros(1000)]) + noise

@@ -18,7 +18,7 @@ LOOKED_AT = 1000  # rows by which it is known whether several runs stand between
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
     """The columns, as masked float64 arrays of shape (rows,): an empty cell and a text is masked, a NaN that was logged
-    is not.
+    is not. None of them where no cell is a number.
     """
     import pandas as pd  # late: half a second
 
@@ -38,7 +38,7 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
         found[name] = np.ma.masked_array(
             [np.nan if one is None else one for one in spelt], [one is None for one in spelt], dtype=np.float64
         )
-    return found
+    return found if any(map(np.ma.count, found.values())) else {}
 
 
 def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def stretches(rows: Iterable[Row]) -> Iterator[RowBlock | Sequence[Row]]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
-    """The numbers of rows with the same keys, texts that say nothing masked; None if a cell is neither."""
+    """The numbers of rows with the same keys, texts that say nothing masked; None if a cell is neither, or none is a
+    number."""
     table: dict[str, Cells] = {}
     for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
         kinds = set(map(type, cells))
@@ -53,7 +54,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
             table[tag] = np.ma.masked_array(np.full(len(cells), np.nan), True)
         else:
             return None
-    return table
+    return table if any(map(np.ma.count, table.values())) else None
 
 
 def _say_nothing(tag: str, texts: set[str]) -> bool:
