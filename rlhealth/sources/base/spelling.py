@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import pairwise
-from statistics import median
 
 #: Columns that count the steps of training, the first that is there wins. `iteration` and `episode` stand late: a
 #: trainer that has steps names them.
@@ -216,7 +215,7 @@ def _wander(steps: list[int | None]) -> bool:
         len(counts) >= FEWEST_LENGTHS
         and 0.3 < len(fallen) / len(counts) < 0.7
         and 2 * fallen.count(counts[0]) < len(fallen)
-        and median(counts[-third:]) <= median(counts[:third])
+        and sorted(counts[-third:])[third // 2] <= sorted(counts[:third])[third // 2]
     )
 
 
