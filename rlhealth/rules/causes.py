@@ -80,3 +80,9 @@ class Cause(StrictData):
             raise ValueError(
                 "`at: now` is for what speaks against a cause: anything else must be known when it is named"
             )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it says in words that name fields."""
+        facts = (*self.requires, *self.requires_any, *self.supported_by, *self.ruled_out_by)
+        return (*(one.says for one in facts), self.distinguished_by)

@@ -206,8 +206,8 @@ class Rule(StrictData):
     guidance: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        texts = [text for one in self.aspects for text in (one.message, *(one.try_ or ()))]
-        for text in (self.message, *self.try_, *texts):
+        texts = [text for one in self.aspects for text in (one.message, one.because or "", *(one.try_ or ()))]
+        for text in (self.message, self.because, *self.try_, *texts, *(self.cause.texts if self.cause else ())):
             try:
                 for piece in re.split(r"\[\[|\]\]", text):
                     fields = [

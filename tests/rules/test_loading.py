@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,16 @@ def test_a_users_own_rules_are_read_from_their_files_each_time(copied: Path, tmp
     for title in ("First", "Second"):
         (own / file.name).write_text(text_of(file).replace(rule.title, title), encoding="utf-8")
         assert next(one for one in load_rules(own) if one.id == rule.id).title == title
+
+
+@pytest.mark.parametrize("said", ["message", "because", "says"])
+def test_a_brace_that_does_not_close_is_refused_in_every_text_that_names_fields(said: str) -> None:
+    texts = [(text_of(file), str(file)) for file in rule_files(shipped_rules())]
+    text, file = next(one for one in texts if "\ncause:" in one[0] and 'says: "' in one[0] and '\nmessage: "' in one[0])
+    broken = re.sub(rf'\b{said}: (?:"|\|\n  )', lambda found: f"{found[0]}{{value", text, count=1)
+    assert broken != text
+    with pytest.raises(RlhealthError, match="for braces that are meant as such"):
+        read_rule(broken, file)
 
 
 CHECK = """
