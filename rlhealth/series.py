@@ -212,6 +212,20 @@ def plain_median(values: Floats) -> float:
     return float(middle(ordered[[(len(values) - 1) // 2]], ordered[[len(values) // 2]])[0])
 
 
+def worth_of(around: Floats, hidden: float, most: float) -> float:
+    """How many independent points as many say as lie around their level or trend, shape (n,), n > 1: n (1 - r) /
+    (1 + r), r the correlation of neighbours, 0 at least (Bayley and Hammersley 1946).
+
+    Args:
+        hidden: n-ths by which a short series shows r too small.
+        most: the largest r that is taken.
+    """
+    noise = float(around @ around)
+    alike = float(around[1:] @ around[:-1]) / noise + hidden / len(around) if noise else 0.0
+    alike = min(max(alike, 0.0), most)
+    return len(around) * (1.0 - alike) / (1.0 + alike)
+
+
 def middle(low: Floats, high: Floats) -> Floats:
     """Half-way from the lower middle point to the upper; halved first, so that two giants do not overflow."""
     return np.where(low == high, low, low / 2 + high / 2)

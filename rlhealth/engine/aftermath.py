@@ -12,7 +12,7 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import KINDS
 from rlhealth.run import Floats
-from rlhealth.series import plain_median
+from rlhealth.series import plain_median, worth_of
 from rlhealth.verdict.findings import Episode, State
 
 WINDOW = 20  # rows of reward on either side whose levels are compared
@@ -105,7 +105,8 @@ class Aftermath:
             return False
         values = after(self.reward, -1, self.until, len(self.reward))
         several = {WINDOW, max(WINDOW, len(values) // PARTS)}
-        return any(_has_risen(values, many) for many in several) and any(_is_high(values, many) for many in several)
+        risen, high = zip(*(_risen_and_high(values, many) for many in several), strict=True)
+        return any(risen) and any(high)
 
     def _levels(self, episodes: tuple[Episode, ...], fell: bool) -> Levels:
         """Of the reward: the level before the first episode, that of now, and that of the start; None if rows are
@@ -195,23 +196,16 @@ def is_fall(metric: Metric, condition: Condition) -> bool:
     return metric.name == "reward" and KINDS[condition.measure].falls
 
 
-def _has_risen(values: Floats, many: int) -> bool:
-    """Whether the last of so many values lie above the first by 3 standard errors."""
-    start, now = level_of(values[:many]), level_of(values[-many:])
-    if start is None or now is None or len(values) < 2 * many:
-        return False
-    return now.value - start.value > SURE * float(np.hypot(start.error, now.error))
-
-
-def _is_high(values: Floats, many: int) -> bool:
-    """Whether the last of so many values lie where they were highest. The best of m levels is a lucky one, see
-    `Aftermath._levels`."""
+def _risen_and_high(values: Floats, many: int) -> tuple[bool, bool]:
+    """Whether the last of so many values lie above the first by 3 standard errors, and whether where they were highest.
+    The best of m levels is a lucky one, see `Aftermath._levels`."""
     start, now, top = level_of(values[:many]), level_of(values[-many:]), level_of(best(values, many))
-    if start is None or now is None or top is None:
-        return False
+    if start is None or now is None or top is None or len(values) < 2 * many:
+        return False, False
     luck = 2 * float(np.log(len(values) / many))
     noise = float(np.sqrt(1 + luck) * np.hypot(top.error, now.error))
-    return now.value >= top.value - max(noise, SMALL * (top.value - start.value))
+    risen = now.value - start.value > SURE * float(np.hypot(start.error, now.error))
+    return risen, now.value >= top.value - max(noise, SMALL * (top.value - start.value))
 
 
 def best(values: Floats, many: int = WINDOW) -> Floats:
@@ -224,19 +218,13 @@ def best(values: Floats, many: int = WINDOW) -> Floats:
 
 
 def level_of(values: Floats) -> MeanLevel | None:
-    """The mean of a few rows in order; None if they are too few.
-
-    The error counts rows that repeat each other once: with a lag-1 correlation r, n rows say as much as n(1-r)/(1+r).
-    """
+    """The mean of a few rows in order, in whose error rows that repeat each other count once; None if they are too few."""
     if len(values) < FEWEST:
         return None
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     if not spread:
         return MeanLevel(mean, 0.0, 0.0)
-    centred = values - mean
-    repeated = float(centred[1:] @ centred[:-1] / (centred @ centred))
-    repeated = min(max(repeated + 1.0 / len(values), 0.0), 0.95)  # a short series hides 1/n of it
-    worth = max(len(values) * (1.0 - repeated) / (1.0 + repeated), 1.0)
+    worth = max(worth_of(values - mean, hidden=1.0, most=0.95), 1.0)
     return MeanLevel(mean, spread / float(np.sqrt(worth)), spread)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from rlhealth.engine.aftermath import level_of
-from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.catalogue import pattern_of_any
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
-from rlhealth.verdict.rises import rose_beyond_errors, rose_early, rose_somewhat, surely_rose
+from rlhealth.verdict.rises import Rising, rose_beyond_errors, surely_rose
 
 
 def why_not_healthy(translation: Translation) -> str:
@@ -32,15 +32,15 @@ def why_not_healthy(translation: Translation) -> str:
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
         return _with_names("no reward was recognised", translation)
-    if longest < least["reward"] and not any(rose_early(_finite(one), one.smoothed) for one in rewards):
+    if longest < least["reward"] and not any(Rising(_finite(one)).early(one.smoothed) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
-    values = [_finite(one) for one in rewards]
-    if lost := next((share for one in values if (share := _lost(one))), 0.0):
+    rising = [Rising(_finite(one)) for one in rewards]
+    if lost := next((share for one in rising if (share := _lost(one.values))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
-    somewhat = any(map(rose_somewhat, values))
+    somewhat = any(one.somewhat() for one in rising)
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
     if missing := _no_witness(translation, least["witness"], rose):
-        surely = any(surely_rose(points, one.smoothed) for points, one in zip(values, rewards, strict=True))
+        surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))
         surely = surely or _rose_beyond_errors(translation)
         if not surely and somewhat:  # more reward: and more episodes that ended as they should?
             surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.catalogue import pattern_of_any
 from rlhealth.metrics.metric import DerivedSeries
 
 
@@ -84,9 +82,3 @@ def pick_all(names: str, translation: Translation) -> list[Metric]:
     if not found:
         raise CannotRun(f"{names.replace('|', ' or ')} was not logged")
     return found
-
-
-@cache
-def pattern_of_any(names: str) -> re.Pattern[str]:
-    """What `one|pattern/*` matches, for names from their beginning to their end."""
-    return re.compile("|".join(map(fnmatch.translate, names.split("|"))))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rlhealth.engine.metric_choice import pattern_of_any
 from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric, Translation
+from rlhealth.metrics.catalogue import pattern_of_any
 from rlhealth.rules.model import Rule
 from rlhealth.run import Ints, Series
 from rlhealth.verdict.evidence import Evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -181,6 +181,12 @@ def pattern_of(template: str) -> re.Pattern[str]:
     """What matches a name with `{f}` (one part of it), `{n}` (a whole number) and `*` (anything); `_` may stand for
     what tensorboardX rewrites."""
     return re.compile(expression_of(template))
+
+
+@cache
+def pattern_of_any(names: str) -> re.Pattern[str]:
+    """What `one|pattern/*` matches, for names from their beginning to their end."""
+    return re.compile("|".join(map(translate, names.split("|"))))
 
 
 def expression_of(template: str) -> str:

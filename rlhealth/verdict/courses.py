@@ -85,7 +85,7 @@ def course(values: Floats) -> tuple[str, bool]:
     """
     if len(values) < _TREND:
         return "", False
-    return _course(_levels(_scaled(values))[0])
+    return _course(_levels_between(_scaled(values), *_parts(len(values), 3)))
 
 
 def _course(thirds: list[Level]) -> tuple[str, bool]:

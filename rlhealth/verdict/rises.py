@@ -10,6 +10,7 @@ import numpy as np
 
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
+from rlhealth.series import worth_of
 
 #: Of the largest value: what the mean of equal numbers may be off, and no series has gained by.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -104,18 +105,13 @@ class Rising:
     def _rose_in_order(self, smoothed: int) -> bool:
         """Whether the points follow one another upwards, by so many standard errors of their rank correlation with time
         (Spearman 1904), and the means of equal parts do so too: a slow rise among large noise, whose ends alone say
-        little. Neighbours that are alike around the trend count for fewer points, n (1 - r) / (1 + r), r their
-        correlation (Bayley and Hammersley 1946), which a short series shows too small.
+        little. Neighbours that are alike around the trend count for fewer points.
         """
         asked = {name: float(value) for name, value in _said()["in_order"].items()}
         if len(self.values) < asked["points"] * smoothed or self._is_level:
             return False
         correlation, around = _with_time(self._ranks)
-        noise = float(around @ around)
-        alike = float(around[1:] @ around[:-1]) / noise + asked["hidden"] / len(around) if noise else 0.0
-        alike = min(max(alike, 0.0), ALIKE)
-        worth = len(around) * (1 - alike) / (1 + alike)
-        if correlation * np.sqrt(worth) <= asked["errors"]:
+        if correlation * np.sqrt(worth_of(around, asked["hidden"], ALIKE)) <= asked["errors"]:
             return False
         return _with_time(_ranks(_means(self.values, int(asked["parts"]))))[0] >= asked["correlation"]
 
@@ -189,8 +185,8 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _with_time(ranks: Floats) -> tuple[float, Floats]:
-    """The correlation of ranks of shape (n,), not all the same, with their order, and the ranks around the line through
-    them."""
+    """The correlation of ranks of shape (n,) with their order, 0 where all are the same, and the ranks around the line
+    through them."""
     middle = (len(ranks) - 1) / 2
     ranks, order = ranks - 1 - middle, np.arange(len(ranks)) - middle
     slope = float(ranks @ order / (order @ order))

@@ -6,12 +6,13 @@ import fnmatch
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rlhealth.metrics.catalogue import pattern_of_any
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.verdict.courses import before, end_of, start_of, trend_of
 from rlhealth.verdict.findings import Finding, Severity, State
@@ -240,9 +241,4 @@ def _unjudged(run: RunVerdict, families: list[str]) -> str:
 
 
 def _listed(metric: str, names: list[str]) -> bool:
-    return any(_matches(metric, name) for name in names)
-
-
-@lru_cache(maxsize=1 << 14)  # the metrics of all trainers by the names of the signs
-def _matches(metric: str, name: str) -> bool:
-    return fnmatch.fnmatchcase(metric, name)
+    return pattern_of_any("|".join(names)).match(metric) is not None

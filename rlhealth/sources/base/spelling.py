@@ -187,12 +187,13 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
         steps = [whole(value) for value in held]
         if 10 * steps.count(None) > len(steps) or (len(steps) > 2 and len(set(steps)) == 1):
             continue
-        if _mostly_rise(steps) if name == "steps" else not _wander(steps):
+        counts = [one for one in steps if one is not None]
+        if _mostly_rise(counts) if name == "steps" else not _wander(counts):
             found.append((name, steps))
     if not found:
         return None
     name, steps = found[0]
-    return next((other for other, counts in found[1:] if _counts_within(steps, counts)), name)
+    return next((other for other, others in found[1:] if _counts_within(steps, others)), name)
 
 
 def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
@@ -204,11 +205,10 @@ def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
     return len(falls) >= FEWEST_AGAIN and all(falls) and all(b[1] >= a[1] for a, b in pairwise(pairs))
 
 
-def _wander(steps: list[int | None]) -> bool:
+def _wander(counts: list[int]) -> bool:
     """Whether many counts fall as often as they rise, and mostly not to where they began, and those that came later are
     no higher: several processes that print beside one another count on, and a log that is written backwards only falls.
     """
-    counts = [one for one in steps if one is not None]
     fallen = [late for early, late in pairwise(counts) if late < early]
     third = len(counts) // 3
     return (
@@ -219,10 +219,9 @@ def _wander(steps: list[int | None]) -> bool:
     )
 
 
-def _mostly_rise(steps: list[int | None]) -> bool:
+def _mostly_rise(counts: list[int]) -> bool:
     """Whether counts fall no more often than those of a run that was resumed; lengths of episodes fall every other
     time.
     """
-    counts = [one for one in steps if one is not None]
     falls = sum(late < early for early, late in pairwise(counts))
     return 10 * falls <= len(counts)

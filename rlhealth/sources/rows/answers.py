@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rlhealth.sources.base.spelling import PROGRESS, number
@@ -16,17 +16,11 @@ _ANSWERED = re.compile(
 )
 
 
-def texts_of(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The columns of rows that hold texts which are no numbers."""
-    return frozenset(
-        name for row in rows for name, value in row.items() if isinstance(value, str) and number(value) is None
-    )
-
-
-def are_answers(columns: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether rows are answers, each beside what was asked, by their columns and those that hold texts: and nothing
-    counts steps, episodes or epochs."""
-    if PROGRESS & {*columns}:
+def are_answers(rows: Sequence[Mapping[str, Any]], texts: Iterable[str]) -> bool:
+    """Whether rows are answers, each beside what was asked, by the columns that hold texts: in the rows, and those of
+    `texts`, which they lack. Nothing counts steps, episodes or epochs."""
+    if any(PROGRESS & row.keys() for row in rows):
         return False
-    spelt = [words(name) for name in texts]
+    held = (name for row in rows for name, value in row.items() if isinstance(value, str) and number(value) is None)
+    spelt = [words(name) for name in {*texts, *held}]
     return any(map(_ASKED.search, spelt)) and any(map(_ANSWERED.search, spelt))

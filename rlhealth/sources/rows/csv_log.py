@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: TensorBoard's page exports one tag a file, under these columns.
 BOARD = ["Wall time", "Step", "Value"]
-_BOARD_SPELT = ["walltime", "step", "value"]
+_BOARD_SPELT = [name.replace(" ", "").lower() for name in BOARD]
 #: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row per run: no history.

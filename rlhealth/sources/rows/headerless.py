@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -114,6 +115,7 @@ def tag_of(stem: str) -> str:
     return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
 
 
+@lru_cache(maxsize=1024)  # asked for each block of a file that one tag names
 def is_known(tag: str) -> bool:
     """Whether a tag tells a metric where nothing else is logged."""
     from rlhealth.metrics import translate  # late: the names are read from YAML

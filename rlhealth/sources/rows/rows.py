@@ -13,7 +13,7 @@ import numpy as np
 
 from rlhealth.run import Floats, Ints, Run
 from rlhealth.sources.base.spelling import CLOCKS, EARLIEST, FURTHEST, LATEST, axis, clock, number, planned, whole
-from rlhealth.sources.rows.answers import ANSWERS, are_answers, texts_of
+from rlhealth.sources.rows.answers import ANSWERS, are_answers
 from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
@@ -186,8 +186,7 @@ class Rows:
             return
         self.chosen = True
         self.axis = axis(telling)
-        columns = {name for row in telling for name in row}
-        self._are_answers = self.axis is None and are_answers(columns, {*texts, *texts_of(telling)})
+        self._are_answers = self.axis is None and are_answers(telling, texts)
         self._name_axis()
         self._writers = writers(waiting, self.axis)
         if self._writers:
