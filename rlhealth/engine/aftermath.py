@@ -218,7 +218,8 @@ def best(values: Floats, many: int = WINDOW) -> Floats:
 
 
 def level_of(values: Floats) -> MeanLevel | None:
-    """The mean of a few rows in order, in whose error rows that repeat each other count once; None if they are too few."""
+    """The mean of a few rows in order, and its error, in which rows that repeat each other count once; None if they are
+    too few."""
     if len(values) < FEWEST:
         return None
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import fnmatch
+import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +43,15 @@ def _parquet(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first_look(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The exports and the files of a run, which the SDK asks for one after the other."""
-    asked = {**given, "run": given["runName"]}
-    exports, files = _parquet(server, asked)["project"], _files(server, asked)["project"]
-    if not exports or not exports["run"]:
-        return {"project": exports}
-    return {"project": {"run": {**exports["run"], **files["run"]}}}
+    """The exports and the files of runs, which the SDK asks for one after the other, each under its own alias."""
+    found: dict[str, Any] = {}
+    for alias in (name for name in given if re.fullmatch(r"run\d+", name)):
+        asked = {**given, "run": given[alias]}
+        exports, files = _parquet(server, asked)["project"], _files(server, asked)["project"]
+        if not exports:
+            return {"project": None}
+        found[alias] = exports["run"] and {**exports["run"], **files["run"]}
+    return {"project": found}
 
 
 def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def _files(server: WandbServer, given: Mapping[str, Any]) -> dict[str, Any]:
                 "sizeBytes": len(content),
                 "mimetype": "text/plain",
                 "updatedAt": run.created,
-                "md5": "",
+                "md5": base64.b64encode(hashlib.md5(content).digest()).decode(),
             }
             edges.append({"node": node, "cursor": str(number + 1)})
         return {

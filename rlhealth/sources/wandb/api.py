@@ -14,12 +14,11 @@ from rlhealth.run import Place, Run
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.wandb.address import Address, parse
 from rlhealth.sources.wandb.faults import NotFound, scrub
-from rlhealth.sources.wandb.first_look import libraries, look_at
+from rlhealth.sources.wandb.first_look import FirstLook, libraries, look_at
 from rlhealth.sources.wandb.history import History, is_needed
 from rlhealth.sources.wandb.listing import Listing
 from rlhealth.sources.wandb.session import PATIENCE, Session, session_for
 from rlhealth.sources.wandb.told import told_of
-from rlhealth.system.threads import begun
 
 #: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that
 #: continues.
@@ -123,11 +122,18 @@ class WandbReader:
         if session.asks_pages and session.files_elsewhere:
             return None
         place = str(self.address)
-        found = session.with_retries(lambda: look_at(session, hosted, place))
+        listing = self._listing
+
+        def look() -> FirstLook:
+            if listing is not None:
+                return listing.first_look(session, hosted, place)
+            return look_at(session, hosted, [hosted.id], place)[0]
+
+        found = session.with_retries(look)
         self._history.exported = found.exported
         if found.requirements is None or self._libraries:
             return None
-        return begun(lambda: libraries(session, found.requirements, place))
+        return libraries(session, found.requirements, place)
 
     def _describe(self, hosted: Any) -> None:
         self.state = str(hosted.state)

@@ -1,12 +1,13 @@
-"""What is asked about a run before its history, in one question: whether rows of it were exported, and the file with
-the versions of its libraries.
+"""What is asked about runs before their history, in one question: whether rows of them were exported, and the files
+with the versions of their libraries.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +15,14 @@ from rlhealth.errors import RlhealthError
 from rlhealth.sources.wandb.one_host import stopped
 from rlhealth.sources.wandb.quiet import private_folder
 from rlhealth.sources.wandb.session import Session
+from rlhealth.system.threads import begun
 
 _LARGEST = 1 << 20
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)==(\S+)")
-#: As the SDK asks both, one after the other.
-_LOOK = """query RunFirstLook($entity: String!, $project: String!, $runName: String!, $liveKeys: [String!]!,
-    $fileNames: [String]) { project(name: $project, entityName: $entity) { run(name: $runName) {
-    parquetHistory(liveKeys: $liveKeys) { parquetUrls }
-    files(names: $fileNames, first: 1) { edges { node { id name url directUrl sizeBytes mimetype updatedAt md5 } } }
-    } } }"""
+#: Of each run, as the SDK asks both, one after the other.
+_ASKED = """{ parquetHistory(liveKeys: $liveKeys) { parquetUrls }
+    files(names: $fileNames, first: 1) { edges { node {
+    id name url directUrl sizeBytes mimetype updatedAt md5 } } } }"""
 
 
 class FirstLook(NamedTuple):
@@ -37,26 +37,47 @@ class FirstLook(NamedTuple):
     requirements: Any
 
 
-def look_at(session: Session, hosted: Any, place: str) -> FirstLook:
-    """Asks the one question. Raises RlhealthError where the server does not answer it."""
-    given = {"entity": hosted.entity, "project": hosted.project, "runName": hosted.id}
+def look_at(session: Session, hosted: Any, runs: Sequence[str], place: str) -> list[FirstLook]:
+    """Asks the one question about runs of the project that `hosted` belongs to, by their ids. Raises RlhealthError
+    where the server does not answer it for each of them.
+    """
+    names = {f"run{number}": run for number, run in enumerate(runs)}
+    given = {"entity": hosted.entity, "project": hosted.project, **names}
+    declared = "".join(f", ${name}: String!" for name in names)
+    question = " ".join(f"{name}: run(name: ${name}) {_ASKED}" for name in names)
+    query = f"""query RunFirstLook($entity: String!, $project: String!, $liveKeys: [String!]!,
+        $fileNames: [String]{declared}) {{ project(name: $project, entityName: $entity) {{ {question} }} }}"""
 
-    def ask(api: Any) -> FirstLook:
+    def ask(api: Any) -> list[FirstLook]:
         from wandb.apis.public import File
 
         answer = api._service_api.execute_graphql(
-            _LOOK, {**given, "liveKeys": ["_step"], "fileNames": ["requirements.txt"]}
+            query, {**given, "liveKeys": ["_step"], "fileNames": ["requirements.txt"]}
         )
-        run = answer["project"]["run"]
-        exported = bool((run["parquetHistory"] or {}).get("parquetUrls"))
-        files = [File(api._service_api, edge["node"], hosted) for edge in (run.get("files") or {}).get("edges") or ()]
-        return FirstLook(exported and not session.asks_pages, files[0] if files else None)
+        found = []
+        for run in map(answer["project"].__getitem__, names):
+            exported = bool((run["parquetHistory"] or {}).get("parquetUrls"))
+            files = [File(api._service_api, edge["node"]) for edge in (run.get("files") or {}).get("edges") or ()]
+            found.append(FirstLook(exported and not session.asks_pages, files[0] if files else None))
+        return found
 
     return session.once(ask, place)
 
 
-def libraries(session: Session, file: Any, place: str) -> dict[str, str]:
-    """Library -> version, of a requirements.txt; empty if it cannot be had, as where it lies on another host."""
+def libraries(session: Session, file: Any, place: str) -> Future[dict[str, str]]:
+    """Library -> version, of a requirements.txt; empty if it cannot be had, as where it lies on another host. Runs of a
+    sweep mostly have the same ones, which are asked for once.
+    """
+    digest = str(getattr(file, "md5", None) or "")
+    with session.lock:
+        known = session.libraries.get(digest)
+        if known is None or (known.done() and (known.exception() or not known.result())):
+            known = begun(lambda: _read(session, file, place))
+            session.libraries |= {digest: known} if digest else {}
+    return known
+
+
+def _read(session: Session, file: Any, place: str) -> dict[str, str]:
     before = stopped(session.server)
     if session.files_elsewhere or not 0 < int(file.size or 0) < _LARGEST:
         return {}

@@ -98,7 +98,7 @@ class History:
             self.doubtful = False
             return True
         if counted - len(self._taken) > self._shortage and not self.exported and not session.asks_pages:
-            self.exported = look_at(session, hosted, self._place).exported
+            self.exported = look_at(session, hosted, [hosted.id], self._place)[0].exported
             new = (self.exported and self._read_whole(session, hosted, size, first=since, fresh=False)) or new
         new = self._make_sure(session, hosted, counted, size, gone_back) or new
         self._complete = True

@@ -1,14 +1,19 @@
-"""The runs of a project, listed once for a look at all of them."""
+"""The runs of a project, listed once for a look at all of them, and what is asked of several at once."""
 
 from __future__ import annotations
 
 import copy
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.wandb.address import Address
+from rlhealth.sources.wandb.first_look import FirstLook, look_at
 from rlhealth.sources.wandb.session import Session
+from rlhealth.system.threads import begun
+
+TOGETHER = 10  # runs that one question is about
 
 
 class Listing:
@@ -26,6 +31,8 @@ class Listing:
         self._last, self._state = last, state
         self._there: dict[str, Any] = {}
         self._whole = False
+        self._listed: list[str] = []
+        self._looks: dict[str, Future[dict[str, FirstLook]]] = {}
         self._number = 0  # of the list
         self._given: dict[str, int] = {}  # run -> the list from which it was last given
         self._asked = 0
@@ -44,7 +51,8 @@ class Listing:
             self._error = error
             raise
         self._error = None
-        self._there = {str(one.id): one for one in found} if self._whole else {}
+        self._listed = [str(one.id) for one in found]
+        self._there = dict(zip(self._listed, found, strict=True)) if self._whole else {}
         self._number += 1
         return found
 
@@ -63,3 +71,22 @@ class Listing:
             self._given[run] = self._number
             found = self._there.pop(run, None)
         return session.run(self.address.of(run)) if found is None else found
+
+    def first_look(self, session: Session, hosted: Any, place: str) -> FirstLook:
+        """What is asked about a run before its history: together with others of the list, which will ask it too.
+
+        Raises:
+            RlhealthError: if the server does not answer it for this run; a fault of another one does not count.
+        """
+        run = str(hosted.id)
+        with self._lock:
+            if run not in self._looks:
+                others = [one for one in self._listed if one != run and one not in self._looks]
+                together = [run, *others[: TOGETHER - 1]]
+                asked = begun(lambda: dict(zip(together, look_at(session, hosted, together, place), strict=True)))
+                self._looks |= dict.fromkeys(together, asked)
+            asked = self._looks[run]
+        try:
+            return asked.result()[run]
+        except RlhealthError:
+            return look_at(session, hosted, [run], place)[0]

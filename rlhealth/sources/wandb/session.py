@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -49,7 +50,7 @@ def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
     if session is None or patience not in (None, session.patience):
         before, session = session, Session(server, PATIENCE if patience is None else patience)
         if before is not None:  # another patience needs logins of its own; what is known of the server stays
-            session.turns, session._runs = before.turns, before._runs
+            session.turns, session._runs, session.libraries = before.turns, before._runs, before.libraries
             session.asks_pages, session.files_elsewhere = before.asks_pages, before.files_elsewhere
         _sessions[server] = session
     return session
@@ -81,6 +82,8 @@ class Session:
         self.turns = Turns()
         self.asks_pages = False  # exported files are on another host, or too large
         self.files_elsewhere = False  # files of runs are on another host
+        self.libraries: dict[str, Future[dict[str, str]]] = {}  # MD5 of a requirements.txt -> its versions
+        self.lock = threading.Lock()  # of what several threads look up and add to
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
         """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.

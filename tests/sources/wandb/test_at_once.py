@@ -78,6 +78,30 @@ def test_an_unreadable_run_among_many_hides_no_other(server: WandbServer) -> Non
     assert len(found.runs) == 5 and [one.location for one in found.errors] == [f"{PROJECT}/run3"]
 
 
+def test_one_question_is_about_several_runs_and_the_same_libraries_are_fetched_once(server: WandbServer) -> None:
+    runs = sweep(server, 12, requirements="trl==1.0.0\n")
+    runs[5].requirements = "trl==1.1.0\n"
+    found = check(PROJECT)
+    assert server.operations().count("RunFirstLook") == 2
+    assert server.operations().count("GET requirements") == 2
+    versions = {one.run.place.location[-4:]: one.run.versions["trl"] for one in found.runs}
+    assert versions.pop("run5") == "1.1.0" and set(versions.values()) == {"1.0.0"}
+
+
+def test_a_run_of_which_nothing_is_told_has_the_others_asked_one_by_one(server: WandbServer) -> None:
+    sweep(server, 6, requirements="trl==1.0.0\n")
+
+    def not_of_one(exchange: Exchange) -> None:
+        if "run3" in exchange.given.values():
+            return status(403, "permission denied")(exchange)
+        exchange.answer("RunFirstLook")
+
+    server.fail(not_of_one, operation="RunFirstLook")
+    found = check(PROJECT)
+    assert len(found.runs) == 5 and [one.location for one in found.errors] == [f"{PROJECT}/run3"]
+    assert {one.run.versions["trl"] for one in found.runs} == {"1.0.0"}
+
+
 def test_a_server_that_limits_the_rate_gets_fewer_at_once_and_loses_nothing(server: WandbServer) -> None:
     runs = sweep(server, 12)
     refused = []
