@@ -20,6 +20,8 @@ _GLUED = re.compile(r"(?:reward|rew|return|score)s?(50|[125]00|1000)", re.IGNORE
 _CONTROL_FILE = "generic_control.yaml"
 #: What Gymnasium calls an environment, before what is logged of it: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
+#: The first pass of an update over its samples, under which a loop logs its losses: `epoch0/loss`.
+_PASS = re.compile(r"(?:inner_|ppo_)?epoch_?0")
 _FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -45,7 +47,7 @@ def forms(tag: str) -> tuple[str, ...]:
         while len(parts) > 1 and parts[-1] in _words()["tails"]:
             parts = parts[:-1]
         found.append("/".join(parts))
-        while len(parts) > 1 and parts[0] in _words()["heads"]:
+        while len(parts) > 1 and (parts[0] in _words()["heads"] or _PASS.fullmatch(parts[0])):
             parts = parts[1:]
             found.append("/".join(parts))
         if len(parts) > 1:

@@ -145,6 +145,7 @@ class Aspect(StrictData):
     when: When
     critical: CriticalLevel | None = None
     severity_when_over: Literal["info", "warning"] = "warning"
+    severity_while_best: Literal["info", "warning", "critical"] | None = None  # that of its rule, if not given
     message: Text
     because: Text | None = None
     try_: Annotated[tuple[Text, ...], Schema(min_length=1)] | None = None

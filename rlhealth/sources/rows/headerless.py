@@ -70,14 +70,23 @@ def names_of(name: str, text: str) -> list[str]:
         return []
     if all(len(row) == 1 for row in rows):
         return [tag_of(stem)]
-    if is_of_rewards(stem) and all(len(row) == 2 for row in rows) and _counts_on([row[0] for row in rows]):
-        return ["episode", tag_of(stem)]
+    if is_of_rewards(stem) and all(len(row) == 2 for row in rows):
+        first = [row[0] for row in rows]
+        if _counts_on(first):
+            return ["episode", tag_of(stem)]
+        if len(rows) >= FEWEST_OF_A_RUN and _rises([whole(cell) for cell in first]):
+            return ["step", tag_of(stem)]
     counts = [(whole(row[0]), whole(row[1])) for row in rows[:-1] if len(row) == 3]
-    rises = all(
-        None not in (*early, *late) and early[0] <= late[0] and early[1] < late[1]  # type: ignore[operator]
-        for early, late in pairwise(counts)
-    )
+    rises = _rises([epoch for epoch, _ in counts], or_stays=True) and _rises([step for _, step in counts])
     return ["epoch", "step", stem] if len(counts) == len(rows) - 1 and rises else []
+
+
+def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:
+    """Whether each is a whole number above the one before it."""
+    found = [one for one in counts if one is not None]
+    return len(found) == len(counts) and all(
+        early < late or (or_stays and early == late) for early, late in pairwise(found)
+    )
 
 
 def _counts_on(cells: list[str], from_start: bool = False) -> bool:

@@ -55,6 +55,12 @@ _AFTER = re.compile(
     rf"(?:(?P<n>\d{{1,15}}) (?P<word>{WORD})|(?P<other>{WORD}) (?P<m>\d{{1,15}}))\b",
     re.IGNORECASE,
 )
+#: `Reward for episode 3: 0.5`, `reward in controller epoch 3 : -1`; what is said of a game may be a word problem.
+_WITHIN = re.compile(
+    rf"\W{{0,8}}(?P<name>{_PAID}) (?:for|in|at|of|during) (?:[a-z]{{2,20}} ){{0,2}}(?!round|game)"
+    rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)",
+    re.IGNORECASE,
+)
 _SAYS = re.compile(r" (?:is|are|was|were) ")
 #: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, the mean between the least and the most.
 _OF_RAY = re.compile(
@@ -96,7 +102,9 @@ def first_told(text: str) -> dict[str, Any]:
 
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
-    `episodes 3: average reward: 0.5`; every other as it is."""
+    `episodes 3: average reward: 0.5`, like that for or in an episode; every other as it is."""
+    if (within := _WITHIN.match(text)) is not None:
+        return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
         rest = text[after.end() :]
         text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (

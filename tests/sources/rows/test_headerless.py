@@ -166,6 +166,16 @@ def test_two_columns_are_episodes_and_their_rewards(tmp_path: Path) -> None:
     assert (known.steps.tolist(), known.values.tolist()) == (list(range(40)), RETURNS.tolist())
 
 
+def test_two_columns_of_which_one_only_rises_are_steps_and_the_rewards_then(tmp_path: Path) -> None:
+    steps = np.arange(1, 41) * 904 + np.arange(40) % 7
+    np.savetxt(tmp_path / "rewards.csv", np.column_stack([steps, RETURNS]), delimiter=",")
+    (run,) = open_runs(tmp_path)
+    known = translate(run).metrics["reward"]
+    assert (known.steps.tolist(), known.values.tolist()) == (steps.tolist(), RETURNS.tolist())
+    few = "\n".join(f"{step},{one}" for step, one in zip(steps[:9], RETURNS[:9], strict=True))
+    assert names_of("rewards.csv", few) == []
+
+
 def test_two_columns_that_do_not_count_are_no_run(tmp_path: Path) -> None:
     assert names_of("rewards.csv", "\n".join(f"{one},{one + 1}" for one in RETURNS)) == []
 

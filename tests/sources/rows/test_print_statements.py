@@ -99,6 +99,21 @@ def test_the_steps_of_a_solution_are_no_headings(tmp_path: Path) -> None:
     assert values(run, "reward") == (list(range(1, COUNT + 1)), pytest.approx(REWARDS))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Reward for episode {n}: {r}",
+        "reward in controller episode  {n} :  {r}",
+        "Total reward in the episode {n} = {r}",
+        "Mean return at iteration {n} is {r}",
+        "Average reward of training episode {n}: {r}, steps: 200",
+    ],
+)
+def test_the_reward_of_a_count_that_its_name_holds_is_one_metric(tmp_path: Path, line: str) -> None:
+    run = printed(tmp_path, lambda n, r: line.format(n=n, r=f"{r:.3f}"))
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+
+
 def test_a_count_with_thousands_is_one_number(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"Timesteps: {n * 500:,} | Episodes: {n:,} | Mean Reward: {r:.3f} | FPS: 554")
     assert values(run, "reward") == ([n * 500 for n in range(COUNT)], pytest.approx(REWARDS))
