@@ -20,6 +20,8 @@ from rlhealth.sources.rows.row_names import is_log_name, words
 from rlhealth.sources.rows.row_shapes import Cells
 
 FEWEST = 3  # lines
+MOST_COLUMNS = 8  # of a table of rewards that names none
+_OF_ONE_METRIC = ["epoch", "step"]
 LOOKED_AT = 50  # lines
 #: What d3rlpy calls a file whose name is no metric's elsewhere.
 _FILES = frozenset({"environment", "td_error"})
@@ -78,7 +80,24 @@ def names_of(name: str, text: str) -> list[str]:
             return ["step", tag_of(stem)]
     counts = [(whole(row[0]), whole(row[1])) for row in rows[:-1] if len(row) == 3]
     rises = _rises([epoch for epoch, _ in counts], or_stays=True) and _rises([step for _, step in counts])
-    return ["epoch", "step", stem] if len(counts) == len(rows) - 1 and rises else []
+    if len(counts) == len(rows) - 1 and rises:
+        return [*_OF_ONE_METRIC, stem]
+    return _wider(stem, rows) if is_of_rewards(stem) else []
+
+
+def _wider(stem: str, rows: list[list[str]]) -> list[str]:
+    """The columns of a table of rewards that holds more: a count, the reward, and those that go by their place. Whole
+    numbers from 0 up may be lengths beside it, and which column is the reward is not known then."""
+    columns = list(zip(*rows, strict=False))
+    if (
+        len({len(row) for row in rows[:-1]}) > 1
+        or not 2 < len(columns) <= MOST_COLUMNS
+        or not _counts_on([*columns[0]])
+    ):
+        return []
+    if all((count := whole(cell)) is not None and count >= 0 for cell in columns[1]):
+        return []
+    return ["episode", tag_of(stem), *(f"column {place}" for place in range(3, len(columns) + 1))]
 
 
 def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:
@@ -100,7 +119,7 @@ def _counts_on(cells: list[str], from_start: bool = False) -> bool:
 
 def is_long(names: list[str]) -> bool:
     """Whether these are the columns of one metric of several, each in a file of its own."""
-    return len(names) == 3
+    return names[:2] == _OF_ONE_METRIC
 
 
 def stem_of(name: str) -> str:

@@ -176,6 +176,18 @@ def test_two_columns_of_which_one_only_rises_are_steps_and_the_rewards_then(tmp_
     assert names_of("rewards.csv", few) == []
 
 
+def test_a_wider_table_of_rewards_holds_them_behind_the_count(tmp_path: Path) -> None:
+    lines = "\n".join(f"{n},{one - 50},{one / 2},{0.99**n}" for n, one in enumerate(RETURNS, 1))
+    (tmp_path / "reward_history.csv").write_text(lines + "\n")
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == (RETURNS - 50).tolist()
+    assert {"column 3", "column 4"} <= run.series.keys()
+
+
+def test_of_whole_numbers_behind_a_count_nobody_knows_whether_they_are_lengths() -> None:
+    assert names_of("rewards.csv", "\n".join(f"{n},{90 + n},{one},7" for n, one in enumerate(RETURNS))) == []
+
+
 def test_two_columns_that_do_not_count_are_no_run(tmp_path: Path) -> None:
     assert names_of("rewards.csv", "\n".join(f"{one},{one + 1}" for one in RETURNS)) == []
 
