@@ -20,12 +20,12 @@ from rlhealth.sources.rows.row_names import is_log_name, words
 from rlhealth.sources.rows.row_shapes import Cells
 
 FEWEST = 3  # lines
-MOST_COLUMNS = 8  # of a table of rewards that names none
-_OF_ONE_METRIC = ["epoch", "step"]
 LOOKED_AT = 50  # lines
 #: What d3rlpy calls a file whose name is no metric's elsewhere.
 _FILES = frozenset({"environment", "td_error"})
 FEWEST_OF_A_RUN = 10  # numbers in a list that is taken for a run where nobody named the file
+MOST_COLUMNS = 8  # of a table of rewards
+_OF_ONE_METRIC = ["epoch", "step"]  # stand before the values in d3rlpy's files
 _NUMBERED = re.compile(r"[_-]?\d+$")
 _HEAD = 200  # characters by which a list is known
 #: Nothing but numbers, commas and spaces behind a bracket: `[12:30:01] reward 0.5` is a line of a console.
@@ -88,16 +88,14 @@ def names_of(name: str, text: str) -> list[str]:
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:
     """The columns of a table of rewards that holds more: a count, the reward, and those that go by their place. Whole
     numbers from 0 up may be lengths beside it, and which column is the reward is not known then."""
-    columns = list(zip(*rows, strict=False))
-    if (
-        len({len(row) for row in rows[:-1]}) > 1
-        or not 2 < len(columns) <= MOST_COLUMNS
-        or not _counts_on([*columns[0]])
-    ):
+    rows = rows[:-1]  # the last one may be cut
+    width = len(rows[0])
+    if any(len(row) != width for row in rows) or not 2 < width <= MOST_COLUMNS:
         return []
-    if all((count := whole(cell)) is not None and count >= 0 for cell in columns[1]):
+    may_be_lengths = all((count := whole(row[1])) is not None and count >= 0 for row in rows)
+    if may_be_lengths or not _counts_on([row[0] for row in rows]):
         return []
-    return ["episode", tag_of(stem), *(f"column {place}" for place in range(3, len(columns) + 1))]
+    return ["episode", tag_of(stem), *(f"column {place}" for place in range(3, width + 1))]
 
 
 def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:
