@@ -36,8 +36,8 @@ class Rows:
     it, and is left out where it says again what that one said. Where there is no such column, the rows are numbered: a
     row that says again what the one before said is the next step, one that adds to it (an evaluation) is not. Steps
     that fall back are waited with until the next row reports what they are: where the run continues from there, it is a
-    new run (they fell back to where it began) or a resume, which replaces what was logged from there on; a lone row, or
-    rows that fall further and further, came late and change nothing else.
+    new run (they fell back to where it began, or count from zero again) or a resume, which replaces what was logged
+    from there on; a lone row, or rows that fall further and further, came late and change nothing else.
 
     Args:
         make: makes an empty run, given its number (0, 1, …).
@@ -287,7 +287,12 @@ class Rows:
             self._take_late(fallen)
             self._lowest = last if step < last else None
             return False
-        self._go_back(first)
+        from_zero = step == 2 * first
+        if not from_zero and not self._says_again(first, self._tags_of(fallen)):
+            for place, one in fallen:
+                self._put(one, place)
+            return False
+        self._go_back(first, from_zero=from_zero)
         for _, one in fallen:
             known = self._step_of(one)
             if known is not None:
@@ -329,19 +334,28 @@ class Rows:
         }
 
     def _falls_back(self, step: int, tags: Set[str]) -> bool:
-        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, or stands
-        before all that was said.
+        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, stands before
+        all that was said, or falls by half of the steps or more, as where a new run counts by larger steps.
         """
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return False
+        return (self._step is not None and 0 < 2 * step <= self._step) or self._says_again(step, tags)
+
+    def _says_again(self, step: int, tags: Set[str]) -> bool:
+        """Whether something of what a row tells was told at its step, or that stands before all that was."""
         if self._first is not None and step <= self._first:
             return True
         return any(self._points.has_said(tag, step) for tag in tags)
 
-    def _go_back(self, step: int) -> None:
-        """A new run begins, or this one continues from before `step`."""
+    def _tags_of(self, rows: list[tuple[int, Mapping[str, Any]]]) -> Set[str]:
+        return {tag for _, row in rows for tag in self._tags(row)}
+
+    def _go_back(self, step: int, *, from_zero: bool) -> None:
+        """A new run begins, or this one continues from before `step`: one whose steps count from zero by that step is
+        new, though it says less often where it is than the run before.
+        """
         self._points.move()
-        if self._first is not None and step <= self._first:
+        if from_zero or (self._first is not None and step <= self._first):
             self._next_run()
             self._step = self._first = None
         else:

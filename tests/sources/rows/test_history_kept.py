@@ -142,3 +142,20 @@ def test_a_last_evaluation_at_step_zero_changes_no_verdict(log: Path) -> None:
     evaluation = {"step": 0, "eval_reward": 1.0, "eval_loss": 0.1, "eval_runtime": 3.0}
     assert judged(log, [*HEALTHY, evaluation]).exit_code == 0
     assert judged(log, [*SICK, evaluation]).exit_code == 1
+
+
+def test_runs_that_count_from_zero_by_larger_steps_replace_nothing(log: Path) -> None:
+    """As a trainer does whose later phases use more environments."""
+    strides = [10, 20, 30]
+    phases = [[row | {"step": stride * row["step"]} for row in HEALTHY[:40]] for stride in strides]
+    log.write_text(lines([row for phase in phases for row in phase]))
+    runs = open_runs(log)
+    assert [one.series["loss"].steps.tolist() for one in runs] == [[n * one for n in range(1, 41)] for one in strides]
+    assert all(one.resumed_at == [] for one in runs)
+
+
+def test_a_late_row_at_a_step_that_nothing_told_stands_there(log: Path) -> None:
+    rows = [row | {"step": 2 * row["step"]} for row in HEALTHY[:40]]
+    log.write_text(lines([*rows[:30], {"step": 5, "loss": 0.1, "reward": 0.5}, *rows[30:]]))
+    (run,) = open_runs(log)
+    assert run.resumed_at == [] and run.series["loss"].steps.tolist() == sorted([5, *range(2, 82, 2)])
