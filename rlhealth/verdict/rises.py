@@ -125,11 +125,6 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
     return Rising(values).surely(smoothed)
 
 
-def rose_early(values: Floats, smoothed: int = 1) -> bool:
-    """The same, of few points; where all of them share samples with one another, nothing can be said."""
-    return Rising(values).early(smoothed)
-
-
 def rose_somewhat(values: Floats) -> bool:
     """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
     return Rising(values).somewhat()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlhealth.run import Floats
-from rlhealth.verdict.rises import rose_beyond_errors, rose_early, rose_somewhat, surely_rose
+from rlhealth.verdict.rises import Rising, rose_beyond_errors, rose_somewhat, surely_rose
 
 
 def test_a_rise_far_beyond_the_noise_is_sure_and_noise_alone_is_none() -> None:
@@ -19,8 +19,8 @@ def test_a_rise_far_beyond_the_noise_is_sure_and_noise_alone_is_none() -> None:
 def test_few_points_that_share_their_samples_prove_no_rise() -> None:
     """The first of DQN's rows are means of the same first episodes."""
     shared = np.array([0.0] * 4 + [1.2] + [1.2 * 5 / n for n in range(6, 26)])
-    assert rose_early(shared)
-    assert not rose_early(shared, smoothed=25)
+    assert Rising(shared).early()
+    assert not Rising(shared).early(smoothed=25)
     assert not surely_rose(shared, smoothed=25)
 
 
@@ -28,7 +28,7 @@ def test_thirds_that_do_not_overlap_are_a_rise_however_much_noisier_the_last_one
     """An agent that has learned fails in many ways; one that falls at once always does."""
     level = np.repeat([80.0, 90.0, 80.0, 200.0, 300.0, 400.0, 1500.0, 300.0], [8, 9, 8, 8, 9, 8, 12, 13])
     values = level * np.random.default_rng(1).uniform(0.9, 1.1, len(level))
-    assert not rose_early(values)
+    assert not Rising(values).early()
     assert surely_rose(values)
     assert not surely_rose(values[::2])
     assert not surely_rose(values[::-1])
