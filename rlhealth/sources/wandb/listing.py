@@ -7,8 +7,9 @@ import threading
 from concurrent.futures import Future
 from typing import Any
 
-from rlhealth.errors import RlhealthError
+from rlhealth.errors import RlhealthError, Unavailable
 from rlhealth.sources.wandb.address import Address
+from rlhealth.sources.wandb.faults import LIMITED
 from rlhealth.sources.wandb.first_look import FirstLook, look_at
 from rlhealth.sources.wandb.session import Session
 from rlhealth.system.threads import begun
@@ -76,7 +77,8 @@ class Listing:
         """What is asked about a run before its history: together with others of the list, which will ask it too.
 
         Raises:
-            RlhealthError: if the server does not answer it for this run; a fault of another one does not count.
+            Unavailable: if the server limits the rate of requests: the next call asks about all of them again.
+            RlhealthError: if it does not answer for this run; a fault of another one does not count.
         """
         run = str(hosted.id)
         with self._lock:
@@ -88,5 +90,9 @@ class Listing:
             asked = self._looks[run]
         try:
             return asked.result()[run]
-        except RlhealthError:
+        except RlhealthError as error:
+            if isinstance(error, Unavailable) and error.reason == LIMITED:
+                with self._lock:
+                    self._looks = {one: look for one, look in self._looks.items() if look is not asked}
+                raise
             return look_at(session, hosted, [run], place)[0]

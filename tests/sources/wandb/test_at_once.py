@@ -102,6 +102,14 @@ def test_a_run_of_which_nothing_is_told_has_the_others_asked_one_by_one(server: 
     assert {one.run.versions["trl"] for one in found.runs} == {"1.0.0"}
 
 
+def test_a_question_refused_for_its_rate_is_asked_again_about_all_its_runs_together(server: WandbServer) -> None:
+    sweep(server, 6)
+    server.fail(status(429), operation="RunFirstLook", times=2)  # the SDK itself asks once more
+    for one in find(PROJECT, patience=4.0):
+        assert one.poll()
+    assert server.operations().count("RunFirstLook") == 3
+
+
 def test_a_server_that_limits_the_rate_gets_fewer_at_once_and_loses_nothing(server: WandbServer) -> None:
     runs = sweep(server, 12)
     refused = []
