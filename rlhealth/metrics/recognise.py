@@ -121,7 +121,7 @@ def recognise(run: Run) -> Recognised:
             if entry["id"] == "generic" and (found := _rewritten(run, tags)) is not None:
                 return found
             found = _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
-            return found if entry.get("spelling") == "free" else replace(found, own=_unfolded(entry, tags))
+            return found if entry.get("spelling") == "free" else replace(found, own=_unfolded(entry, _lowered(tags)))
     if named is not None:  # too little was logged to know the trainer by, but the code names it
         return _recognised(named, _seen(named, tags, views), run, sure=True)
     return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(UNKNOWN, tags, views), run, sure=True)
@@ -139,10 +139,11 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
         for word, held in below.items()
         if len(held) >= FEWEST_OWN and "/" in held[0]
     ]
+    lowered = _lowered(tags)
     for entry in frameworks():
         if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN:
             continue
-        for names_of in (*own, _unfolded(entry, tags)):
+        for names_of in (*own, _unfolded(entry, lowered)):
             seen = _seen(entry, list(names_of.values()), {})
             known = names(entry["names"]).exact
             if sum(name in known for name in seen) >= FEWEST_OWN and _fits(entry, seen, run, ""):
@@ -150,14 +151,23 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
     return None
 
 
-def _unfolded(entry: dict[str, Any], tags: list[str]) -> dict[str, str]:
+def _lowered(tags: Iterable[str]) -> dict[str, list[str]]:
+    """The tags by what they are in lower case."""
+    found: dict[str, list[str]] = {}
+    for tag in tags:
+        found.setdefault(tag.lower(), []).append(tag)
+    return found
+
+
+def _unfolded(entry: dict[str, Any], lowered: Mapping[str, list[str]]) -> dict[str, str]:
     """The tags that are names of that trainer with underscores for their slashes, each with that name."""
     known, plain = _folds(entry["names"]), names(entry["names"]).exact
-    found = {tag: known[tag.lower()] for tag in tags if tag.lower() in known and tag not in plain}
-    others = [tag for tag in tags if tag not in found and tag not in plain] if found else []
-    for pattern, name in _folded_patterns(entry["names"]) if others else ():
-        matches = filter(None, map(pattern.fullmatch, others))
-        found = {match[0]: name.replace("{f}", match["f"]) for match in matches} | found
+    found = {tag: name for fold, name in known.items() for tag in lowered.get(fold, ()) if tag not in plain}
+    if found:
+        others = [tag for alike in lowered.values() for tag in alike if tag not in found and tag not in plain]
+        for pattern, name in _folded_patterns(entry["names"]):
+            matches = filter(None, map(pattern.fullmatch, others))
+            found = {match[0]: name.replace("{f}", match["f"]) for match in matches} | found
     return found
 
 
@@ -211,8 +221,7 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
 def _logged(name: str, seen: set[str]) -> bool:
     if "*" not in name:
         return name in seen
-    pattern = pattern_of(name)
-    return any(pattern.fullmatch(one) for one in seen)
+    return any(map(pattern_of(name).fullmatch, seen))
 
 
 def _has_setting(run: Run, key: str) -> bool:
