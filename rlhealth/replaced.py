@@ -24,6 +24,12 @@ class Segment(NamedTuple):
     points: dict[str, Points]
     histograms: dict[str, Histogram]
 
+    @property
+    def last_step(self) -> int:
+        """The last step that was replaced."""
+        steps = [one[0] for one in self.points.values()] + [one.steps for one in self.histograms.values()]
+        return max((int(one[-1]) for one in steps if len(one)), default=self.step)
+
 
 class EarlierPoints(NamedTuple):
     """The points of a run as it stood before, from `step` on other than they are now; `said` names it."""

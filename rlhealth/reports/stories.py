@@ -5,7 +5,7 @@ that matter most.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 if TYPE_CHECKING:
     from rlhealth.metrics import Metric
+    from rlhealth.run import Run
 
 _RANK = {"critical": 0, "warning": 1, "unknown": 2, "healthy": 3}
 
@@ -115,10 +116,19 @@ def notes(run: RunVerdict) -> list[str]:
     """What the reader should know before believing the verdict: continuations, what was assumed, what was chosen in
     reading.
     """
-    resumed = [f"resumed at step {step}" for step in run.run.resumed_at]
     names = not_recognised(run.translation)
     unread = [f"{names}: {HOW_TO_NAME}"] if names and names not in run.no_answer else []
-    return [*resumed, *unread, *run.translation.assumed, *run.run.notes]
+    return [*_resumes(run.run), *unread, *run.translation.assumed, *run.run.notes]
+
+
+def _resumes(run: Run) -> list[str]:
+    """Where the run was resumed, and which of its steps are no longer shown for that."""
+    replaced = deque(run.replaced)  # in the order of the resumes, of which some replaced nothing
+    said = []
+    for step in run.resumed_at:
+        last = replaced.popleft().last_step if replaced and replaced[0].step == step else step
+        said.append(f"resumed at step {step}" + (f", replacing steps {step} to {last}" if last > step else ""))
+    return said
 
 
 @cache
