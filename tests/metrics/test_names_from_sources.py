@@ -57,6 +57,9 @@ def logged(marks: tuple[str, ...], *names: str) -> Translation:
         (LIGHTNING, "response_length/clip_ratio_after_processing", "completions/clipped_ratio"),
         (ALIGNER, "train_rollouts/grouped_reward_std", "reward_group_std"),
         (("rollout_info/ep_rew",), "rollout_info/kl_div_mean", "kl"),  # RL4LMs
+        (("act_loss", "cri_loss"), "average reward score", "reward"),  # DeepSpeed-Chat
+        (("PPO Epoch", "Actor Loss", "Average reward score"), "Critic Loss", "loss/value_avg"),
+        (("actor_loss_sum", "critic_loss_sum", "reward"), "actor_loss", "loss/policy_avg"),
         (FLOW, "eval_reward_avg", "eval/reward"),
         (("objective/kl0_avg", "scores"), "tools/aggregate/failure_rate", "tools/failure_frequency"),
         (("objective/kl0_avg", "scores"), "objective/gsm8k_correct_rate", "rewards/gsm8k_correct/mean"),

@@ -3,6 +3,7 @@ rollouts, no row twice."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
+#: Fewer bits than these in a value come twice by chance, whatever its digits: half of the samples (0.515625 of 64), or
+#: a mean of numbers in half precision (2.4697265625).
+BITS = 17
 MANY = 8  # names beside a step: a row that anybody would know alone
 RARE = 0.05  # of the commonest form: settings that are printed once before the rows are no form of the log
 FEWEST_LABELS = 3  # bare numbers by which steps are known
@@ -235,6 +239,8 @@ def _is_precise(name: str, value: object) -> bool:
     """Whether a number has so many digits that two rows do not have it in common by chance."""
     found = number(value)
     if found is None or found == int(found if abs(found) < 1e15 else 0) or "lr" in name or "learning_rate" in name:
+        return False
+    if (math.frexp(found)[0] * 2 ** (BITS - 1)).is_integer():
         return False
     return len(f"{found:.{DIGITS}g}".replace(".", "").replace("-", "").lstrip("0").partition("e")[0]) >= DIGITS
 

@@ -22,11 +22,13 @@ class Sampled:
 
     Attributes:
         taken: rows whose mean was given to a step.
+        steps: the steps to which a mean was given.
         left: rows that were gathered and given to none.
     """
 
     def __init__(self) -> None:
         self.taken = 0
+        self.steps = 0
         self.left = 0
         self._sums: dict[str, tuple[float, int]] = {}
         self._rows = 0
@@ -57,6 +59,7 @@ class Sampled:
         if not self._come_after or not self._step:
             return None
         self.taken += 1
+        self.steps += self._rows == 1
         self.left -= 1
         return PrintedRow(self._step | self._means())
 
@@ -71,6 +74,7 @@ class Sampled:
             if not self._come_after and self._rows:
                 row.update({name: mean for name, mean in self._means().items() if name not in row})
                 self.taken += self._rows
+                self.steps += 1
                 self.left -= self._rows
         self._sums, self._rows = {}, 0
 
@@ -91,7 +95,7 @@ def _tell_reward(names: tuple[str, ...]) -> bool:
 def remarks(sampled: Sampled) -> list[str]:
     """What became of the rows of single rollouts, as sentences."""
     found = []
-    if sampled.taken:
+    if sampled.taken > sampled.steps:  # one row beside each step is a line of that step
         rows = counted(sampled.taken, "row of a single rollout was", "rows of single rollouts were")
         found.append(f"{rows} read as the mean of their step")
     if sampled.left:

@@ -250,6 +250,18 @@ def test_a_row_that_is_printed_twice_is_read_once(tmp_path: Path) -> None:
     assert "3 rows were printed twice and read once" in run.notes
 
 
+def test_a_reward_in_half_precision_that_comes_again_is_another_one(tmp_path: Path) -> None:
+    rewards = [2.4697265625, 2.390625, 2.4697265625, 2.515625]
+    lines = [
+        f"epoch: 0|step: {n}|ppo_ep: 1|act_loss: 0.{n}234567|cri_loss: 0.{n}765432|unsuper_loss: 0.0\n"
+        f"average reward score: {reward}\n{'-' * 40}\n"
+        for n, reward in enumerate(rewards)
+    ]
+    run = log(tmp_path, "".join(lines))
+    assert values(run, "average reward score") == list(enumerate(rewards))
+    assert not run.notes  # one line of rewards beside each step is no rollout
+
+
 def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     lines = [
         line
