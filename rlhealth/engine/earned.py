@@ -31,7 +31,8 @@ def why_not_healthy(translation: Translation) -> str:
     rewards = _counting(_matching(translation, said["reward"]), said["total"], least["reward"])
     longest = max((_count(one) for one in rewards), default=0)
     if not longest:
-        return _with_names("no reward was recognised", translation)
+        empty = next((f"{one.tag} is a finite number at none of its {len(one):,} points" for one in rewards), "")
+        return _with_names(empty or "no reward was recognised", translation)
     if longest < least["reward"] and not any(Rising(_finite(one)).early(one.smoothed) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rising = [Rising(_finite(one)) for one in rewards]

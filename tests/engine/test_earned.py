@@ -50,6 +50,11 @@ def test_a_witness_without_a_reward_says_nothing_of_success() -> None:
     assert "no reward was recognised" in why_not_healthy(translate(run))
 
 
+def test_a_reward_that_never_was_a_number_is_named() -> None:
+    run = logged(reward=wiggling(np.nan), kl=wiggling(0.2))
+    assert why_not_healthy(translate(run)).startswith("reward is a finite number at none of its 60 points")
+
+
 def test_a_witness_that_never_moves_is_none() -> None:
     assert "KL never moved" in why_not_healthy(translate(logged(**GRPO, kl=0.0)))
     assert (

@@ -224,6 +224,18 @@ def curves() -> list[bytes]:
     return found
 
 
+def pickles() -> list[bytes]:
+    """Curves as pickle writes them, in several of its protocols."""
+    import pickle
+    from collections import deque
+
+    import numpy as np
+
+    rewards = np.arange(9) / 2
+    held = ({"rewards": rewards.tolist(), "losses": rewards}, [*rewards], deque(rewards.tolist()))
+    return [pickle.dumps(one, protocol) for one in held for protocol in (0, 2, 4, 5)]
+
+
 def notebooks() -> list[bytes]:
     """Real notebooks with the first rows of their tables."""
     found = []

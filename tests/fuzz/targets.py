@@ -52,6 +52,23 @@ JSON_WORDS = (
     b'{"a":' * 50,
     b"\n",
 )
+PICKLE_WORDS = (
+    b"]",
+    b"}",
+    b"(",
+    b"e.",
+    b"R",
+    b"b",
+    b"\x81",
+    b"h\x00",
+    b"j\xff\xff\xff\x7f",
+    b"r\xff\xff\xff\x7f",
+    b"G\x7f\xf8\x00\x00\x00\x00\x00\x00",
+    b"cos\nsystem\n",
+    b"cnumpy\ndtype\n",
+    b"cbuiltins\nlist\n",
+    b"\x8c\x07rewards\x94",
+)
 ARRAY_WORDS = (
     b"\x93NUMPY\x01\x00",
     b"(99999999999,)",
@@ -378,6 +395,12 @@ def _curve(path: Path) -> Sequence[object]:
     return find(path)
 
 
+def _pickled(path: Path) -> Sequence[object]:
+    from rlhealth.sources.arrays.reader import find
+
+    return find(path.rename(path.with_name("history.pkl")))
+
+
 def _packed_arrays(raw: bytes, path: Path) -> bool:
     """A sound archive, whose arrays hold anything."""
     import io
@@ -635,6 +658,7 @@ TARGETS = {
         Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
         Target("evaluations", reading(_evaluations), seeds.evaluations, ARRAY_WORDS, 40),
         Target("curve", reading(_curve), seeds.curves, ARRAY_WORDS, 40),
+        Target("pickled", reading(_pickled), seeds.pickles, PICKLE_WORDS, 100),
         Target("evaluations-arrays", _packed_arrays, seeds.arrays, ARRAY_WORDS, 40),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),
         Target("notebook-outputs", _notebook_outputs, seeds.notebook_outputs, (*TEXT_WORDS, *NOTEBOOK_WORDS), 60),

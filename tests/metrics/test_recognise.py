@@ -263,6 +263,14 @@ def test_the_tables_of_rlkit_and_pfrl_have_their_own_names() -> None:
     assert found.metrics["reward"].tag == "mean"
 
 
+def test_the_alpha_of_bear_weighs_a_constraint_and_no_entropy() -> None:
+    names = ["evaluation/Returns Mean", "trainer/QF1 Loss", "trainer/Alpha"]
+    assert translate(run_of(names)).metrics["entropy_coef"].tag == "trainer/Alpha"
+    found = translate(run_of([*names, "trainer/MMD Loss Mean"]))
+    assert found.title == "BEAR (rlkit)" and "entropy_coef" not in found.metrics
+    assert found.metrics["loss/value_avg"].tag == "trainer/QF1 Loss"
+
+
 def test_a_wrapper_of_rl_games_logs_the_mean_of_the_last_episodes() -> None:
     known = translate(run_of(["losses/a_loss", "losses/c_loss", "rewards/mean_100"]))
     assert (known.framework, known.metrics["reward"].tag) == ("rl-games", "rewards/mean_100")

@@ -1,4 +1,5 @@
-"""Curves as numpy saves them: `rewards.npy`, one number an episode, and `rewards.npz`, such arrays by their names."""
+"""Curves as numpy and pickle save them: `rewards.npy` and `rewards.pkl`, one number an episode, and `rewards.npz`, such
+arrays by their names."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from rlhealth.run import Floats, Run, UnreadFile
 from rlhealth.sources.base.arrays import array_in, array_of
 from rlhealth.sources.base.candidates import why_unread
 from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.pickled import LARGEST as LARGEST_PICKLE
+from rlhealth.sources.base.pickled import ForeignObjectError, plain_value
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.headerless import FEWEST_OF_A_RUN, is_of_rewards, stem_of, tag_of
 from rlhealth.sources.rows.json_tables import runs_of
 from rlhealth.sources.rows.rows import Rows
@@ -24,6 +28,7 @@ KIND = "numpy"
 MOST_ARRAYS = 100  # of one archive
 MOST_ROWS = 1 << 20  # numbers of an array beside others
 _ZIP = b"PK"
+_PICKLES = (".pkl", ".pickle")
 #: Arrays that only a data set of transitions has: its rewards are those of single steps, of no run.
 _OF_A_DATA_SET = frozenset(
     f"{before}{one}"
@@ -45,7 +50,7 @@ _OF_A_DATA_SET = frozenset(
 
 
 class NoCurveError(ValueError):
-    """Sound arrays that are no curve of a run."""
+    """Sound arrays, or values, that are no curve of a run."""
 
 
 class Curve(SavedArrays):
@@ -62,6 +67,8 @@ class Curve(SavedArrays):
         file.seek(0)
         if start == _ZIP:
             _take_archive(rows, file, self.path)
+        elif self.path.suffix.lower() in _PICKLES:
+            _take_pickle(rows, file, self.path)
         else:
             values = _flat(array_of(file, self.path.name))
             if values is None:
@@ -90,7 +97,7 @@ def readers(
     to `left`, and so do all of them beside other logs."""
     found: list[Reader] = []
     for path in files:
-        if not is_of_rewards(stem_of(path.name)) and not _holds_rewards(path):
+        if not is_of_rewards(stem_of(path.name)) and path.suffix.lower() not in _PICKLES and not _holds_rewards(path):
             if path.suffix.lower() == ".npz" and (why := why_unread(path)):
                 left.append(UnreadFile(str(path), why))
             continue  # the weights of a reward model
@@ -139,6 +146,25 @@ def _take_archive(rows: Rows, file: IO[bytes], path: Path) -> None:
                 columns[tag_of(own) if name in named else name] = values.tolist()
     for one in runs_of(columns)[:1]:
         rows.take(one.rows)
+
+
+def _take_pickle(rows: Rows, file: IO[bytes], path: Path) -> None:
+    try:
+        found = plain_value(file.read(LARGEST_PICKLE + 1))
+    except ForeignObjectError as error:
+        raise NoCurveError(str(error)) from error
+    stem = stem_of(path.name)
+    if isinstance(found, list) and is_of_rewards(stem) and all(number(one) is not None for one in found):
+        values = np.ma.masked_array([number(one) for one in found])
+        rows.take_columns({tag_of(stem): values})
+        return
+    document = found if isinstance(found, dict) else {stem: found}
+    if not _OF_A_DATA_SET.isdisjoint(document):
+        raise NoCurveError("transitions of a data set")
+    told = [one for one in runs_of(document, stem) if any(is_of_rewards(name) for row in one.rows[:1] for name in row)]
+    if not told:
+        raise NoCurveError("none of its lists is called a reward")
+    rows.take(told[0].rows)
 
 
 def _flat(values: Floats) -> Floats | None:

@@ -51,9 +51,9 @@ NAMES: dict[str, re.Pattern[str]] = {
     "notebook": re.compile(r"\.ipynb$", re.IGNORECASE),
     "evaluations": re.compile(r"^evaluations.*\.npz$", re.IGNORECASE),
     "numpy": re.compile(
-        r"(?:^|[^a-z])(?:rewards?|returns?|scores?)(?:[^a-z].*)?\.np[yz]$"
+        r"(?:^|[^a-z])(?:rewards?|returns?|scores?)(?:[^a-z].*)?\.(?:np[yz]|pkl|pickle)$"
         r"|(?:^|[^a-z])(?:train|training|history|logs?|metrics|results?|curves?|stats|statistics|progress)"
-        r"(?:[^a-z].*)?\.npz$",
+        r"(?:[^a-z].*)?\.(?:npz|pkl|pickle)$",
         re.IGNORECASE,
     ),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 LOOKED_FOR = (
     "looked for events.out.tfevents*, *.wandb, wandb's exported *.parquet, Trackio's and MLflow's *.db, mlruns/, "
-    "*.swanlab, DVCLive's tables, "
-    "trainer_state*.json, *.jsonl, *.csv, *.ipynb, rewards.npy, evaluations.npz and console logs, in it and below"
+    "*.swanlab, DVCLive's tables, trainer_state*.json, *.jsonl, *.csv, *.ipynb, rewards.npy, rewards.pkl, "
+    "evaluations.npz and console logs, in it and below"
 )
 
 

@@ -74,7 +74,7 @@ def names_of(name: str, text: str) -> list[str]:
         return [tag_of(stem)]
     if is_of_rewards(stem) and all(len(row) == 2 for row in rows):
         first = [row[0] for row in rows]
-        if _counts_on(first):
+        if all(map(_counts_on, _stretches(first))):
             return ["episode", tag_of(stem)]
         if len(rows) >= FEWEST_OF_A_RUN and _rises([whole(cell) for cell in first]):
             return ["step", tag_of(stem)]
@@ -96,6 +96,14 @@ def _wider(stem: str, rows: list[list[str]]) -> list[str]:
     if may_be_lengths or not _counts_on([row[0] for row in rows]):
         return []
     return ["episode", tag_of(stem), *(f"column {place}" for place in range(3, width + 1))]
+
+
+def _stretches(cells: list[str]) -> list[list[str]]:
+    """Counts that begin anew with the number that the first began with, as a loop that is started again appends them:
+    those of each start. A lone one counts nothing, unless it is the newest."""
+    starts = [place for place, cell in enumerate(cells) if cell == cells[0]]
+    parts = [cells[start:end] for start, end in pairwise([*starts, len(cells)])]
+    return parts[:-1] if len(parts) > 1 and len(parts[-1]) == 1 else parts
 
 
 def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:

@@ -85,6 +85,9 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int, holder:
     for key, value in found.items():
         if isinstance(value, list):
             inner[key] = list(_of_list(key, value, path))
+        elif isinstance(value, dict) and _is_curve(value):
+            rows = [{"step": at, key: one} for at, one in zip(value["steps"], value["values"], strict=True)]
+            inner[key] = [JsonTable((*path, key), "step", rows)]
         elif isinstance(value, dict) and holds_numbers_by_step(value):
             inner[key] = [JsonTable((*path, key), "step", [{"step": _step(at), key: one} for at, one in value.items()])]
         elif isinstance(value, dict) and depth < DEEPEST:
@@ -143,6 +146,17 @@ def _of_columns(columns: Mapping[str, list[Any]], path: tuple[str, ...], holder:
 
 def _counts(name: str, values: list[Any]) -> bool:
     return bool(counted_by(name)) and rises([{name: one} for one in values], name)
+
+
+def _is_curve(found: Mapping[str, Any]) -> bool:
+    """Whether an object is a curve as Sacred writes each metric: `{"steps": […], "timestamps": […], "values": […]}`."""
+    steps, values = found.get("steps"), found.get("values")
+    return (
+        found.keys() <= {"steps", "timestamps", "values"}
+        and isinstance(steps, list)
+        and isinstance(values, list)
+        and len(steps) == len(values) > 1
+    )
 
 
 def _is_pair(value: object) -> bool:

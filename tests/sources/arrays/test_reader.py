@@ -1,7 +1,8 @@
-"""Curves that numpy saved: read in a file that is called after them, never a data set's, never unpickled."""
+"""Curves that numpy and pickle saved: read in a file that is called after them, never a data set's; nothing is run."""
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,37 @@ def test_the_only_array_of_an_archive_is_called_after_the_file(tmp_path: Path) -
     np.savez_compressed(tmp_path / "returns.npz", RETURNS)
     (run,) = open_runs(tmp_path)
     assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize("name", ["rewards.pkl", "pong_rewards.pickle", "scores_200.pkl"])
+@pytest.mark.parametrize("held", [RETURNS, RETURNS.tolist(), [*RETURNS], tuple(RETURNS)])
+def test_a_list_that_was_pickled_is_the_reward_of_a_run(name: str, held: object, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(pickle.dumps(held))
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
+@pytest.mark.parametrize("name", ["history.pkl", "training_stats.pickle", "rewards.pkl"])
+def test_the_lists_of_a_dict_that_was_pickled_are_one_run(name: str, tmp_path: Path) -> None:
+    held = {"episode_rewards": RETURNS.tolist(), "losses": (1 / (1 + RETURNS)).tolist(), "seed": 3}
+    (tmp_path / name).write_bytes(pickle.dumps(held))
+    (run,) = open_runs(tmp_path)
+    assert {"episode_rewards", "losses"} == run.series.keys()
+
+
+def test_other_pickles_are_no_run_and_are_named_where_they_are_called_logs(tmp_path: Path) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(RETURNS))
+    (tmp_path / "training_state.pkl").write_bytes(pickle.dumps({"weights": RETURNS}))
+    (tmp_path / "scores.pkl").write_bytes(pickle.dumps([pytest.Item]))
+    (tmp_path / "rewards.pkl").write_bytes(pickle.dumps({"rewards": RETURNS, "actions": RETURNS}))
+    left: list[UnreadFile] = []
+    with pytest.raises(RlhealthError, match="no runs found"):
+        find_readers(tmp_path, left=left)
+    assert {Path(one.location).name: one.reason.partition(": ")[2] for one in left} == {
+        "training_state.pkl": "none of its lists is called a reward",
+        "scores.pkl": "it holds _pytest.nodes.Item, which is not read",
+        "rewards.pkl": "transitions of a data set",
+    }
 
 
 def test_a_value_that_is_nan_stays_one(tmp_path: Path) -> None:
@@ -106,11 +138,12 @@ def test_it_grows_when_it_is_saved_anew_and_a_file_that_is_being_saved_is_waited
     assert len(one.run.series["rewards"]) == 40
 
 
-@pytest.mark.parametrize("suffix", ["npy", "npz"])
+@pytest.mark.parametrize("suffix", ["npy", "npz", "pkl"])
 @pytest.mark.parametrize("cut", [0, 1, 8, 60, 130, 200, -1])
 def test_a_file_that_is_cut_anywhere_is_refused_in_one_line(suffix: str, cut: int, tmp_path: Path) -> None:
     path = tmp_path / f"rewards.{suffix}"
-    np.save(path, RETURNS) if suffix == "npy" else np.savez(path, rewards=RETURNS)
+    write = {"npy": np.save, "npz": np.savez, "pkl": lambda path, held: path.write_bytes(pickle.dumps(held))}
+    write[suffix](path, RETURNS)
     path.write_bytes(path.read_bytes()[:cut])
     for where in (path, tmp_path):
         with pytest.raises(RlhealthError, match="no curve that can be read"):

@@ -142,7 +142,7 @@ def test_the_files_of_one_folder_of_d3rlpy_are_one_run(tmp_path: Path) -> None:
     (run,) = open_runs(tmp_path)
     assert run.series["environment"].steps.tolist() == [1000 * n for n in range(1, 41)]
     assert translate(run).metrics["eval/reward"].values.tolist() == RETURNS.tolist()
-    assert "loss" in run.series
+    assert translate(run).metrics["loss/value_avg"].tag == "loss"  # of an algorithm without an actor
 
 
 def test_numbers_in_a_file_of_another_name_are_no_log(tmp_path: Path) -> None:
@@ -164,6 +164,14 @@ def test_two_columns_are_episodes_and_their_rewards(tmp_path: Path) -> None:
     (run,) = open_runs(tmp_path)
     known = translate(run).metrics["reward"]
     assert (known.steps.tolist(), known.values.tolist()) == (list(range(40)), RETURNS.tolist())
+
+
+def test_episodes_that_begin_anew_are_runs_that_were_appended(tmp_path: Path) -> None:
+    lines = [f"{n},{one}" for _ in range(2) for n, one in enumerate(RETURNS)] + ["0,7.5"]
+    (tmp_path / "reward_log.csv").write_text("\n".join(lines) + "\n")
+    runs = open_runs(tmp_path)
+    assert [translate(run).metrics["reward"].values.tolist() for run in runs[:2]] == [RETURNS.tolist()] * 2
+    assert names_of("reward_log.csv", "0,1\n1,2\n0,1\n5,2\n9,2\n") == []
 
 
 def test_two_columns_of_which_one_only_rises_are_steps_and_the_rewards_then(tmp_path: Path) -> None:

@@ -66,6 +66,14 @@ def test_the_agents_of_one_game_are_one_run(tmp_path: Path) -> None:
     assert run.series["agent_1/rewards"].values.tolist() == [one + 1 for one in EPISODES]
 
 
+def test_the_metrics_of_sacred_have_their_names_and_their_steps() -> None:
+    (run,) = open_runs(FIXTURES / "trackers" / "sacred")
+    reward = translate(run).metrics["reward"]
+    assert reward.tag == "training.episode_reward"
+    assert reward.steps.tolist() == list(range(1, 161)) and reward.values[-1] > 9
+    assert translate(run).metrics["policy/exploration_rate"].tag == "training.epsilon"
+
+
 def test_training_and_evaluation_are_sides_of_one_run(tmp_path: Path) -> None:
     rows = [{"step": n, "reward": one} for n, one in enumerate(EPISODES)]
     (run,) = open_runs(write(tmp_path / "metrics.json", {"train": rows, "eval": rows[::10]}))

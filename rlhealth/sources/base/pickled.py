@@ -1,0 +1,165 @@
+"""Numbers, texts, lists and dicts out of a pickle, arrays of numpy as lists: whatever else a pickle asks to be made or
+called is refused, so that nothing in it is run."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGEST = 16 << 20  # bytes of a pickle: two million numbers
+DEEPEST = 6  # lists and dicts within each other
+MOST_VALUES = 4_000_000  # in all, each as often as it is referred to
+_TYPE = re.compile(r"[<>=|]?(?:[fiub][1248]|\?)")
+_OBJECTS = re.compile(r"[|]?O8?")
+#: Their numbers are places in the memo, for which C's pickle takes memory up to the highest.
+_PLACES = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"})
+
+
+class ForeignObjectError(ValueError):
+    """A sound pickle that holds something else than plain values."""
+
+
+def plain_value(raw: bytes) -> Any:
+    """What a pickle holds, of plain values alone.
+
+    Raises:
+        ForeignObjectError: if it holds anything else, or more than `MOST_VALUES`.
+        ValueError: if it is damaged, or longer than `LARGEST`.
+    """
+    if len(raw) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+    try:
+        highest = max(
+            (arg for code, arg, _ in pickletools.genops(raw) if code.name in _PLACES and isinstance(arg, int)),
+            default=0,
+        )
+        if highest > len(raw):
+            raise ValueError("it refers to more than it holds")
+        found = _Plain(io.BytesIO(raw), encoding="latin1").load()
+    except ForeignObjectError:
+        raise
+    except Exception as error:  # the few things that may be made raise what they like at wrong arguments
+        raise ValueError(f"damaged: {str(error).partition(chr(10))[0][:80] or type(error).__name__}") from error
+    return _Copy().of(found)
+
+
+class _Maker:
+    """What stands for a class or a function: it can be called, and neither changed nor made anew."""
+
+    __slots__ = ("_make",)
+    _make: Callable[..., object]
+
+    def __init__(self, make: Callable[..., object]) -> None:
+        object.__setattr__(self, "_make", make)
+
+    def __call__(self, *args: object) -> object:
+        return self._make(*args)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ValueError("it would change what makes its values")
+
+    def __setstate__(self, state: object) -> None:
+        raise ValueError("it would change what makes its values")
+
+
+class _Type:
+    """A dtype of plain numbers, or of Python's objects."""
+
+    __slots__ = ("dtype", "is_of_objects")
+
+    def __init__(self, code: str, *_: object) -> None:
+        self.is_of_objects = _OBJECTS.fullmatch(code) is not None
+        if not self.is_of_objects and not _TYPE.fullmatch(code):
+            raise ForeignObjectError(f"it holds an array of {code[:20]}, no plain numbers")
+        self.dtype = np.dtype(object if self.is_of_objects else code)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        if not self.is_of_objects and state[1] in ("<", ">"):
+            self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class _Array(list[Any]):
+    """An array of numpy as lists."""
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, made, is_fortran, held = state
+        self[:] = held if made.is_of_objects else _listed(held, made, shape, "F" if is_fortran else "C")
+
+
+def _listed(held: bytes | str, made: _Type, shape: tuple[int, ...], order: Any) -> list[Any]:
+    """The numbers of an array from its bytes, of any shape but that of a lone number."""
+    values = np.frombuffer(_bytes(held), made.dtype).reshape(shape, order=order)
+    listed: list[Any] = np.atleast_1d(values).tolist()
+    return listed
+
+
+def _bytes(held: Any) -> bytes:
+    return held.encode("latin1") if isinstance(held, str) else bytes(held)
+
+
+def _scalar(made: _Type, held: Any) -> Any:
+    return held if made.is_of_objects else np.frombuffer(_bytes(held), made.dtype, 1)[0].item()
+
+
+def _from_buffer(held: Any, made: _Type, shape: tuple[int, ...], order: str) -> list[Any]:
+    return _listed(held, made, shape, order)
+
+
+_MADE: dict[tuple[str, str], _Maker] = {
+    ("collections", "OrderedDict"): _Maker(lambda *items: dict(*items[:1])),
+    ("collections", "defaultdict"): _Maker(lambda *_: {}),
+    ("collections", "deque"): _Maker(lambda *held: deque(*held[:2])),
+    ("builtins", "list"): _Maker(lambda: []),
+    ("builtins", "float"): _Maker(lambda: 0.0),
+    ("builtins", "int"): _Maker(lambda: 0),
+    ("_codecs", "encode"): _Maker(lambda text, _: _bytes(text)),
+    ("numpy", "ndarray"): _Maker(lambda *_: _Array()),
+    ("numpy", "dtype"): _Maker(_Type),
+    ("numpy.core.multiarray", "_reconstruct"): _Maker(lambda *_: _Array()),
+    ("numpy.core.multiarray", "scalar"): _Maker(_scalar),
+    ("numpy.core.numeric", "_frombuffer"): _Maker(_from_buffer),
+}
+
+
+class _Plain(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> _Maker:
+        """What makes the values of a class or a function of that name.
+
+        Raises:
+            ForeignObjectError: if they are no plain values.
+        """
+        made = _MADE.get((module.replace("numpy._core", "numpy.core").replace("__builtin__", "builtins"), name))
+        if made is None:
+            raise ForeignObjectError(f"it holds {module[:60]}.{name[:60]}, which is not read")
+        return made
+
+    def persistent_load(self, pid: object) -> object:
+        """Raises ForeignObjectError: what lies outside of the pickle is not asked for."""
+        raise ForeignObjectError("it refers to what lies elsewhere")
+
+
+class _Copy:
+    """Copies values, each as often as it is referred to: a few bytes of references may stand for billions of them."""
+
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
+
+    def of(self, value: object, depth: int = 0) -> Any:
+        """The value in lists, dicts, texts and numbers of its own. Raises ForeignObjectError at any other."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if not isinstance(value, list | tuple | dict | deque):
+            raise ForeignObjectError(f"it holds {type(value).__name__}, no plain value")
+        self._left -= 1 + len(value)
+        if self._left < 0 or depth >= DEEPEST:
+            raise ForeignObjectError(f"it holds more than {MOST_VALUES:,} values, or {DEEPEST} lists in each other")
+        if isinstance(value, dict):
+            return {str(self.of(key, DEEPEST)): self.of(one, depth + 1) for key, one in value.items()}
+        return [self.of(one, depth + 1) for one in value]
