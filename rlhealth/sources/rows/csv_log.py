@@ -22,6 +22,7 @@ from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
+from rlhealth.sources.rows.headerless import with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.textlog import TextLog, board_tag
@@ -137,7 +138,7 @@ class CsvLog(TextLog):
         """
         if is_being_written(self.text.modified):
             return False
-        cells = rest.count(self._comma.encode()) + 1
+        cells = (with_commas(rest) if self._given else rest).count(self._comma.encode()) + 1
         return bool(rest.strip()) and bool(self._names) and cells == len(self._names) and rest.rstrip()[-1:].isdigit()
 
     def _take(self, block: bytes) -> None:
@@ -145,6 +146,8 @@ class CsvLog(TextLog):
             block = self._read_header(block)
         if not block:
             return
+        if self._given:
+            block = with_commas(block)
         if self._decimal_comma is None:
             self._decimal_comma = (
                 self._comma == ";" and b"." not in block[:LOOKED_AT] and _COMMA.search(block[:LOOKED_AT]) is not None

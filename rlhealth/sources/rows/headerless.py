@@ -44,6 +44,8 @@ _COUNT = re.compile(
     r"(?:^|_)(?:step|timestep|iteration|iter|update|episode|epoch|rollout|round|game|match|trial|run|generation|gen|batch"
     r"|frame|cycle|eps?)s?(?=_|$)"
 )
+_AROUND = re.compile(rb"(?m)^[ \t]++|[ \t,;]++(?=\r?$)")
+_BETWEEN = re.compile(rb"[ \t]*+[,;][ \t]*+|[ \t]++")
 _EVALUATED = re.compile(r"(?:^|_)(?:eval|evaluation|val|validation|test)(?=_|$)")
 
 
@@ -61,13 +63,19 @@ class NumberList:
     cut: bool = False
 
 
+def with_commas(rows: bytes) -> bytes:
+    """Rows of numbers with a comma between each two, where others have spaces or semicolons, as numpy does; and none
+    behind the last."""
+    return _BETWEEN.sub(b",", _AROUND.sub(b"", rows))
+
+
 def names_of(name: str, text: str) -> list[str]:
     """What the columns of a file are, by its name and its first lines; empty for any other file."""
     stem = stem_of(name)
     if not is_log_name(stem) and stem.lower() not in _FILES:
         return []
     lines = text.splitlines()[: LOOKED_AT + 1]
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines[:LOOKED_AT] if line.strip()]
+    rows = [with_commas(line.encode()).decode().split(",") for line in lines[:LOOKED_AT] if line.strip()]
     if len(rows) < FEWEST or any(number(cell) is None for row in rows[:-1] for cell in row):
         return []
     if all(len(row) == 1 for row in rows):

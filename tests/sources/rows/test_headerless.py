@@ -166,6 +166,17 @@ def test_two_columns_are_episodes_and_their_rewards(tmp_path: Path) -> None:
     assert (known.steps.tolist(), known.values.tolist()) == (list(range(40)), RETURNS.tolist())
 
 
+def test_spaces_part_columns_as_numpy_writes_them_and_a_comma_may_end_a_line(tmp_path: Path) -> None:
+    columns = np.column_stack([np.arange(40), 1000 * np.arange(40), RETURNS])
+    np.savetxt(tmp_path / "rewards.txt", columns, fmt="%3d %8d %.3f")
+    (run,) = open_runs(tmp_path)
+    assert run.series["rewards"].steps.tolist() == [1000 * n for n in range(40)]
+    assert run.series["rewards"].values.tolist() == RETURNS.tolist()
+    (tmp_path / "rewards.txt").write_text("".join(f" {one},\r\n" for one in RETURNS))
+    (run,) = open_runs(tmp_path)
+    assert run.series["rewards"].values.tolist() == RETURNS.tolist()
+
+
 def test_episodes_that_begin_anew_are_runs_that_were_appended(tmp_path: Path) -> None:
     lines = [f"{n},{one}" for _ in range(2) for n, one in enumerate(RETURNS)] + ["0,7.5"]
     (tmp_path / "reward_log.csv").write_text("\n".join(lines) + "\n")
