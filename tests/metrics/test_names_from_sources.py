@@ -57,6 +57,8 @@ def logged(marks: tuple[str, ...], *names: str) -> Translation:
         (LIGHTNING, "response_length/clip_ratio_after_processing", "completions/clipped_ratio"),
         (ALIGNER, "train_rollouts/grouped_reward_std", "reward_group_std"),
         (("rollout_info/ep_rew",), "rollout_info/kl_div_mean", "kl"),  # RL4LMs
+        (("response/rewards/mean",), "train_metrics/worker_0/step_avg_grad_norm", "grad_norm"),  # XTuner
+        (("rewards/mean", "response_len/mean", "avg rollout entropy"), "avg entropy", "entropy"),
         (("act_loss", "cri_loss"), "average reward score", "reward"),  # DeepSpeed-Chat
         (("PPO Epoch", "Actor Loss", "Average reward score"), "Critic Loss", "loss/value_avg"),
         (("actor_loss_sum", "critic_loss_sum", "reward"), "actor_loss", "loss/policy_avg"),

@@ -99,6 +99,7 @@ class RowChoice:
         self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
+        self._paid: set[FormRank] = set()  # of the forms that tell of learning, those that tell a reward
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
         self._drawn: tuple[int, dict[str, object]] = (0, {})
@@ -130,7 +131,9 @@ class RowChoice:
         if told := told_in_rows(row):
             self.told |= {(found, tag) for tag in told}
         if found in _LEARNING:
-            self.are_paid = self.are_paid or tells_reward(row)
+            if found not in self._paid and tells_reward(row):
+                self._paid.add(found)
+                self.are_paid = True
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
@@ -219,18 +222,26 @@ class RowChoice:
         if len(told) < len(rows) or not told.isdisjoint(recent):
             return False
         self._recent.extend(rows[-REMEMBERED:])
+        if tells_reward(rows[0]):
+            self._paid.add(FormRank.LEARNING_DICT)
         known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
         self._counts[FormRank.LEARNING_DICT] += known * len(rows)
         return True
 
     def best(self) -> FormRank | None:
-        """The best form so far; None if there was no row. Warnings are it only beside nothing else, or a lone row that
-        tells nothing of learning."""
+        """The best form so far; None if there was no row. Lines that tell a reward go before dicts that tell none.
+        Warnings are it only beside nothing else, or a lone row that tells nothing of learning."""
         warnings = self._counts[FormRank.WARNING]
         held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
         often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
         found = max(often or held, default=None)
+        if (
+            found is FormRank.LEARNING_DICT
+            and found not in self._paid
+            and FormRank.LEARNING_LINE in self._paid & {*often}
+        ):
+            found = FormRank.LEARNING_LINE
         is_stray = found is None or (not often and found not in _LEARNING and warnings >= FEWEST)
         return FormRank.WARNING if warnings and is_stray else found
 

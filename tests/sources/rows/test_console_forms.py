@@ -262,6 +262,29 @@ def test_a_reward_in_half_precision_that_comes_again_is_another_one(tmp_path: Pa
     assert not run.notes  # one line of rewards beside each step is no rollout
 
 
+def test_lines_that_tell_the_reward_go_before_dicts_that_tell_none(tmp_path: Path) -> None:
+    lines = [
+        line
+        for n in (1, 2, 3, 4)
+        for line in (
+            f"[INFO][RLTrainer] Rollout {n} data statistics:",
+            f"  - rewards/mean        : 0.{n}",
+            f"  - advantages/mean     : -0.0{n}",
+            f"  - response_len/mean   : 10{n}.5",
+            f"[INFO][TrainingWorker] Rollout {n}: avg entropy: 0.7{n}, avg rollout entropy: 0.6{n}",
+            " rollout mismatch metrics:",
+            "{",
+            f'    "mismatch/mismatch_kl": 0.000{n}35,',
+            f'    "mismatch/mismatch_k3_kl": 0.000{n}37',
+            "}",
+        )
+    ]
+    run = log(tmp_path, "\n".join(lines) + "\n")
+    assert values(run, "rewards/mean") == [(n, n / 10) for n in (1, 2, 3, 4)]
+    assert values(run, "mismatch/mismatch_k3_kl") == [(n, float(f"0.000{n}37")) for n in (1, 2, 3, 4)]
+    assert values(run, "avg entropy") == [(n, float(f"0.7{n}")) for n in (1, 2, 3, 4)]
+
+
 def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     lines = [
         line
