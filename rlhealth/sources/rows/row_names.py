@@ -32,6 +32,9 @@ _SAMPLE = re.compile(
     r"|\A\s*\d{1,4}\)\s",
     re.IGNORECASE,
 )
+#: A step of an environment, which says whether it ended the episode: `step=3 reward=0.5 done=false`.
+_ENDS = re.compile(r"(?<!\w)['\"]?(?:done|terminated)['\"]?\s?[:=]\s?(?:true|false)\b", re.IGNORECASE)
+_OF_ONE_STEP = re.compile(r"(?<![\w/])['\"]?reward['\"]?\s?[:=]", re.IGNORECASE)
 #: What the reward of an episode is called where its number stands beside it.
 _OF_EPISODE = frozenset({"R", "r"})
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
@@ -90,8 +93,11 @@ def tells_reward(names: Iterable[str]) -> bool:
 
 
 def names_sample(text: str) -> bool:
-    """Whether a printed row names the sample that it is of: a task, a prompt, a trajectory."""
-    return _SAMPLE.search(text) is not None
+    """Whether a printed row names the sample that it is of: a task, a prompt, a trajectory; or is a single step of an
+    environment."""
+    if _SAMPLE.search(text) is not None:
+        return True
+    return _ENDS.search(text) is not None and _OF_ONE_STEP.search(text) is not None
 
 
 def has_step(row: Mapping[str, Any]) -> bool:

@@ -285,6 +285,21 @@ def test_lines_that_tell_the_reward_go_before_dicts_that_tell_none(tmp_path: Pat
     assert values(run, "avg entropy") == [(n, float(f"0.7{n}")) for n in (1, 2, 3, 4)]
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "[STEP] step={n} action=jump reward=0.{n} done=false error=null",
+        "[STEP] {{'step': {n}, 'action': 'jump', 'reward': 0.{n}, 'done': False}}",
+    ],
+)
+def test_steps_of_an_environment_are_no_log_of_training(form: str, tmp_path: Path) -> None:
+    lines = [form.format(n=n) for n in range(1, 31)]
+    with pytest.raises(RlhealthError, match="no metrics found"):
+        log(tmp_path, "\n".join(lines) + "\n")
+    rows = [f"step={n} loss=0.{n} reward=0.{n} done=false" for n in range(1, 4)]  # a trainer's own row may say it too
+    assert len(log(tmp_path, "\n".join(rows) + "\n").series["reward"]) == 3
+
+
 def test_single_rollouts_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     lines = [
         line
