@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,16 @@ def is_private(key: str, value: object) -> bool:
     """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because
     its value looks like one, or is a prompt.
     """
+    if isinstance(value, (int, float)):
+        return False
     if isinstance(value, str) and len(value) > LONGEST_SETTING:
         return True
-    return (not isinstance(value, (int, float)) and _PRIVATE_KEY.search(key) is not None) or _holds_private(value)
+    return _says_private(key) or _holds_private(value)
+
+
+@lru_cache(maxsize=4096)  # the runs of a sweep have the same settings
+def _says_private(key: str) -> bool:
+    return _PRIVATE_KEY.search(key) is not None
 
 
 def _holds_private(value: object, depth: int = 0) -> bool:
@@ -151,7 +159,7 @@ def _holds_private(value: object, depth: int = 0) -> bool:
         return True
     if isinstance(value, Mapping):
         return any(
-            (not isinstance(one, (int, float)) and _PRIVATE_KEY.search(str(key)) is not None)
+            (not isinstance(one, (int, float)) and _says_private(str(key)))
             or _holds_private(str(key))
             or _holds_private(one, depth + 1)
             for key, one in value.items()
