@@ -57,6 +57,10 @@ def logged(marks: tuple[str, ...], *names: str) -> Translation:
         (LIGHTNING, "response_length/clip_ratio_after_processing", "completions/clipped_ratio"),
         (ALIGNER, "train_rollouts/grouped_reward_std", "reward_group_std"),
         (("rollout_info/ep_rew",), "rollout_info/kl_div_mean", "kl"),  # RL4LMs
+        (("grpo/score/mean", "response_length/mean", "actor/pg_loss"), "actor/kl_loss", "kl"),  # MindSpeed-RL
+        (("grpo/rewards/mean", "grpo/score/mean", "response_length/mean"), "grpo/score/mean", "reward"),
+        (("env/success_once", "train/actor/policy_loss"), "env/return", "reward"),  # RLinf
+        (("env/return", "eval/success_once", "train/actor/approx_kl"), "train/actor/entropy_loss", "entropy"),
         (("response/rewards/mean",), "train_metrics/worker_0/step_avg_grad_norm", "grad_norm"),  # XTuner
         (("rewards/mean", "response_len/mean", "avg rollout entropy"), "avg entropy", "entropy"),
         (("act_loss", "cri_loss"), "average reward score", "reward"),  # DeepSpeed-Chat
