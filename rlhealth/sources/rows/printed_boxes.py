@@ -1,5 +1,5 @@
-"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, tables of a notebook
-with a line of headings.
+"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, RLinf's boxes with
+titles between their parts, tables of a notebook with a line of headings.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ _PANEL = re.compile(
     r"\s*+[│┃║]\s{1,4}(?:(?P<group>\w{1,60})\s{2,60}|\s{2,80})(?P<pairs>[A-Za-z_][\w/@.-]{0,80}: "
     r"[^│┃║]{1,2000})[│┃║]\s*+"
 )
+#: RLinf's box: titles in its inner borders, `name=value` in the cells below each, and the step in the first of them.
+_TITLE = re.compile(r"\s*+[├┣╠╞][─━═]{3,}+ (?P<title>[A-Za-z][\w /]{0,40}) [─━═]{3,}+[┤┫╣╡]\s*+")
+_ASSIGNED = re.compile(r"\s*+(?P<name>[A-Za-z_][\w/.@-]{0,80})=(?P<value>\S{1,24})\s*+")
+_STEP_OF = re.compile(r"\s*+Global Step:\s*+(?P<step>\d{1,15})/\d{1,15}\s*+")
 MOST_CELLS = 200
 
 
@@ -30,6 +34,7 @@ class Boxes:
     def __init__(self) -> None:
         self._box: dict[str, Any] = {}
         self._heading = ""
+        self._title = ""
         self._columns: list[str] = []
         self._last: list[str] = []
 
@@ -52,7 +57,14 @@ class Boxes:
             elif self._last and not self._box:
                 self._columns = self._columns or self._last
             return
+        titled = _TITLE.fullmatch(line)
+        if titled is not None:
+            self._title = titled["title"]
+            return
         drawn = _BAR.search(line) is not None
+        if self._title and drawn:
+            self._take_assigned(line)
+            return
         if not drawn and "\t" not in line:
             yield from self.end()
             self._columns, self._last = [], []
@@ -75,7 +87,14 @@ class Boxes:
         """The row that the end of a table ends."""
         if len(self._box) > 1:
             yield self._box
-        self._box, self._heading, self._last = {}, "", []
+        self._box, self._heading, self._title, self._last = {}, "", "", []
+
+    def _take_assigned(self, line: str) -> None:
+        for cell in self._cells(line, drawn=True):
+            if (step := _STEP_OF.fullmatch(cell)) is not None:
+                self._box["global_step"] = step["step"]
+            elif (told := _ASSIGNED.fullmatch(cell)) is not None and number(told["value"]) is not None:
+                self._box[f"{self._title}/{told['name']}"] = told["value"]
 
     def _group(self, group: str, text: str) -> None:
         """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group continues with the one

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
 from rlhealth.run import Run
 from rlhealth.sources import open_runs
 from rlhealth.sources.rows.console import ConsoleLog
@@ -283,6 +284,29 @@ def test_lines_that_tell_the_reward_go_before_dicts_that_tell_none(tmp_path: Pat
     assert values(run, "rewards/mean") == [(n, n / 10) for n in (1, 2, 3, 4)]
     assert values(run, "mismatch/mismatch_k3_kl") == [(n, float(f"0.000{n}37")) for n in (1, 2, 3, 4)]
     assert values(run, "avg entropy") == [(n, float(f"0.7{n}")) for n in (1, 2, 3, 4)]
+
+
+TITLED = """\
+╭──────────────────────────────────────────────────────────╮
+├────────────────────── Metric Table ──────────────────────┤
+│ Global Step:    {n}/100 │ Progress: █░░░░ │   1.0%         │
+│ Elapsed: 00:10 │ ETA: 10:00 │ Step Time: 3.210s          │
+├────────────────────── Environment ───────────────────────┤
+│                                                          │
+│episode_len=80.000  │return=0.{n}         │success_once=0.2 │
+│                                                          │
+├───────────────────── Training/Actor ─────────────────────┤
+│actor/approx_kl=1.20e-03│actor/policy_loss=-0.0{n}         │
+╰──────────────────────────────────────────────────────────╯
+"""
+
+
+def test_a_box_with_titles_is_a_row_of_the_step_in_it(tmp_path: Path) -> None:
+    run = log(tmp_path, "".join(f"[Ray] step done\n\n{TITLED.format(n=n)}\n" for n in (3, 4, 5)))
+    assert values(run, "Environment/return") == [(3, 0.3), (4, 0.4), (5, 0.5)]
+    assert values(run, "Training/Actor/actor/approx_kl") == [(3, 0.0012), (4, 0.0012), (5, 0.0012)]
+    found = translate(run)
+    assert found.title == "RLinf" and found.metrics["reward"].tag == "Environment/return"
 
 
 @pytest.mark.parametrize(
