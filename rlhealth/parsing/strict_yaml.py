@@ -15,6 +15,7 @@ import yaml
 from rlhealth.errors import RlhealthError
 
 DEEPEST = 60  # levels; a rule has five
+TOO_DEEP, FEWER = f"nested more than {DEEPEST} levels deep", "a rule needs five"
 
 KeyPath = tuple[Any, ...]
 Marks = dict[KeyPath, tuple[int, int]]
@@ -47,6 +48,8 @@ def _read(text: str, location: str, scalar: Callable[[yaml.ScalarEvent], Any]) -
         return reading.document(), reading.marks
     except yaml.MarkedYAMLError as error:
         place = _place(error.problem_mark or error.context_mark)
+        if "nesting depth" in (error.problem or ""):  # PyYAML looks ahead, and has a limit of its own since 6.0.4
+            raise RlhealthError(f"{location}:{place}: {TOO_DEEP}", hint=FEWER, location=location) from None
         raise RlhealthError(
             f"{location}:{place}: {error.problem or 'not YAML'}", hint="the file must be YAML"
         ) from None
@@ -82,7 +85,7 @@ class _Reading:
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
         if len(path) >= DEEPEST:
-            raise self._wrong(event, f"nested more than {DEEPEST} levels deep", "a rule needs five")
+            raise self._wrong(event, TOO_DEEP, FEWER)
         return self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._list(path)
 
     def _mapping(self, path: KeyPath) -> dict[str, Any]:

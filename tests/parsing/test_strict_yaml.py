@@ -81,7 +81,8 @@ def test_a_file_without_a_document_holds_nothing() -> None:
         ("[a]: 1", "1:1: a key is a word, not a list or a mapping"),
         ("a: 1\n---\na: 2", "2:1: another document begins here"),
         ("a: " + "[" * 61 + "]" * 61, "1:63: nested more than 60 levels deep"),
-        ("[" * 100_000, "1:61: nested more than 60 levels deep"),
+        ("[" * 500, "1:61: nested more than 60 levels deep"),
+        ("[" * 100_000, "nested more than 60 levels deep"),  # where PyYAML gives up, or where we do
         ("a: [1", "did not find expected ',' or ']'"),
         ("a: 'x", "found unexpected end of stream"),
         ("a: 1\nb", "could not find expected ':'"),
