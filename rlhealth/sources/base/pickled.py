@@ -9,13 +9,13 @@ import pickletools
 import re
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-LARGEST = 16 << 20  # bytes of a pickle: two million numbers
+LARGEST = 8 << 20  # bytes of a pickle: a million numbers
 DEEPEST = 6  # lists and dicts within each other
-MOST_VALUES = 4_000_000  # in all, each as often as it is referred to
+MOST_VALUES = 4_000_000  # in all, each as often as it is made or referred to
 _TYPE = re.compile(r"[<>=|]?(?:[fiub][1248]|\?)")
 _OBJECTS = re.compile(r"[|]?O8?")
 #: Their numbers are places in the memo, for which C's pickle takes memory up to the highest.
@@ -36,18 +36,36 @@ def plain_value(raw: bytes) -> Any:
     if len(raw) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
     try:
-        highest = max(
-            (arg for code, arg, _ in pickletools.genops(raw) if code.name in _PLACES and isinstance(arg, int)),
-            default=0,
-        )
-        if highest > len(raw):
-            raise ValueError("it refers to more than it holds")
+        _refuse_far_places(raw)
         found = _Plain(io.BytesIO(raw), encoding="latin1").load()
     except ForeignObjectError:
         raise
     except Exception as error:  # the few things that may be made raise what they like at wrong arguments
         raise ValueError(f"damaged: {str(error).partition(chr(10))[0][:80] or type(error).__name__}") from error
-    return _Copy().of(found)
+    return _copied(found, _Allowance())
+
+
+def _refuse_far_places(raw: bytes) -> None:
+    highest = count = 0
+    for code, arg, _ in pickletools.genops(raw):
+        count += 1
+        if code.name in _PLACES and isinstance(arg, int):
+            highest = max(highest, arg)
+    if highest > count:
+        raise ValueError("it refers to more than it holds")
+
+
+class _Allowance:
+    """How many values may still be made: a few bytes of references may stand for billions of them."""
+
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
+
+    def take(self, count: int) -> None:
+        """Takes so many. Raises ForeignObjectError where there are not as many."""
+        self._left -= count
+        if self._left < 0:
+            raise ForeignObjectError(f"it holds more than {MOST_VALUES:,} values")
 
 
 class _Maker:
@@ -86,80 +104,94 @@ class _Type:
 
 
 class _Array(list[Any]):
-    """An array of numpy as lists."""
+    """An array of numpy as lists; empty until its state is known."""
+
+    def __init__(self, making: _Making) -> None:
+        super().__init__()
+        self._making = making
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         _, shape, made, is_fortran, held = state
-        self[:] = held if made.is_of_objects else _listed(held, made, shape, "F" if is_fortran else "C")
+        self[:] = self._making.array(held, made, shape, "F" if is_fortran else "C")
 
 
-def _listed(held: bytes | str, made: _Type, shape: tuple[int, ...], order: Any) -> list[Any]:
-    """The numbers of an array from its bytes, of any shape but that of a lone number."""
-    values = np.frombuffer(_bytes(held), made.dtype).reshape(shape, order=order)
-    listed: list[Any] = np.atleast_1d(values).tolist()
-    return listed
+class _Making:
+    """Makes the values that are no literals of a pickle, as many as are allowed."""
 
+    def __init__(self) -> None:
+        self._allowance = _Allowance()
+        self.known: dict[tuple[str, str], _Maker] = {
+            ("collections", "OrderedDict"): _Maker(lambda items=(): dict(self._counted(items))),
+            ("collections", "defaultdict"): _Maker(lambda *_: {}),
+            ("collections", "deque"): _Maker(lambda held=(), most=None: deque(self._counted(held), most)),
+            ("builtins", "list"): _Maker(lambda: []),
+            ("builtins", "float"): _Maker(lambda: 0.0),
+            ("builtins", "int"): _Maker(lambda: 0),
+            ("_codecs", "encode"): _Maker(lambda text, _: self._bytes(text)),
+            ("numpy", "ndarray"): _Maker(lambda *_: _Array(self)),
+            ("numpy", "dtype"): _Maker(_Type),
+            ("numpy.core.multiarray", "_reconstruct"): _Maker(lambda *_: _Array(self)),
+            ("numpy.core.multiarray", "scalar"): _Maker(self._scalar),
+            ("numpy.core.numeric", "_frombuffer"): _Maker(self.array),
+        }
 
-def _bytes(held: Any) -> bytes:
-    return held.encode("latin1") if isinstance(held, str) else bytes(held)
+    def array(self, held: Any, made: _Type, shape: tuple[int, ...], order: Any) -> list[Any]:
+        """The numbers of an array from its bytes, of any shape but that of a lone number, or its objects."""
+        if made.is_of_objects:
+            return list(self._counted(held))
+        values = np.frombuffer(self._bytes(held), made.dtype)
+        self._allowance.take(len(values))
+        listed: list[Any] = np.atleast_1d(values.reshape(shape, order=order)).tolist() if len(values) else []
+        return listed
 
+    def _scalar(self, made: _Type, held: Any) -> Any:
+        return held if made.is_of_objects else np.frombuffer(self._bytes(held), made.dtype, 1)[0].item()
 
-def _scalar(made: _Type, held: Any) -> Any:
-    return held if made.is_of_objects else np.frombuffer(_bytes(held), made.dtype, 1)[0].item()
+    def _counted(self, held: Any) -> Any:
+        if not isinstance(held, list | tuple | dict | deque):
+            raise ValueError("it makes a list of what is none")
+        self._allowance.take(len(held))
+        return held
 
-
-def _from_buffer(held: Any, made: _Type, shape: tuple[int, ...], order: str) -> list[Any]:
-    return _listed(held, made, shape, order)
-
-
-_MADE: dict[tuple[str, str], _Maker] = {
-    ("collections", "OrderedDict"): _Maker(lambda *items: dict(*items[:1])),
-    ("collections", "defaultdict"): _Maker(lambda *_: {}),
-    ("collections", "deque"): _Maker(lambda *held: deque(*held[:2])),
-    ("builtins", "list"): _Maker(lambda: []),
-    ("builtins", "float"): _Maker(lambda: 0.0),
-    ("builtins", "int"): _Maker(lambda: 0),
-    ("_codecs", "encode"): _Maker(lambda text, _: _bytes(text)),
-    ("numpy", "ndarray"): _Maker(lambda *_: _Array()),
-    ("numpy", "dtype"): _Maker(_Type),
-    ("numpy.core.multiarray", "_reconstruct"): _Maker(lambda *_: _Array()),
-    ("numpy.core.multiarray", "scalar"): _Maker(_scalar),
-    ("numpy.core.numeric", "_frombuffer"): _Maker(_from_buffer),
-}
+    def _bytes(self, held: Any) -> bytes:
+        if not isinstance(held, str | bytes | bytearray):
+            raise ValueError("it makes bytes of what is none")
+        self._allowance.take(len(held) // 64)
+        return held.encode("latin1") if isinstance(held, str) else bytes(held)
 
 
 class _Plain(pickle.Unpickler):
+    def __init__(self, file: IO[bytes], *, encoding: str) -> None:
+        super().__init__(file, encoding=encoding)
+        self._known = _Making().known
+
     def find_class(self, module: str, name: str) -> _Maker:
         """What makes the values of a class or a function of that name.
 
         Raises:
             ForeignObjectError: if they are no plain values.
         """
-        made = _MADE.get((module.replace("numpy._core", "numpy.core").replace("__builtin__", "builtins"), name))
-        if made is None:
+        of_now = module.replace("numpy._core", "numpy.core").replace("__builtin__", "builtins")
+        if (of_now, name) not in self._known:
             raise ForeignObjectError(f"it holds {module[:60]}.{name[:60]}, which is not read")
-        return made
+        return self._known[of_now, name]
 
     def persistent_load(self, pid: object) -> object:
         """Raises ForeignObjectError: what lies outside of the pickle is not asked for."""
         raise ForeignObjectError("it refers to what lies elsewhere")
 
 
-class _Copy:
-    """Copies values, each as often as it is referred to: a few bytes of references may stand for billions of them."""
-
-    def __init__(self) -> None:
-        self._left = MOST_VALUES
-
-    def of(self, value: object, depth: int = 0) -> Any:
-        """The value in lists, dicts, texts and numbers of its own. Raises ForeignObjectError at any other."""
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
-        if not isinstance(value, list | tuple | dict | deque):
-            raise ForeignObjectError(f"it holds {type(value).__name__}, no plain value")
-        self._left -= 1 + len(value)
-        if self._left < 0 or depth >= DEEPEST:
-            raise ForeignObjectError(f"it holds more than {MOST_VALUES:,} values, or {DEEPEST} lists in each other")
-        if isinstance(value, dict):
-            return {str(self.of(key, DEEPEST)): self.of(one, depth + 1) for key, one in value.items()}
-        return [self.of(one, depth + 1) for one in value]
+def _copied(value: object, allowance: _Allowance, depth: int = 0) -> Any:
+    """A value in lists, dicts, texts and numbers of its own, each as often as it is referred to. Raises
+    ForeignObjectError at any other, and at more than is allowed.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if not isinstance(value, list | tuple | dict | deque):
+        raise ForeignObjectError(f"it holds {type(value).__name__}, no plain value")
+    allowance.take(1 + len(value))
+    if depth >= DEEPEST:
+        raise ForeignObjectError(f"it holds more than {DEEPEST} lists in each other")
+    if isinstance(value, dict):
+        return {str(_copied(key, allowance, DEEPEST)): _copied(one, allowance, depth + 1) for key, one in value.items()}
+    return [_copied(one, allowance, depth + 1) for one in value]

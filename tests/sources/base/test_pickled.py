@@ -89,9 +89,33 @@ def test_a_few_bytes_that_stand_for_billions_of_values_are_refused() -> None:
         plain_value(pickle.dumps(itself))
 
 
+CALLED = (
+    b"ccollections\ndeque\n(h\x00tR",  # a copy of a list
+    b"c_codecs\nencode\n(h\x01X\x06\x00\x00\x00latin1tR",  # a copy of a text
+    b"cnumpy.core.multiarray\n_reconstruct\n(tR(K\x01Nh\x02\x89h\x00tb",  # an array of objects
+)
+
+
+@pytest.mark.parametrize("called", CALLED)
+def test_what_is_made_again_and_again_is_counted_each_time(called: bytes) -> None:
+    held = b"\x80\x02]q\x00(" + b"K\x01" * 100_000 + b"e0"
+    text = b"X" + struct.pack("<I", 6_400_000) + b"a" * 6_400_000 + b"q\x010"
+    kind = b"cnumpy\ndtype\n(X\x01\x00\x00\x00OtRq\x020"
+    with pytest.raises(ForeignObjectError, match="more than"):
+        plain_value(held + text + kind + b"](" + called * 50 + b"e.")
+
+
+def test_billions_of_empty_rows_are_no_value() -> None:
+    kind = b"cnumpy\ndtype\n(X\x02\x00\x00\x00f8tR"
+    shape = b"(J\xff\xff\xff\x7fK\x00t"
+    raw = b"cnumpy.core.numeric\n_frombuffer\n(X\x00\x00\x00\x00" + kind + shape + b"X\x01\x00\x00\x00CtR."
+    assert plain_value(raw) == []
+
+
 @pytest.mark.parametrize(
     "raw",
     [
+        b"c_codecs\nencode\n(J\xff\xff\xff\x7fX\x06\x00\x00\x00latin1tR.",  # two gigabytes of zeros
         b"",
         b".",
         b"\x80\x04]",
