@@ -97,13 +97,14 @@ def readers(
     to `left`, and so do all of them beside other logs."""
     found: list[Reader] = []
     for path in files:
-        if not is_of_rewards(stem_of(path.name)) and path.suffix.lower() not in _PICKLES and not _holds_rewards(path):
+        is_called_so, is_pickle = is_of_rewards(stem_of(path.name)), path.suffix.lower() in _PICKLES
+        if not is_called_so and not is_pickle and not _holds_rewards(path):
             if path.suffix.lower() == ".npz" and (why := why_unread(path)):
                 left.append(UnreadFile(str(path), why))
             continue  # the weights of a reward model
         if not are_alone:
-            said = "an array of rewards beside a log of training: name the file itself to read it"
-            left.append(UnreadFile(str(path), said))
+            said = "a pickle" if is_pickle else "an array of rewards"
+            left.append(UnreadFile(str(path), f"{said} beside a log of training: name the file itself to read it"))
             continue
         if beside := _data_set_beside(path):
             left.append(UnreadFile(str(path), f"rewards of a data set, {beside} lies beside them"))
@@ -111,8 +112,8 @@ def readers(
         try:
             (one,) = find(path)
         except RlhealthError as error:
-            if isinstance(error.__cause__, NoCurveError):
-                left.append(UnreadFile(str(path), f"no curve of a run: {error.__cause__}"))
+            if isinstance(error.__cause__, NoCurveError) or (is_pickle and not is_called_so):
+                left.append(UnreadFile(str(path), f"no curve of a run: {error.__cause__ or error}"))
             else:
                 errors.append(error)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
 from pathlib import Path
 
@@ -68,12 +69,14 @@ def test_the_lists_of_a_dict_that_was_pickled_are_one_run(name: str, tmp_path: P
 def test_other_pickles_are_no_run_and_are_named_where_they_are_called_logs(tmp_path: Path) -> None:
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(RETURNS))
     (tmp_path / "training_state.pkl").write_bytes(pickle.dumps({"weights": RETURNS}))
+    (tmp_path / "q_train.pkl").write_bytes(gzip.compress(pickle.dumps(RETURNS)))
     (tmp_path / "scores.pkl").write_bytes(pickle.dumps([pytest.Item]))
     (tmp_path / "rewards.pkl").write_bytes(pickle.dumps({"rewards": RETURNS, "actions": RETURNS}))
     left: list[UnreadFile] = []
     with pytest.raises(RlhealthError, match="no runs found"):
         find_readers(tmp_path, left=left)
     assert {Path(one.location).name: one.reason.partition(": ")[2] for one in left} == {
+        "q_train.pkl": "damaged: at position 0, opcode b'\\x1f' unknown",
         "training_state.pkl": "none of its lists is called a reward",
         "scores.pkl": "it holds _pytest.nodes.Item, which is not read",
         "rewards.pkl": "transitions of a data set",
@@ -99,6 +102,11 @@ def left_in(folder: Path) -> dict[str, str]:
 def test_it_is_left_beside_a_log_of_training_and_said_to_be(tmp_path: Path) -> None:
     np.save(tmp_path / "rewards.npy", RETURNS)
     assert "beside a log of training" in left_in(tmp_path)["rewards.npy"]
+
+
+def test_a_pickle_is_left_beside_a_log_of_training_and_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "training_model.pkl").write_bytes(pickle.dumps(RETURNS))
+    assert left_in(tmp_path)["training_model.pkl"].startswith("a pickle beside a log of training")
 
 
 @pytest.mark.parametrize("beside", ["actions", "observations", "next_states", "dones"])
