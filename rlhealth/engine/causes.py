@@ -103,6 +103,7 @@ def _hypothesis(
         return None
     begin = first[0]
     then = [one for one in graded if one is not begin and _is_consequence(one, begin, cause)]
+    then = [one for one in then if not _had_begun(one, begin, graded)]
     if cause.within is not None:
         near = [one for one in then if points_between(translation, begin, one.first_step) <= cause.within]
         then = then if near else []
@@ -150,6 +151,16 @@ def _follows(one: Finding, begin: Finding) -> bool:
     if begin.was_harmless and one.first_step > begin.last_step:
         return False
     return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
+
+
+def _had_begun(one: Finding, begin: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether what a finding says of its metric was on its way before a cause began, by another finding of its family
+    that lasted until then: reward that had been falling did not begin to fail with the entropy."""
+    return any(
+        (other.family, other.metric) == (one.family, one.metric)
+        and other.first_step < begin.first_step <= other.last_step
+        for other in findings
+    )
 
 
 def _contradicted(

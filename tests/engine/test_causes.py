@@ -55,6 +55,17 @@ def test_what_began_before_the_cause_is_not_its_consequence() -> None:
     assert all(one.explained_by is None for one in named)
 
 
+@pytest.mark.parametrize(("last", "named"), [(90, False), (30, True)])
+def test_what_had_begun_before_the_cause_and_lasted_is_no_consequence_under_another_rule(
+    last: int, named: bool
+) -> None:
+    falling = replace(finding("critical", "reward-decline", "reward-trend", 10), last_step=last)
+    gone = finding("warning", "entropy-lost-for-nothing", "entropy", 40)
+    never = finding("warning", "reward-never-rose", "reward-trend", 50)
+    causes = explain([falling, gone, never], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)[1]
+    assert [one.rule for one in causes] == (["exploration-exhausted"] if named else [])
+
+
 def test_nothing_follows_later_from_what_is_over_and_did_no_damage() -> None:
     over = replace(finding("critical", "approx-kl-high", "approx-kl", 10).in_state(State.OVER), last_step=12)
     harmless = replace(over, severity=Severity.INFO)
