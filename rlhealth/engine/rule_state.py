@@ -17,7 +17,7 @@ from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
-from rlhealth.verdict.rises import rose_somewhat
+from rlhealth.verdict.rises import Rising
 
 
 class RuleState:
@@ -144,8 +144,8 @@ class RuleState:
         if state is State.LASTING and self._is_reached(aftermath):
             state = State.OVER
         if state is State.OVER and self.rule.over_once == "reward-rose":
-            so_far = after(self.metric, -1, aftermath.until, len(self.metric))
-            return state if rose_somewhat(so_far) else State.LASTING
+            so_far = Rising(after(self.metric, -1, aftermath.until, len(self.metric)))
+            return state if so_far.somewhat() or so_far.surely(self.metric.smoothed) else State.LASTING
         return state
 
     def _is_reached(self, aftermath: Aftermath) -> bool:

@@ -11,7 +11,8 @@ from rlhealth.metrics import Translation
 from rlhealth.rules.loading import load_rules, read_rule
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run
-from rlhealth.verdict.findings import Severity
+from rlhealth.verdict.findings import Severity, State
+from rlhealth.verdict.rises import Rising
 from rlhealth.verdict.verdicts import RunVerdict
 from tests.canonical import translated
 
@@ -240,3 +241,16 @@ def test_a_run_is_too_short_where_more_rules_wait_than_have_looked() -> None:
         for one in (1, 2)
     ]
     assert not judged([looked, *of_long_runs], kl=[1, 1]).too_short, "what speaks of long runs makes no run too short"
+
+
+def test_a_reward_that_rose_slowly_and_surely_did_so_in_the_end_though_its_ends_alone_say_little() -> None:
+    random = np.random.default_rng(9)
+    values = np.append(np.full(300, 62.0), np.linspace(62, 73, 500)) + 20 * random.standard_t(6, size=800)
+    assert Rising(values).surely() and not Rising(values).somewhat()
+    rules = [one for one in load_rules() if one.id == "reward-never-rose-in-control"]
+    run = Run("run", Place("csv", "run.csv"))
+    run.add("episode_reward", range(1, 801), values)
+    judge = Judge(run, rules)
+    judge.advance()
+    (found,) = judge.verdict().findings
+    assert (found.state, found.severity, found.worst_severity) == (State.OVER, Severity.INFO, Severity.WARNING)

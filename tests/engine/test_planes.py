@@ -153,6 +153,7 @@ def test_updates_that_are_clipped_raise_one_finding_however_they_came_to_it(star
 @settings(max_examples=examples(60), deadline=None)
 @given(top=st.floats(0.3, 1.0), lost=st.floats(0, 1), rise=st.integers(20, 80), slope=STEPS, seed=st.integers(0, 99))
 @example(top=1.0, lost=0.375, rise=20, slope=16, seed=0)
+@example(top=0.5, lost=0.625, rise=38, slope=32, seed=32)
 def test_a_reward_that_falls_raises_one_finding_and_one_that_keeps_half_of_its_gain_none(top, lost, rise, slope, seed):
     rng = np.random.default_rng(seed)
     way = np.linspace(0.1, top, rise)
