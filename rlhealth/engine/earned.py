@@ -38,7 +38,7 @@ def why_not_healthy(translation: Translation) -> str:
     rising = [Rising(_finite(one)) for one in rewards]
     if lost := next((share for one in rising if (share := _lost(one.values))), 0.0):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
-    somewhat = any(one.somewhat() for one in rising)
+    somewhat = any(series.somewhat(one.smoothed) for series, one in zip(rising, rewards, strict=True))
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
     if missing := _no_witness(translation, least["witness"], rose):
         surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))

@@ -145,7 +145,7 @@ class RuleState:
             state = State.OVER
         if state is State.OVER and self.rule.over_once == "reward-rose":
             so_far = Rising(after(self.metric, -1, aftermath.until, len(self.metric)))
-            return state if so_far.somewhat() or so_far.surely(self.metric.smoothed) else State.LASTING
+            return state if so_far.somewhat(self.metric.smoothed) else State.LASTING
         return state
 
     def _is_reached(self, aftermath: Aftermath) -> bool:

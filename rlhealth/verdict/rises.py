@@ -59,14 +59,17 @@ class Rising:
         """The same, of few points; where all of them share samples with one another, nothing can be said."""
         return len(self.values) > smoothed and self._rose(_said()["early_rise"])
 
-    def somewhat(self) -> bool:
-        """Whether it rose by more than chance alone would have it in one run of twenty, and its points do not fall with
-        time on the whole, as those of a start that was low by chance do, unless it surely rose.
+    def somewhat(self, smoothed: int = 1) -> bool:
+        """Whether it surely rose, or by more than chance alone would have it in one run of twenty while its points do
+        not fall with time on the whole, as those of a start that was low by chance do.
+
+        Args:
+            smoothed: over how many neighbours the trainer averages each point, at most.
         """
         many = _said()["some_rise_of_many"]
         asked = many if len(self.values) >= int(many["points"]) else _said()["some_rise"]
         with _of_any_size():
-            return self._rose(asked) and (_with_time(self._ranks)[0] > 0 or self.surely())
+            return (self._rose(asked) and _with_time(self._ranks)[0] > 0) or self.surely(smoothed)
 
     @cached_property
     def _ranks(self) -> Floats:

@@ -82,7 +82,6 @@ class RowChoice:
         ranks: rows of other processes that were left out.
         twice: rows that were printed twice.
         samples: names of rows that tell nothing of learning, of which several stand below one heading.
-        are_paid: whether rows that tell of learning tell a reward too.
         labels: the bare numbers that stand before the rows.
         told: the metrics of warnings that rows tell too, each with the form of those rows.
         warned: the metrics that were read from warnings.
@@ -94,7 +93,7 @@ class RowChoice:
         self.twice = 0
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
         self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
-        self.are_paid: bool = before.are_paid if before else False
+        self._were_paid = bool(before and before.are_paid)
         self.told: frozenset[tuple[FormRank, str]] = before.told if before else frozenset()
         self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
@@ -104,6 +103,11 @@ class RowChoice:
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
         self._drawn: tuple[int, dict[str, object]] = (0, {})
         self._warning: dict[str, object] = {}
+
+    @property
+    def are_paid(self) -> bool:
+        """Whether rows that tell of learning tell a reward too."""
+        return self._were_paid or bool(self._paid)
 
     def judge(self, row: PrintedRow) -> FormRank | None:
         """What the row is worth; None if it is none of the run's own."""
@@ -133,7 +137,6 @@ class RowChoice:
         if found in _LEARNING:
             if found not in self._paid and tells_reward(row):
                 self._paid.add(found)
-                self.are_paid = True
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
