@@ -224,11 +224,14 @@ class Judge:
     def _explained(self, symptoms: Symptoms, unwanted: Unwanted) -> tuple[list[Finding], list[Finding], set[str]]:
         """The findings with their causes, those that are set aside, and the ids of the rules that found nothing."""
         found, aside = unwanted.split(symptoms.found)
+        is_blind = not self.plan.clauses and len(self.plan.others) < len(self.book.rules)  # no rule found its metric
+        if is_blind:
+            has_failed = bool(self.run.exit_code) or self.run.died_at_start  # whatever it had logged
+            found = [one for one in found if has_failed and one.rule in self.book.endings]
         seek = partial(explain, translation=self.translation, facts=self.facts, now=self.judged_to)
         found, causes, ignored_causes, without = unwanted.explained(found, self.plan.diagnoses, seek)
-        if not self.plan.clauses and len(self.plan.others) < len(self.book.rules):  # no rule found a metric to read
-            has_failed = bool(self.run.exit_code) or self.run.died_at_start  # whatever it had logged
-            return [one for one in found if has_failed and one.rule in self.book.endings], aside, set()
+        if is_blind:
+            return causes + found, ignored_causes + aside, set()
         earlier, aside_earlier = unwanted.split(self.earlier.findings(self.run))
         quiet = symptoms.looked | {rule.id for rule in self.plan.others} | (without if symptoms.has_looked else set())
         return with_earlier(causes + found, earlier), with_earlier(ignored_causes + aside, aside_earlier), quiet

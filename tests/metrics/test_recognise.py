@@ -274,3 +274,14 @@ def test_the_alpha_of_bear_weighs_a_constraint_and_no_entropy() -> None:
 def test_a_wrapper_of_rl_games_logs_the_mean_of_the_last_episodes() -> None:
     known = translate(run_of(["losses/a_loss", "losses/c_loss", "rewards/mean_100"]))
     assert (known.framework, known.metrics["reward"].tag) == ("rl-games", "rewards/mean_100")
+
+
+def test_likelihood_training_that_logs_a_reward_of_zero_is_no_reinforcement_learning() -> None:
+    def known(reward: float, *more: str) -> bool | None:
+        run = run_of(["mle_loss", *more])
+        run.add("reward", [1, 2], [reward, reward])
+        return translate(run).is_rl
+
+    assert known(0.0) is False
+    assert known(0.3) is not False, "a reward is earned"
+    assert known(0.0, "rl_loss") is not False, "a reward is trained on"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlhealth.sources.base.spelling import AXES, CLOCKS, clock, number, whole
-from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, WRITERS, columns_apart, writers
+from rlhealth.sources.rows.split_rows import FLAGS, SIDES, WRITERS, columns_apart, is_evaluation, writers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +43,10 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
 
 def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
     """The columns, those of rows of an evaluation as columns of their own, where a column says so of its rows."""
-    for name in SIDES & set(frame.columns):
-        texts = [one.lower() in EVALUATED for one in texts_of(frame[name]).tolist()]
-        if any(texts):
-            return columns_apart(table, np.array(texts))
+    for name in (SIDES | FLAGS) & set(frame.columns):
+        evaluated = [is_evaluation(name, one) for one in texts_of(frame[name]).tolist()]
+        if any(evaluated):
+            return columns_apart(table, np.array(evaluated))
     return table
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rlhealth.sources.base.spelling import AXES, CLOCKS, number
 from rlhealth.sources.rows.row_shapes import Cells
-from rlhealth.sources.rows.split_rows import EVALUATED, SIDES, WRITERS
+from rlhealth.sources.rows.split_rows import WRITERS, is_evaluation
 
 FEWEST = 16  # rows; fewer are taken row by row
 MOST = 1024  # rows turned into columns at once: an odd cell sends no more than these through the slow path
@@ -45,6 +45,8 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
     table: dict[str, Cells] = {}
     for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
         kinds = set(map(type, cells))
+        if bool in kinds and any(is_evaluation(tag, cell) for cell in cells):
+            return None
         if kinds <= _NUMBERS:
             try:
                 table[tag] = np.ma.masked_array(np.array(cells, np.float64))
@@ -60,7 +62,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
 def _say_nothing(tag: str, texts: set[str]) -> bool:
     """Whether texts under a tag are neither a time, a step, the side of an evaluation, one of several runs nor a number
     in some spelling."""
-    if tag in CLOCKS or tag in AXES or (tag in SIDES and any(one.lower() in EVALUATED for one in texts)):
+    if tag in CLOCKS or tag in AXES or any(is_evaluation(tag, one) for one in texts):
         return False
     if tag in WRITERS and len(texts) > 1:
         return False

@@ -19,6 +19,8 @@ SIDES = frozenset(
     {"split", "phase", "mode", "stage", "type", "log_type", "kind", "event", "set", "subset", "partition"}
 )
 EVALUATED = frozenset({"eval", "evaluation", "evaluate", "validation", "val", "valid", "test", "testing", "heldout"})
+#: Columns that are true in rows of an evaluation: `{"eval": true, "step": 30, "reward": 0.5}`.
+FLAGS = frozenset({"eval", "evaluation", "evaluated", "is_eval", "is_evaluation", "is_validation", "is_test"})
 #: Names of what several runs are compared by.
 VARIANTS = ("trial", "algorithm", "algo", "method", "variant", "condition")
 #: Columns in which a row says which of several runs it is of, where each step has a row of every one.
@@ -32,16 +34,20 @@ Row = Mapping[str, Any]
 
 def told_apart(row: Row, axis: str | None) -> Row:
     """The row with `eval/` before the names of its numbers, where a column says that it is of an evaluation."""
-    for name in SIDES & row.keys():
-        said = row[name]
-        if isinstance(said, str) and said.lower() in EVALUATED:
-            return {
-                one
-                if one == axis or one in _BESIDE or one.startswith("eval") or number(value) is None
-                else f"eval/{one}": value
-                for one, value in row.items()
-            }
-    return row
+    if not any(is_evaluation(name, row[name]) for name in (SIDES | FLAGS) & row.keys()):
+        return row
+    return {
+        one
+        if one == axis or one in _BESIDE or one.startswith("eval") or number(value) is None
+        else f"eval/{one}": value
+        for one, value in row.items()
+    }
+
+
+def is_evaluation(name: str, cell: object) -> bool:
+    """Whether a row is of an evaluation, by its cell in a column of that name: a side, or a flag that is set."""
+    said = str(cell).lower() if isinstance(cell, str | bool) else ""
+    return (name in SIDES and said in EVALUATED) or (name in FLAGS and said == "true")
 
 
 def writers(rows: Sequence[Row], axis: str | None) -> str:

@@ -90,6 +90,14 @@ def test_a_console_that_ends_in_a_traceback_before_its_first_row_died_at_its_sta
     assert run.findings[0].message == f"the process ended with an error before it logged a row: {ERROR.strip()}"
 
 
+def test_a_run_that_died_before_its_first_row_shows_the_cause_that_its_findings_name(tmp_path: Path) -> None:
+    broken = "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
+    (tmp_path / "train.log").write_text(SETTINGS + TRACEBACK + broken)
+    (run,) = check(tmp_path).runs
+    assert [one.rule for one in run.findings] == ["numerical-failure", "died-at-start", "ended-not-finite"]
+    assert {one.explained_by for one in run.findings[1:]} == {"numerical-failure"}
+
+
 def test_what_a_console_without_rows_says_of_another_run_is_no_run_beside_its_log(tmp_path: Path) -> None:
     (tmp_path / "launcher.log").write_text(SETTINGS + TRACEBACK + ERROR)
     (tmp_path / "train.log").write_text(ROWS)

@@ -17,12 +17,12 @@ from rlhealth.sources import find_readers, open_runs
 STEPS = range(1, 31)
 
 
-def rows_of_two_sides() -> list[dict[str, Any]]:
+def rows_of_two_sides(name: str, training: object, evaluation: object) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for step in STEPS:
-        rows.append({"step": step, "split": "train", "reward": step / 8, "loss": 0.5})
+        rows.append({"step": step, name: training, "reward": step / 8, "loss": 0.5})
         if step % 10 == 0:
-            rows.append({"step": step, "split": "eval", "reward": -step / 8, "loss": None})
+            rows.append({"step": step, name: evaluation, "reward": -step / 8, "loss": None})
     return rows
 
 
@@ -39,12 +39,22 @@ def read(path: Path, rows: list[dict[str, Any]]) -> Run:
     return run
 
 
+@pytest.mark.parametrize("side", [("split", "train", "eval"), ("eval", False, True), ("is_test", None, True)])
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.json"])
-def test_an_evaluation_overwrites_no_training(name: str, tmp_path: Path) -> None:
-    metrics = translate(read(tmp_path / name, rows_of_two_sides())).metrics
+def test_an_evaluation_overwrites_no_training(name: str, side: tuple[str, object, object], tmp_path: Path) -> None:
+    metrics = translate(read(tmp_path / name, rows_of_two_sides(*side))).metrics
     assert metrics["reward"].values.tolist() == [step / 8 for step in STEPS]
     assert metrics["eval/reward"].steps.tolist() == [10, 20, 30]
     assert metrics["eval/reward"].values.tolist() == [-10 / 8, -20 / 8, -30 / 8]
+
+
+def test_evaluations_one_after_the_other_are_known_by_their_flag(tmp_path: Path) -> None:
+    rows = [{"step": step, "reward": 0.5} for step in STEPS] + [
+        {"step": step, "eval": True, "reward": 0.25} for step in STEPS
+    ]
+    metrics = translate(read(tmp_path / "log.jsonl", rows)).metrics
+    assert set(metrics["reward"].values) == {0.5}
+    assert set(metrics["eval/reward"].values) == {0.25}
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.json"])
