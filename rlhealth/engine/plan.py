@@ -63,6 +63,14 @@ class RulePlan(NamedTuple):
     base: int
     worse: Bound | None
 
+    @property
+    def least_points(self) -> int:
+        """How many points of its metric it takes until the first condition has held for long enough."""
+        when, critical = self.rule.when, self.rule.critical
+        assert when is not None
+        held_for = when.held_for if critical is None else min(when.held_for, critical.held_for or when.held_for)
+        return self.operands[0].condition.points + held_for - 1
+
 
 class Plan(NamedTuple):
     """All rules on runs that log the same names.

@@ -132,12 +132,18 @@ class Reach:
         if any(one.condition.measure == "mean_fraction" and not self._has_items(one, plan) for one in plan.operands):
             return True
         first, *rest = zip(plan.operands[: plan.base], plan.bounds, strict=False)
+        if first[0].metric != "step" and self._extremes(first[0]).seen < plan.least_points:
+            return False
         if not (self._can_hold(*first) or (plan.worse is not None and self._can_hold(first[0], plan.worse))):
             return False
         return all(self._can_hold(*one) for one in rest)
 
     def _can_hold(self, operand: OperandPlan, bound: Bound) -> bool:
-        if bound.sure < 0 or operand.metric == "step":
+        if operand.metric == "step":
+            return True
+        if self._extremes(operand).seen < operand.condition.points:  # the measure says nothing before
+            return False
+        if bound.sure < 0:
             return True
         low, high = self.range_of(operand)
         if bound.sign == "above":
