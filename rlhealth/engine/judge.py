@@ -175,7 +175,7 @@ class Judge:
             run=self.run,
             translation=self.translation,
             state=ending.state,
-            findings=sorted(found, key=lambda one: (-one.severity, one.first_step, one.rule)),
+            findings=sorted(found, key=lambda one: (-one.severity, one.first_step, one.explained_by or "", one.rule)),
             skipped=sorted([*self.plan.skipped, *self.plan.undiagnosed, *symptoms.waiting], key=lambda one: one.rule),
             quiet=sorted(quiet - symptoms.fired - {one.rule for one in (*found, *aside)}),
             ignored=unwanted.ignored(aside),
