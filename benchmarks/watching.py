@@ -139,10 +139,10 @@ def watching(looks: int, points: int) -> None:
             clock.wait(15)
             os.utime(file, (clock.wall(), clock.wall()))
             begun = time.process_time()
-            told = subject.look()
+            events = subject.look()
             costs.append(time.process_time() - begun)
             begun = time.process_time()
-            drawn(subject, [(clock.wall(), one) for one in told], ReportOptions(100), 100, 40)
+            drawn(subject, [(clock.wall(), one) for one in events], ReportOptions(100), 100, 40)
             draws.append(time.process_time() - begun)
             if (look + 1) % (looks // 8) == 0:
                 part, painted = np.array(costs[-looks // 8 :]) * 1e3, np.array(draws[-looks // 8 :]) * 1e3

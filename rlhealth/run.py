@@ -226,13 +226,13 @@ class Run:
         for number, one in zip(range(len(self.replaced) - 1, -1, -1), resumes, strict=False):
             yield self._as(one, self.resumed_at[:number])
         if len(self.replaced) > MOST_REPLACED:
-            _tell(
+            _add_once(
                 f"resumed {len(self.replaced):,} times: what the first "
                 f"{len(self.replaced) - MOST_REPLACED:,} replaced was not judged",
                 self.problems,
             )
         for count, one in by_other_writers(self.series, self.histograms):
-            _tell(f"{count:,} steps were logged again with other values: both were judged", self.notes)
+            _add_once(f"{count:,} steps were logged again with other values: both were judged", self.notes)
             yield self._as(one, self.resumed_at)
 
     def _as(self, one: EarlierPoints, resumed_at: list[int]) -> Replaced:
@@ -304,7 +304,7 @@ class Run:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def _tell(said: str, where: list[str]) -> None:
+def _add_once(said: str, where: list[str]) -> None:
     if said not in where:
         where.append(said)
 

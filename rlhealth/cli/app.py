@@ -89,12 +89,12 @@ def _app(asked: list[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in asked if asked and asked[0] in _COMMANDS else _COMMANDS:
-        file, told = _COMMANDS[name]
+        file, options = _COMMANDS[name]
         module = sys.modules[__name__] if file == "app" else import_module(f"rlhealth.cli.{file}")
         if name == "rules":
             app.add_typer(module.rules_app, name=name)
         else:
-            app.command(name, **{"cls": PlainValues, **told})(getattr(module, name))
+            app.command(name, **{"cls": PlainValues, **options})(getattr(module, name))
     return app
 
 

@@ -14,9 +14,9 @@ FAILS = "What fails"
 PRINTED = "What is printed"
 RUNS = "Where it runs"
 FOLLOWED = "When it reads and ends"
-TOLD = "Who is told"
+NOTIFIED = "Who is notified"
 STOPPED = "How a run is stopped"
-PANELS = (READ, JUDGED, FAILS, PRINTED, RUNS, FOLLOWED, TOLD, STOPPED)
+PANELS = (READ, JUDGED, FAILS, PRINTED, RUNS, FOLLOWED, NOTIFIED, STOPPED)
 
 CHECK_EXAMPLES = (
     ("rlhealth check ./runs", "every run below a folder"),

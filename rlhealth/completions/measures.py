@@ -100,11 +100,11 @@ def template(batch: Batch) -> float:
 
 def _of_lengths(batch: Batch) -> dict[str, float]:
     empty = np.asarray([not one.strip() for one in batch.completions])
-    told = batch.cut[np.isfinite(batch.cut)]
+    known = batch.cut[np.isfinite(batch.cut)]
     return {
         "samples": float(len(batch)),
         "empty": float(np.mean(empty)),
-        "cut_off": float(np.mean(told)) if len(told) else math.nan,
+        "cut_off": float(np.mean(known)) if len(known) else math.nan,
         "length": float(np.mean(batch.lengths)),
         "length_std": float(np.std(batch.lengths)),
     }

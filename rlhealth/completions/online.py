@@ -47,13 +47,13 @@ class OnlineTables(CompletionFolder):
 
     def poll(self, wanted: Wanted) -> Iterator[Batch]:
         """The batches of tables that were not read yet."""
-        lasting = [one for one in self.problems if one != self._told()]
+        lasting = [one for one in self.problems if one != self._fetch_problem()]
         self._fault, self._left = "", 0
         self.problems = lasting
         self._until = time.monotonic() + self.tables.session.patience
         yield from super().poll(wanted)
-        if told := self._told():
-            self.problems.append(told)
+        if problem := self._fetch_problem():
+            self.problems.append(problem)
 
     def look_again(self) -> None:
         """Lists the tables again at the next poll."""
@@ -135,7 +135,7 @@ class OnlineTables(CompletionFolder):
         self.tables.fetch(table)
         self._bytes += table.size
 
-    def _told(self) -> str:
+    def _fetch_problem(self) -> str:
         left = f"; {self._left:,} tables were not read" if self._left else ""
         return f"completions: {self._fault}{left}" if self._fault else ""
 

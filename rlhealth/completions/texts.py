@@ -63,7 +63,7 @@ class CompletionReader:
             return False
         self._find()
         if self.store is None:
-            self._tell()
+            self._write_problems()
             return False
         if len(self.run.resumed_at) != self._resumed:
             self._resumed = len(self.run.resumed_at)
@@ -72,7 +72,7 @@ class CompletionReader:
         for batch in self.store.poll(is_measured):
             self._take(batch)
         added = False if self._foreign else self._move()
-        self._tell()
+        self._write_problems()
         return added
 
     def add(self, batch: Batch) -> None:
@@ -145,7 +145,7 @@ class CompletionReader:
         first = next((one for tag, one in self.run.series.items() if tag.endswith("reward") and len(one) > 1), None)
         return first is not None and bool(np.median(np.diff(first.steps)) == 1)
 
-    def _tell(self) -> None:
+    def _write_problems(self) -> None:
         """Writes what has to be said of the texts into the run, whose reader may have written its own list anew."""
         said = list(self._said)
         if self.store is not None:

@@ -111,19 +111,19 @@ def _settings(place: str, framework: str | None, errors: list[RlhealthError]) ->
     """The settings of each training at a place. Raises RlhealthError if there are none that a check could look
     at."""
     if is_config(place):
-        told = [settings_in(one, framework) for one in read_options(Path(place))]
+        settings = [settings_in(one, framework) for one in read_options(Path(place))]
     else:
         runs, unread = open_all(place)
         errors += unread
-        told = [settings_of_run(run) for run in runs]
-    known = [one for one in told if one.values]
+        settings = [settings_of_run(run) for run in runs]
+    known = [one for one in settings if one.values]
     errors += [
         RlhealthError(
             f"{one.options_of.location}: contains no settings",
             hint="name the trainer's config file",
             location=one.options_of.location,
         )
-        for one in told
+        for one in settings
         if not one.values
     ]
     training = [one for one in known if one.is_rl]

@@ -59,7 +59,7 @@ def settings_in(options: Options, framework: str | None = None) -> Settings:
     Raises:
         RlhealthError: if no trainer is recognised, or `framework` is none.
     """
-    entry = entry_of(framework) if framework else _told(options)
+    entry = entry_of(framework) if framework else _best_match(options)
     known = Recognised(entry, names(entry["names"]), None, None, None)
     written = _written(options.values, known.names)
     run = Run(
@@ -101,7 +101,7 @@ def entry_of(framework: str) -> dict[str, Any]:
     return found
 
 
-def _told(options: Options) -> dict[str, Any]:
+def _best_match(options: Options) -> dict[str, Any]:
     """The entry of the trainer whose vocabulary holds most of the options; one that the code names goes before."""
     if options.trainer:
         run = Run(options.location, Place("config", options.location), trainer=options.trainer)

@@ -26,12 +26,12 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
     """Each finding of the run exactly once: a cause with its consequences, and theirs, in time order; causes of
     others first, then the worst and earliest.
     """
-    told: list[Finding] = []
+    listed: list[Finding] = []
     result: list[tuple[Finding, list[Finding]]] = []
 
     def new(ones: list[Finding]) -> list[Finding]:
-        fresh = [one for one in ones if not any(one is before for before in told)]
-        told.extend(fresh)
+        fresh = [one for one in ones if not any(one is before for before in listed)]
+        listed.extend(fresh)
         return fresh
 
     for cause in new(run.causes):
@@ -46,8 +46,8 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
 
 def worst(run: RunVerdict) -> Finding | None:
     """The finding to name when there is room for one: the first cause of the worst severity there is."""
-    told = stories(run)
-    return next((cause for cause, _ in told if cause.severity == max(one.severity for one, _ in told)), None)
+    groups = stories(run)
+    return next((cause for cause, _ in groups if cause.severity == max(one.severity for one, _ in groups)), None)
 
 
 def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
@@ -78,7 +78,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
     """Every finding of every run, the worst first, causes before what they explain, then the earliest."""
-    told = [
+    entries = [
         (run, one, one is not cause)
         for run in verdict.runs
         for cause, following in stories(run)
@@ -87,7 +87,7 @@ def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
     return [
         (run, one)
         for run, one, follows in sorted(
-            told, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name)
+            entries, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name)
         )
     ]
 

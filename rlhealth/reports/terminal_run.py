@@ -224,12 +224,12 @@ def _spark_width(page: Page) -> int:
 
 
 def _rules(page: Page, run: RunVerdict) -> None:
-    told = len({one.rule for one in run.findings})
+    fired = len({one.rule for one in run.findings})
     other = run.beside_metrics.intersection(run.quiet)
     parts = [
         f"{len(run.quiet) - len(other)} quiet{' on metrics' if other else ''}",
         f"{len(other)} on endings and causes" if other else "",
-        f"{told} found something" if told else "",
+        f"{fired} found something" if fired else "",
         f"{len(run.skipped)} skipped" if run.skipped else "",
         f"{len(run.ignored)} ignored" if run.ignored else "",
     ]

@@ -309,8 +309,8 @@ def left_out(verdict: Verdict, most: int = 5) -> list[str]:
     if not found:
         return []
     said = f"{plural(len(found), 'file')} {'was' if len(found) == 1 else 'were'} not read"
-    told = [f"{one.location}: {one.reason}" for one in found[:most]]
-    return [f"{said}:", *told, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]
+    lines = [f"{one.location}: {one.reason}" for one in found[:most]]
+    return [f"{said}:", *lines, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]
 
 
 def changed(one: Change) -> str:

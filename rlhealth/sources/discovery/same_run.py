@@ -28,7 +28,15 @@ _SAME_SHARE = 0.5  # of the values that two trackers could have in common
 FEWEST_VALUES = 5
 _COMPARED = 2000  # values of one metric, from its end
 AGREEING = 0.9  # of the values at the same steps, where two trackers agree
-_TELLING = ("seed", "learning_rate", "beta", "kl_coef", "num_generations", "per_device_train_batch_size", "max_steps")
+_OF_A_LAUNCH = (
+    "seed",
+    "learning_rate",
+    "beta",
+    "kl_coef",
+    "num_generations",
+    "per_device_train_batch_size",
+    "max_steps",
+)
 _CLOCK_SLACK = 60.0  # seconds
 #: These are alike in different runs of one script.
 _ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "total_flos"})
@@ -128,9 +136,9 @@ def _numbers(run: Run) -> dict[str, set[str]]:
         if bare not in _ALIKE:
             values = series.values[-_COMPARED:]
             values = values[np.isfinite(values)]
-            telling = {f"{value:.4g}" for value in values[values != np.round(values)].tolist()}
-            if len(telling) > 1:
-                found[bare] = telling
+            fractions = {f"{value:.4g}" for value in values[values != np.round(values)].tolist()}
+            if len(fractions) > 1:
+                found[bare] = fractions
     return found
 
 
@@ -158,5 +166,5 @@ def at_same_steps(one: Run, other: Run) -> list[tuple[int, int]]:
 
 def _other_settings(one: Run, other: Run) -> bool:
     """Whether both tell their settings and were launched with others: another seed, learning rate, …"""
-    pairs = [(one.config.get(name), other.config.get(name)) for name in _TELLING]
+    pairs = [(one.config.get(name), other.config.get(name)) for name in _OF_A_LAUNCH]
     return any(a is not None and b is not None and a != b for a, b in pairs)

@@ -56,13 +56,13 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
         _assign(fresh, cell.number, code)
         if fresh:
             fresh[-1].error = cell.error
-        for told in fresh:
-            before = next((one for one in reversed(found) if _continues(one, told)), None)
+        for run in fresh:
+            before = next((one for one in reversed(found) if _continues(one, run)), None)
             if before is not None:
-                before.parts += told.parts
-                before.error = told.error
+                before.parts += run.parts
+                before.error = run.error
             else:
-                found.append(told)
+                found.append(run)
     return found
 
 
@@ -78,13 +78,13 @@ def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
 
 def _take(table: Table, found: list[NotebookRun], fresh: list[NotebookRun]) -> None:
     """Puts a table to the run that it tells of, among those of its own cell (`fresh`) and of the cells before."""
-    for told in [*reversed(fresh), *reversed(found)]:
-        index = next((index for index, part in enumerate(told.parts) if is_same(part, table)), None)
+    for run in [*reversed(fresh), *reversed(found)]:
+        index = next((index for index, part in enumerate(run.parts) if is_same(part, table)), None)
         if index is not None:
-            kept = told.parts[index]
-            told.parts[index] = joined(kept, table)
+            kept = run.parts[index]
+            run.parts[index] = joined(kept, table)
             if kept.cell != table.cell:
-                told.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
+                run.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
             return
     fresh.append(NotebookRun([table]))
 
@@ -102,19 +102,19 @@ def _assign(fresh: Sequence[NotebookRun], cell: int, code: Code) -> None:
     """Says which trainer each of the runs of one cell belongs to, where the code leaves no doubt."""
     started = code.trainings.get(cell, [])
     made = [trainer for number, trainer in code.trainers if number <= cell]
-    for index, told in enumerate(fresh):
-        rewarded = any(_REWARD.match(tag) for part in told.parts for tag in part.tags)
+    for index, run in enumerate(fresh):
+        rewarded = any(_REWARD.match(tag) for part in run.parts for tag in part.tags)
         if len(started) == len(fresh):
-            told.trainer = started[index]
+            run.trainer = started[index]
         elif started and len({trainer.name for trainer in started}) == 1:
-            told.trainer = Trainer(started[0].name, _shared([trainer.settings for trainer in started]))
+            run.trainer = Trainer(started[0].name, _shared([trainer.settings for trainer in started]))
         elif len({trainer.name for trainer in made}) == 1:
-            told.trainer = Trainer(made[-1].name, _shared([trainer.settings for trainer in made]))
+            run.trainer = Trainer(made[-1].name, _shared([trainer.settings for trainer in made]))
         elif rewarded and len({one.name for one in made if _REWARDED.search(one.name)}) == 1:
             fitting = [trainer for trainer in made if _REWARDED.search(trainer.name)]
-            told.trainer = Trainer(fitting[-1].name, _shared([trainer.settings for trainer in fitting]))
-        if told.trainer is not None and rewarded and not _REWARDED.search(told.trainer.name):
-            told.trainer = None
+            run.trainer = Trainer(fitting[-1].name, _shared([trainer.settings for trainer in fitting]))
+        if run.trainer is not None and rewarded and not _REWARDED.search(run.trainer.name):
+            run.trainer = None
 
 
 def _shared(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ KIND = "notebook"
 #: Bytes of a notebook; a larger one holds pictures or videos, and would take several times its size in memory.
 LARGEST = 256 << 20
 #: Words of which a notebook with rows in it has one; the others are not read further.
-_TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
+_LOG_WORDS = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
 HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
 
 
@@ -156,23 +156,23 @@ def _why(raw: bytes) -> str:
 
 def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
     """The runs in these bytes, and whether all of the notebook could be read."""
-    if not any(word in raw for word in _TELLING):
+    if not any(word in raw for word in _LOG_WORDS):
         return [], True
     best: tuple[int, list[Run], bool] = (-1, [], True)
     for document in documents(raw):
         code = read_code(document.cells)
-        told = runs_of(document, code)
+        logged = runs_of(document, code)
         runs: list[Run] = []
-        for one in told:
+        for one in logged:
             runs += _runs(one, code, notebook, len(runs))
-        if not told:
+        if not logged:
             runs = _died_at_start(document, code, notebook)
         for index, run in enumerate(runs):
             if run.raised and any(_goes_further(later, run) for later in runs[index + 1 :]):
                 run.raised = ""
                 run.notes.append("a later run of this notebook was begun anew and goes further")
             run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
-        points = sum(one.points for one in told)
+        points = sum(one.points for one in logged)
         if points > best[0]:
             best = (points, runs, document.is_whole)
     return best[1], best[2]
@@ -184,62 +184,62 @@ def _goes_further(later: Run, run: Run) -> bool:
     return run.series.keys() <= later.series.keys() and longest[0] > longest[1]
 
 
-def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
+def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
     """The runs in the tables of one; printed rows may be those of several, one after another."""
-    axis = told.parts[0].axis
+    axis = source.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
-    for part in told.parts:
+    for part in source.parts:
         rows.take(part.rows)
     rows.flush(is_over=True)
     runs = [run for run in rows.runs if run.series]
     for index, run in enumerate(runs):
         run.step_axis = {"Step": "global_step", "step": "global_step", "Epoch": "epoch"}.get(axis, run.step_axis)
         run.versions.update(code.versions)
-        _describe(run, told, is_last=index == len(runs) - 1)
+        _describe(run, source, is_last=index == len(runs) - 1)
     return runs
 
 
 def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:
     """The run of which the notebook shows nothing but the exception that ended it."""
-    told = died_at_start(document, code)
-    if told is None:
+    start = died_at_start(document, code)
+    if start is None:
         return []
     run = notebook.make(0)
-    trainer, run.raised = told
+    trainer, run.raised = start
     run.trainer, run.config = trainer.name, dict(trainer.settings)
     run.versions.update(code.versions)
     return [run] if run.died_at_start else []
 
 
-def _note_excerpts(run: Run, told: NotebookRun) -> None:
+def _note_excerpts(run: Run, source: NotebookRun) -> None:
     """Names the metrics that the notebook shows at a part of the steps only."""
-    shown = set().union(*(part.excerpted for part in told.parts))
+    shown = set().union(*(part.excerpted for part in source.parts))
     run.excerpted = {tag for tag in run.series if plain(tag) in shown}
     if run.excerpted:
         names = ", ".join(sorted(run.excerpted)[:3]) + (", …" if len(run.excerpted) > 3 else "")
         run.notes.append(f"the notebook shows {names} at a part of the steps only")
 
 
-def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
+def _describe(run: Run, source: NotebookRun, is_last: bool) -> None:
     """Adds what the progress bar, the code and an exception say of the run."""
-    last = told.parts[-1]
-    cells = list(dict.fromkeys(part.cell for part in told.parts))
+    last = source.parts[-1]
+    cells = list(dict.fromkeys(part.cell for part in source.parts))
     where = f"cell {cells[0]}" if len(cells) == 1 else f"cells {', '.join(map(str, cells))}"
     run.notes.append(f"read from the output of {where}")
-    run.notes += told.notes
-    if any(part.is_cut for part in told.parts):
+    run.notes += source.notes
+    if any(part.is_cut for part in source.parts):
         run.notes.append(f"rows or columns are left out of the output of {where}; they are missing here")
-    _note_excerpts(run, told)
-    warned = run.series.keys() & set().union(*(part.warned for part in told.parts))
+    _note_excerpts(run, source)
+    warned = run.series.keys() & set().union(*(part.warned for part in source.parts))
     run.excerpted |= warned
     run.notes += of_warnings(warned, is_all=warned == run.series.keys())
-    trainer = told.trainer
+    trainer = source.trainer
     if trainer is not None:
         run.trainer = trainer.name
         run.config = dict(trainer.settings)
     if run.step_axis not in ("global_step", "epoch"):
         run.config.pop("max_steps", None)  # steps are row numbers here
-    if last.total and told.parts[0].axis:
+    if last.total and source.parts[0].axis:
         run.planned_steps = last.total
         asked = run.config.pop("max_steps", None)
         if run.step_axis == "global_step" and isinstance(asked, int | float) and asked > 0:
@@ -252,6 +252,6 @@ def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
                 )
         if last.done is not None and last.done >= last.total:
             run.clean = True
-    if told.error and is_last and run.clean is None:
-        run.notes.append(f"its cell ended with {told.error}")
-        run.raised = told.error
+    if source.error and is_last and run.clean is None:
+        run.notes.append(f"its cell ended with {source.error}")
+        run.raised = source.error

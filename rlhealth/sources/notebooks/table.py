@@ -107,8 +107,8 @@ def is_same(one: Table, other: Table) -> bool:
     ]
     if not pairs or not all(_agree(*pair) for pair in pairs):
         return False
-    told = sum(min(_digits(first), _digits(second)) for first, second in pairs)
-    return told >= _SAME_DIGITS or (one.cell == other.cell and one.total == other.total)
+    digits = sum(min(_digits(first), _digits(second)) for first, second in pairs)
+    return digits >= _SAME_DIGITS or (one.cell == other.cell and one.total == other.total)
 
 
 def goes_on(before: Table, after: Table) -> bool:

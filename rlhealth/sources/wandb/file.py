@@ -109,7 +109,7 @@ class WandbFileReader:
             self._settle()
         elif self.settings.exit_code is None and self._known is not None:
             self._look_for_a_continuation()
-        self._tell([error.message for error in failed])
+        self._collect_problems([error.message for error in failed])
         return new
 
     def _look_for_a_continuation(self) -> None:
@@ -187,7 +187,7 @@ class WandbFileReader:
         if not self.run.versions:
             self.run.versions = dict(self.settings.versions)
 
-    def _tell(self, failures: list[str]) -> None:
+    def _collect_problems(self, failures: list[str]) -> None:
         several = len(self._logs) > 1
         problems = [
             f"{log.path.name}: {sentence}" if several else sentence for log in self._logs for sentence in log.damage

@@ -15,9 +15,9 @@ from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import AXES, Rows
 from rlhealth.sources.base.values import is_metric
 from rlhealth.sources.wandb.first_look import look_at
+from rlhealth.sources.wandb.history_info import ROWS_A_PAGE, history_info, keys_of, page_size
 from rlhealth.sources.wandb.pages import Row, asked, merged, scanned, step_of, steps_of
 from rlhealth.sources.wandb.session import Session
-from rlhealth.sources.wandb.told import ROWS_A_PAGE, keys_of, page_size, told_of
 
 #: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be
 #: complete.
@@ -81,13 +81,13 @@ class History:
         """
         if self._values > MOST_VALUES:
             return False
-        told = told_of(hosted)
-        keys, last, counted = told
+        info = history_info(hosted)
+        keys, last, counted = info
         gone_back = self._complete and 0 <= last < self.last_step
         if gone_back and self.doubtful:  # seen twice: no answer that came late
             self._forget(f"wandb took the run back to row {last}; it was read again from its beginning")
             gone_back = False
-        size, since = told.page_size, max(self.last_step, 0)
+        size, since = info.page_size, max(self.last_step, 0)
         new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
         if new is None:
             new = self._read_whole(session, hosted, size, first=since, fresh=not self._complete)
@@ -106,9 +106,9 @@ class History:
 
     def begin(self, session: Session, hosted: Any) -> None:
         """Asks for the first pages already, before it is known whether rows of the run were exported."""
-        told = told_of(hosted)
-        if self.last_step < 0 <= told.last and not self._groups(told.keys):
-            self._early = self._asked(session, hosted, 0, told.page_size)
+        info = history_info(hosted)
+        if self.last_step < 0 <= info.last and not self._groups(info.keys):
+            self._early = self._asked(session, hosted, 0, info.page_size)
 
     def end(self, summary: Mapping[str, Any]) -> bool:
         """Takes what only the summary of an ended run holds; True if that is new."""
@@ -128,14 +128,14 @@ class History:
         self.doubtful = suspicious or gone_back
         if not suspicious:
             self._shortage = max(0, counted - len(self._taken))
-            self._tell(counted)
+            self._report_missing_rows(counted)
         return new
 
-    def _tell(self, counted: int) -> None:
-        told = "rows in this run's history, "
-        self.run.problems = [one for one in self.run.problems if told not in one]
+    def _report_missing_rows(self, counted: int) -> None:
+        missing = "rows in this run's history, "
+        self.run.problems = [one for one in self.run.problems if missing not in one]
         if self._shortage > 0.05 * counted:
-            self.run.problems.append(f"wandb counts {counted:,} {told}of which {len(self._taken):,} could be read")
+            self.run.problems.append(f"wandb counts {counted:,} {missing}of which {len(self._taken):,} could be read")
 
     def _read_whole(self, session: Session, hosted: Any, size: int, *, first: int, fresh: bool) -> bool:
         new = False

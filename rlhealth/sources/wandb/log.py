@@ -82,12 +82,12 @@ class RecordLog:
     @property
     def damage(self) -> list[str]:
         """A sentence for each damaged place, in the order of the file."""
-        told = self._damage[:MOST_REPORTED]
+        reported = self._damage[:MOST_REPORTED]
         if len(self._damage) > MOST_REPORTED:
-            told.append(f"and {len(self._damage) - MOST_REPORTED:,} more damaged places")
+            reported.append(f"and {len(self._damage) - MOST_REPORTED:,} more damaged places")
         if self._lost_from is not None:
-            told.append(f"damaged from byte {self._lost_from:,} to the end of what is written")
-        return told
+            reported.append(f"damaged from byte {self._lost_from:,} to the end of what is written")
+        return reported
 
     def read(self) -> Iterator[Records]:
         """Yields the new records, those of about `CHUNK` bytes at a time.
@@ -211,7 +211,7 @@ class RecordLog:
             self._lose(self._base + at)
         part = bytes(self._view[at + HEADER : after])
         if self._lost_from is not None:
-            self._tell(self._base + at, part)
+            self._describe_loss(self._base + at, part)
         self._parts.append(part)
         if kind in (FULL, LAST):
             self._start.append(len(self._chunk) + len(self._joined))
@@ -234,7 +234,7 @@ class RecordLog:
                     else bytes(self._joined[begin - size : begin - size + 12])
                 )
 
-    def _tell(self, place: int, record: bytes) -> None:
+    def _describe_loss(self, place: int, record: bytes) -> None:
         """Says what was lost before `place`, where the beginning of `record` is whole; wandb numbers its records."""
         assert self._lost_from is not None
         lost = _number(record[:12]) - self._number - 1

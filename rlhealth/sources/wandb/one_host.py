@@ -146,13 +146,13 @@ class OneHost:
 def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
     """The lines before the body, and what has come of the body."""
     connection.settimeout(PATIENCE)
-    told = b""
-    while b"\r\n\r\n" not in told:
+    received = b""
+    while b"\r\n\r\n" not in received:
         block = connection.recv(4096)
-        if not block or len(told) > LONGEST_HEAD:
+        if not block or len(received) > LONGEST_HEAD:
             raise OSError("no whole request")
-        told += block
-    return told.partition(b"\r\n\r\n")
+        received += block
+    return received.partition(b"\r\n\r\n")
 
 
 def _relay(one: socket.socket, other: socket.socket, *, tunnel: bool) -> bool:

@@ -97,12 +97,12 @@ class Session:
             try:
                 return within(self.patience + 1, lambda: self._ask(ask, login))
             except Exception as error:
-                told = as_rlhealth_error(error, place, self.secrets, unreached(self.server))
+                failure = as_rlhealth_error(error, place, self.secrets, unreached(self.server))
                 if isinstance(error, TimeoutError):
                     login.api = None  # whatever it still waits for is left to it
-                if isinstance(error, TimeoutError) or (isinstance(told, Unavailable) and told.reason == LIMITED):
+                if isinstance(error, TimeoutError) or (isinstance(failure, Unavailable) and failure.reason == LIMITED):
                     self.turns.slow_down(turn)
-                raise told from None
+                raise failure from None
 
     def with_retries(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
         """Repeats `ask` while it raises Unavailable, with growing and scattered pauses, for `patience` seconds without

@@ -116,7 +116,7 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "error", "is_told"),
+    ("trainer", "error", "is_reported"),
     [
         ("GRPOTrainer", "OutOfMemoryError", True),
         ("GRPOTrainer", "KeyboardInterrupt", False),
@@ -124,11 +124,11 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     ],
 )
 def test_training_by_rewards_that_broke_before_its_first_row_died_at_its_start(
-    tmp_path: Path, trainer: str, error: str, is_told: bool
+    tmp_path: Path, trainer: str, error: str, is_reported: bool
 ) -> None:
     source = f"trainer = {trainer}(model, reward_funcs=[reward], args=GRPOConfig(learning_rate=1e-6))\ntrainer.train()"
     broken = notebook(code(source, CRASHED | {"ename": error, "evalue": "no room"}))
-    if not is_told:
+    if not is_reported:
         with pytest.raises(RlhealthError, match="no training table"):
             runs(tmp_path, broken)
         return
