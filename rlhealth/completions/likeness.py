@@ -147,7 +147,7 @@ def _near_families(same: Numbers, sketch: Hashes) -> Numbers:
 
 
 def _across(same: Numbers, groups: Numbers, long_enough: np.ndarray[Any, Any]) -> float:
-    """The share of the texts that are `told`, and equal one to another prompt."""
+    """The share of the texts that are `long_enough` and equal an answer to another prompt."""
     if len(np.unique(groups)) < 2:
         return float("nan")
     if not long_enough.any():

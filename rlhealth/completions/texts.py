@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
 
 #: The first so many steps are measured one by one, then every second, and every fourth as often again, and so on: a
-#: long run costs little more than a short one, and a step is measured or not whatever follows it.
+#: long run costs little more than a short one, and whether a step is measured does not depend on later steps.
 EVERY = 250
 _COMPARED = 5  # steps at which the rewards of the texts are compared with those that the run logged
 _SAME = 1e-3
@@ -146,7 +146,7 @@ class CompletionReader:
         return first is not None and bool(np.median(np.diff(first.steps)) == 1)
 
     def _write_problems(self) -> None:
-        """Writes what has to be said of the texts into the run, whose reader may have written its own list anew."""
+        """Writes the notes and problems about the texts into the run, whose reader may have replaced its lists."""
         said = list(self._said)
         if self.store is not None:
             said += _first(self.store.problems)
@@ -188,7 +188,7 @@ def _first(problems: list[str]) -> list[str]:
 
 
 def texts_of(reader: Reader, place: str | None = None) -> CompletionReader:
-    """The texts of the run that a reader reads; an empty `place` asks for those beside its logs or on its server."""
+    """The reader of a run's texts; an empty `place` means those beside its logs or on its server."""
     project: Project | None = None
     if reader.run.place.kind == "trackio":
         project = getattr(getattr(reader, "main", reader), "project", None)

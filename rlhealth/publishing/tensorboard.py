@@ -1,4 +1,5 @@
-"""A verdict for TensorBoard: an event file in a folder of its own beside the run, which shows as a run of its own."""
+"""A verdict for TensorBoard: an event file in a separate folder beside the run, which TensorBoard shows as a separate
+run."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def folder_beside(location: str) -> Path:
 
 
 def write_back(location: str, report: Published) -> str:
-    """Writes the report as text, the verdict as a hyperparameter, and the page; what was written before is replaced.
+    """Writes the report as text, the verdict as a hyperparameter, and the page; replaces what was written before.
 
     Raises:
         RlhealthError: if the folder cannot be written.

@@ -1,4 +1,4 @@
-"""Trackio's own storage, which the alert of a watch and the verdict of a check are written through."""
+"""Trackio's own storage, through which `watch` writes alerts and `check` writes verdicts."""
 
 from __future__ import annotations
 

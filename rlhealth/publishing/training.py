@@ -1,4 +1,4 @@
-"""A verdict written from inside the process that trains, into the trackers that it logs to: for the callback."""
+"""Writes a verdict from inside the training process into the trackers that it logs to; used by the callback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _wandb(wandb: Any, report: Published) -> str:
 
 
 def _tensorboard(folder: Path, report: Published) -> list[str]:
-    """Beside the event files below the output folder that this very process writes."""
+    """Writes beside the event files below the output folder that this process writes."""
     from rlhealth.publishing.tensorboard import write_back
 
     own = {one.parent for one in folder.rglob(f"events.out.tfevents.*.{os.getpid()}.*") if ".rlhealth" not in str(one)}

@@ -1,6 +1,4 @@
-"""The order in which reports tell things: causes with what follows from them, runs from worst to best, the metrics
-that matter most.
-"""
+"""The order of reports: causes with what follows from them, runs from worst to best, the metrics that matter most."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
         for one in following:
             following += new(run.consequences(one))
         result.append((cause, sorted(following, key=lambda one: (one.first_step, one.rule))))
-    # what is left lies too far down a chain of causes: it stands for itself
+    # the rest is too far down a chain of causes: each is listed alone
     orphans = sorted(new(run.findings), key=lambda one: (-one.severity, one.first_step))
     return result + [(one, []) for one in orphans]
 
@@ -93,7 +91,7 @@ def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
 
 
 def shared(verdict: Verdict) -> list[tuple[str, int]]:
-    """Rules that speak of more than one run on their own account, with the number of runs, commonest first."""
+    """Rules of causes and of single findings in more than one run, with the number of runs, most common first."""
     seen = Counter(rule for run in verdict.runs for rule in {cause.rule for cause, _ in stories(run)})
     return sorted(((rule, count) for rule, count in seen.items() if count > 1), key=lambda one: (-one[1], one[0]))
 

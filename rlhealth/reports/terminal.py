@@ -1,4 +1,4 @@
-"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last how many, what was
+"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last the counts, what was
 skipped and the exit code.
 """
 

@@ -107,7 +107,7 @@ def grouped(count: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text with its middle replaced where it is longer than `most` characters: both ends of a name tell runs
+    """The text with its middle replaced where it is longer than `most` characters: both ends of a name distinguish runs
     apart."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"

@@ -1,4 +1,4 @@
-"""Actions: what a watch does when something changes, beside telling it. Each is asked for by a flag; none can stop
+"""Actions: what a watch does when something changes, besides reporting it. Each is asked for by a flag; none can stop
 or delay the watch.
 """
 

@@ -113,8 +113,8 @@ def _is_loop(place: str) -> bool:
 
 
 def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
-    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed,
-    its own readers tell.
+    """Whether new runs may come to a place without a new file. Runs that begin in a followed file or database are
+    reported by its own readers.
     """
     if is_online(place):
         return parse(place).run is None

@@ -129,8 +129,7 @@ class Follower:
         return self.clock.passed() - self._seen_at if self._failures else None
 
     def adopt(self, reader: Reader) -> None:
-        """Continues with another reader of the same run, one that covers more of it; what was reported stays
-        reported."""
+        """Continues with another reader of the same run that covers more of it; nothing is reported a second time."""
         self.reader = with_short_patience(reader)
         self.texts = texts_of(reader, self.completions)
         self.judge = None
@@ -154,7 +153,7 @@ class Follower:
             read: gives what `read` gave, where that was asked for ahead of this look.
 
         Returns:
-            what is to be reported. A look that fails raises nothing: it is reported once, and again when the run is
+            the events to report. A look that fails raises nothing: it is reported once, and again when the run is
             seen again.
         """
         if not self.is_due:

@@ -1,4 +1,4 @@
-"""Incidents: findings that belong together, so that a wrecked run is one story and not thirty messages."""
+"""Incidents: findings that belong together, so that a failed run is one message and not thirty."""
 
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ class Incidents:
         return severity is Severity.CRITICAL or not any(other.worst_now is Severity.CRITICAL for other in others)
 
     def _group_for(self, one: Finding, others: Iterable[Finding], verdict: RunVerdict) -> Group | None:
-        """Where a new finding belongs: with its cause or its consequences, with what began shortly before it, or in
-        an incident of its own. None for what is a note by now: it was over before anybody looked.
+        """Where a new finding belongs: with its cause or its consequences, with what began shortly before it, or in a
+        new incident. None for a finding that is only a note by now: it was over before the first look.
         """
         alike = [group for group in self.groups if is_ending(one) == any(map(is_ending, group.found))]
         related = [

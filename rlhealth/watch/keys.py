@@ -1,4 +1,4 @@
-"""Keys: one key at a time from a terminal, which is put back as it was whatever happens."""
+"""Keys: one key at a time from a terminal, whose state is always restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspa
 
 
 class Keyboard:
-    """Reads keys where there is a terminal to read them from; else only lets time pass."""
+    """Reads keys if there is a terminal; else only waits."""
 
     def __init__(self) -> None:
         self._file: int | None = None

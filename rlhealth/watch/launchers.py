@@ -59,7 +59,7 @@ def launcher_note(pid: int) -> str:
 
 
 def command_of(pid: int) -> list[str]:
-    """The words of a process's command line; empty where the system does not tell."""
+    """The words of a process's command line; empty if the system does not report it."""
     try:
         raw = (Path("/proc") / str(pid) / "cmdline").read_bytes()
     except OSError:

@@ -34,13 +34,13 @@ class LineDisplay:
         self.out.flush()
 
     def wait(self, watch: Watch, seconds: float) -> bool:
-        """Lets time pass; a pipe has no key to exit with code."""
+        """Lets time pass; a pipe has no key to quit with."""
         watch.clock.wait(seconds)
         return True
 
 
 def sentence(event: Event) -> str:
-    """An event in a sentence, for a line of its own."""
+    """An event as a sentence, for a line by itself."""
     if event.change is None:
         return (
             f"{_NAMES.get(event.kind, event.kind)}: {event.said}" if event.said else _NAMES.get(event.kind, event.kind)

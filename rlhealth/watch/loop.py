@@ -214,7 +214,7 @@ def _unseen(one: Follower, error: RlhealthError, now: float) -> RlhealthError:
 
 
 class Display(Protocol):
-    """Who tells a person what happens: lines, or a screen."""
+    """What shows events to a person: lines, or a screen."""
 
     def show(self, watch: Watch, event: Event) -> None:
         """Notifies one event."""
@@ -266,7 +266,7 @@ def watch(
 
 
 def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
-    """Stops the first run that is to be stopped, and tells it before and after; the run is looked at once more, to
+    """Stops the first run that is to be stopped, and reports it before and after; the run is looked at once more, to
     see its end.
     """
     due = next((one for one in subject.followers if stopping.is_due(one)), None)

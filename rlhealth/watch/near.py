@@ -81,7 +81,7 @@ def way(bound: Bound, value: float) -> float | None:
 
 
 def pending(judge: Judge) -> list[Pending]:
-    """The findings on their way, the nearest to its telling first."""
+    """The pending findings, the closest to being raised first."""
     found = [
         Pending(one.rule.id, severity, one.metric.name, level.streak, level.hold)
         for one in judge.watched

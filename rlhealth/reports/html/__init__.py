@@ -20,7 +20,7 @@ _PARTS = ("page.css", "charts.js", "page.js")
 _CURVES = 450_000  # characters that all small charts of a page may take together
 _PER_BUCKET = 13  # characters: two points of a path
 _ORDER = ("critical", "warning", "unknown", "unreadable", "healthy")
-_DETAILS = 150  # runs told in full; of more, only those that are not healthy
+_DETAILS = 150  # runs reported in full; with more, only those that are not healthy
 _MANY = 600  # small charts: more of them are drawn when their run is opened
 
 

@@ -1,4 +1,4 @@
-"""Notebooks: finds the runs that a notebook shows, and reads it again whenever it was saved anew."""
+"""Notebooks: finds the runs that a notebook shows, and reads it again each time it is saved."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 
 KIND = "notebook"
-#: Bytes of a notebook; a larger one holds pictures or videos, and would take several times its size in memory.
+#: The largest notebook in bytes; a larger one holds pictures or videos, and takes several times its size in memory.
 LARGEST = 256 << 20
-#: Words of which a notebook with rows in it has one; the others are not read further.
+#: A notebook with log rows contains at least one of these words; any other is skipped.
 _LOG_WORDS = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
 HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
 
 
 class Notebook:
-    """One notebook, read as a whole whenever it has changed.
+    """One notebook, read completely each time it changes.
 
     Attributes:
-        runs: what it tells of; they stay the same objects and grow.
+        runs: the runs that it shows; they stay the same objects and grow.
         followed: those that have a reader.
     """
 
@@ -42,7 +42,7 @@ class Notebook:
         self._seen: Stamp | None = None
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved since; True if its runs have changed.
+        """Reads the notebook if it was saved since the last poll; True if its runs changed.
 
         Raises:
             RlhealthError: if it cannot be read, or holds no run.
@@ -105,7 +105,7 @@ class NotebookRunReader:
         notebook.followed.append(run)
 
     def appeared(self) -> list[NotebookRunReader]:
-        """Readers for the runs that have begun in the notebook and that are not read yet."""
+        """Readers for the runs in the notebook that have no reader yet."""
         return [
             NotebookRunReader(self.notebook, run)
             for run in self.notebook.runs
@@ -113,7 +113,7 @@ class NotebookRunReader:
         ]
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved anew; True if this run has grown or changed since the last call."""
+        """Reads the notebook if it was saved again; True if this run grew or changed since the last call."""
         self.notebook.poll()
         size = sum(len(one) + one.revision for one in self.run.series.values())
         changed, self._size = size != self._size, size
@@ -121,7 +121,7 @@ class NotebookRunReader:
 
 
 def find(path: Path) -> list[Reader]:
-    """A reader for every run in a notebook that somebody named.
+    """A reader for every run in a notebook that the user named.
 
     Raises:
         RlhealthError: if it cannot be read, or holds no run.
@@ -132,16 +132,14 @@ def find(path: Path) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
-    """Readers for those of the notebooks, come across in a folder, that tell of a run; what cannot be read goes to
-    `errors`.
-    """
+    """Readers for the notebooks found in a folder that show a run; what cannot be read is added to `errors`."""
     found: list[Reader] = []
     for path in files:
         notebook = Notebook(path)
         try:
             notebook.poll()
         except RlhealthError as error:
-            if error.hint != HINT:  # a notebook without a log is no log
+            if error.hint != HINT:  # a notebook without a log is not reported
                 errors.append(error)
             continue
         found += [NotebookRunReader(notebook, run) for run in notebook.runs if not run.is_empty]
@@ -179,13 +177,14 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
 
 
 def _goes_further(later: Run, run: Run) -> bool:
-    """Whether a run logs all that an earlier one did, and more rows: whoever ran the notebook mended what broke it."""
+    """Whether a run logs everything that an earlier run did, and more rows: the user fixed the error and ran it
+    again."""
     longest = [max(map(len, one.series.values())) for one in (later, run)]
     return run.series.keys() <= later.series.keys() and longest[0] > longest[1]
 
 
 def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
-    """The runs in the tables of one; printed rows may be those of several, one after another."""
+    """The runs in the tables of a `NotebookRun`; printed rows may be of several runs, one after another."""
     axis = source.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
     for part in source.parts:
@@ -212,7 +211,7 @@ def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[R
 
 
 def _note_excerpts(run: Run, source: NotebookRun) -> None:
-    """Names the metrics that the notebook shows at a part of the steps only."""
+    """Notes the metrics that the notebook shows at only some of the steps."""
     shown = set().union(*(part.excerpted for part in source.parts))
     run.excerpted = {tag for tag in run.series if plain(tag) in shown}
     if run.excerpted:
@@ -221,7 +220,7 @@ def _note_excerpts(run: Run, source: NotebookRun) -> None:
 
 
 def _describe(run: Run, source: NotebookRun, is_last: bool) -> None:
-    """Adds what the progress bar, the code and an exception say of the run."""
+    """Adds what the progress bar, the code and an exception say about the run."""
     last = source.parts[-1]
     cells = list(dict.fromkeys(part.cell for part in source.parts))
     where = f"cell {cells[0]}" if len(cells) == 1 else f"cells {', '.join(map(str, cells))}"

@@ -1,4 +1,4 @@
-"""What a server tells of a run's history before its rows are asked for: its keys, its length, and so the pages."""
+"""What a server reports about a run's history before its rows are requested: keys, length, and so the page size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
 ROWS_A_PAGE = 1000
 VALUES_A_PAGE = 100_000
-#: Of one scan, so that steps without rows end it too.
+#: The most pages of one scan, so that a scan over steps without rows ends.
 MOST_PAGES = 50_000
 
 
 class HistoryInfo(NamedTuple):
-    """What the server tells of a history.
+    """What the server reports about a history.
 
     Attributes:
         keys: how often each key was logged; 0 if the server does not say.
@@ -33,7 +33,7 @@ class HistoryInfo(NamedTuple):
 
 
 def history_info(hosted: Any) -> HistoryInfo:
-    """What the server told with the SDK's object of a run."""
+    """What the server reported, from the SDK's object of a run."""
     keys, last = keys_of(hosted)
     rows = getattr(hosted, "historyLineCount", None)
     return HistoryInfo(keys, last, rows if isinstance(rows, int) else 0)

@@ -1,6 +1,4 @@
-"""The record log of a `.wandb` file: LevelDB's framing under wandb's own header, read on from where the last poll
-stopped.
-"""
+"""The record log of a `.wandb` file: LevelDB's framing after wandb's own header, read on from the last poll."""
 
 from __future__ import annotations
 
@@ -42,11 +40,11 @@ class Records(NamedTuple):
 
 
 class Replaced(Exception):
-    """The file is another one, or a shorter one, than was read so far."""
+    """The file was replaced, or is shorter than what was already read."""
 
 
 class RecordLog:
-    """The records of one growing `.wandb` file, each byte read once however often it is polled.
+    """The records of one growing `.wandb` file; each byte is read once, however often the file is polled.
 
     Attributes:
         chunk: bytes read at once.
@@ -76,7 +74,8 @@ class RecordLog:
 
     @property
     def torn(self) -> bool:
-        """Whether the file ends inside a record: a live file does between two writes, a killed one forever."""
+        """Whether the file ends inside a record: a live file does so between two writes, that of a killed run stays
+        so."""
         return bool(self._parts) or bool(self._held.strip(b"\0"))
 
     @property
@@ -116,7 +115,7 @@ class RecordLog:
         if not new:
             return None
         here = file.tell() - len(new)
-        if here != self.position:  # a hole was jumped over
+        if here != self.position:  # a gap was skipped
             self._lose(self.position - len(self._held))
             self._held = b""
         self._begin(b"".join((_PAD, self._held, new, _PAD)), here - len(self._held) - MARGIN)
@@ -129,7 +128,7 @@ class RecordLog:
         return self._records()
 
     def __getstate__(self) -> dict[str, object]:
-        """All but the view of a chunk, which cannot go to another process, and which the next reading makes anew."""
+        """Everything but the view of a chunk, which cannot be pickled; the next read creates it again."""
         return {**self.__dict__, "_view": None}
 
     def _begin(self, chunk: bytes, base: int) -> None:
@@ -164,7 +163,8 @@ class RecordLog:
         return at
 
     def _holds_fragments(self) -> bool:
-        """Whether there is a whole fragment anywhere in the chunk: then this is a log, however its beginning looks."""
+        """Whether there is a whole fragment anywhere in the chunk: then this is a log, even if its beginning is
+        damaged."""
         starts = [MARGIN, *range(MARGIN + BLOCK, self._total, BLOCK)]
         return any(
             self._whole(at) or self._following(at, min(at + BLOCK, self._total)) is not None
@@ -235,7 +235,8 @@ class RecordLog:
                 )
 
     def _describe_loss(self, place: int, record: bytes) -> None:
-        """Says what was lost before `place`, where the beginning of `record` is whole; wandb numbers its records."""
+        """Reports what was lost before `place`, where the beginning of `record` is intact; wandb numbers its
+        records."""
         assert self._lost_from is not None
         lost = _number(record[:12]) - self._number - 1
         what = f"{lost:,} record{'s' if lost > 1 else ''}" if 0 < lost <= place else "a record" if lost else "no record"
