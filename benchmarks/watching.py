@@ -99,7 +99,7 @@ def scalar(tag: str, step: int, moment: float, value: float) -> bytes:
 
 
 def rows(random: np.random.Generator, steps: range) -> list[dict[str, float]]:
-    """A healthy run, as far as the rules can tell."""
+    """A healthy run, according to the rules."""
     noise = random.normal(size=(len(steps), len(TAGS))) * 0.02
     level = dict.fromkeys(TAGS, 0.5) | {
         "learning_rate": 1e-6,

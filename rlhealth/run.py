@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A run as it stood before a resume, or as another writer told it: from `step` on it differs from the run as it
+    """A run as it stood before a resume, or as another writer logged it: from `step` on it differs from the run as it
     is; `said` names it.
     """
 
@@ -81,7 +81,7 @@ class Run:
         series: scalars by raw tag.
         histograms: distributions by raw tag.
         config: the trainer's arguments, flat; nested keys are joined with a dot.
-        versions: library versions that a file tells, such as {"trl": "1.16.0"}.
+        versions: library versions that a file contains, such as {"trl": "1.16.0"}.
         exit_code: how the process ended, where the tracker recorded it.
         planned_steps: the number of steps that the tracker itself says were planned (not the config).
         step_axis: what the steps count, in a word ("global_step", "row").
@@ -217,7 +217,7 @@ class Run:
         return len(self.replaced), sum(len(one.overwritten) for one in self.series.values())
 
     def before(self) -> Iterator[Replaced]:
-        """The run as it stood before each resume, the newest resume first, then as the writers told it whose values
+        """The run as it stood before each resume, the newest resume first, then as the writers logged it whose values
         were overwritten.
 
         Of more than `MOST_REPLACED` the others are left, and a problem says so.

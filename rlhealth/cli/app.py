@@ -19,7 +19,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
 
-#: Each command in the order of the help: the module that holds it, and what typer is told of it.
+#: Each command in the order of the help: the module that holds it, and its options for typer.
 _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "check": ("app", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.CHECK_EXAMPLES)}),
     "watch": ("watch", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.WATCH_EXAMPLES)}),

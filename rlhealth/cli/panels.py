@@ -28,7 +28,7 @@ CHECK_EXAMPLES = (
 WATCH_EXAMPLES = (
     ("rlhealth watch ./run", "until it ends"),
     ("rlhealth watch ./runs --until-step 2000", "until all are there"),
-    ("rlhealth watch ./runs --notify slack://…", "tells of incidents"),
+    ("rlhealth watch ./runs --notify slack://…", "notifies of incidents"),
     ("rlhealth watch ./run --stop-on critical --stop-writer", "stop a failing run"),
 )
 

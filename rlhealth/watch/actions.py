@@ -210,7 +210,7 @@ class Actions:
             self._waiting.append(self._thread.submit(self._do, one, change, run))
 
     def end(self) -> None:
-        """Waits a while for what is under way, and leaves the rest undone."""
+        """Waits a while for running actions, and drops the rest."""
         if self._thread is not None:
             undone = wait(self._waiting, FAREWELL).not_done
             self._thread.shutdown(wait=False, cancel_futures=True)

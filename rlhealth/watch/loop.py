@@ -220,14 +220,14 @@ class Display(Protocol):
         """Notifies one event."""
 
     def wait(self, watch: Watch, seconds: float) -> bool:
-        """Lets time pass until the next look; False to leave."""
+        """Waits until the next look; False to quit."""
         ...
 
 
 def watch(
     subject: Watch, limits: Limits, display: Display, actions: Actions | None = None, stopping: Stopping | None = None
 ) -> Verdict:
-    """Looks until everything is over, a limit is reached, a run was stopped, or the display says to leave; Ctrl-C ends
+    """Looks until everything is over, a limit is reached, a run was stopped, or the display asks to quit; Ctrl-C ends
     it as a limit does.
 
     Raises:

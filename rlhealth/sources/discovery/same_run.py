@@ -67,7 +67,7 @@ def may_be_same(main: Reader, other: Reader) -> bool:
 
 
 def _started(location: str) -> datetime | None:
-    """The launch that a folder's name tells, in local time; transformers leaves the year out, so it is left out
+    """The launch time in a folder's name, in local time; transformers leaves the year out, so it is left out
     here.
     """
     found = _STAMP.search(location)
@@ -85,7 +85,7 @@ def _started(location: str) -> datetime | None:
 
 def is_same(one: Reader, other: Reader) -> bool | None:
     """Whether two trackers wrote the same run: they hold the same numbers, or, where none can be compared, at the
-    same time. None: nothing tells.
+    same time. None: unknown.
     """
     for reader in (one, other):
         try:
@@ -97,7 +97,7 @@ def is_same(one: Reader, other: Reader) -> bool | None:
     found = at_same_steps(one.run, other.run)
     aligned = sum(alike for _, alike in found) >= _SAME_SHARE * sum(compared for compared, _ in found)
     if aligned and any(compared - alike >= FEWEST_VALUES and alike < AGREEING * compared for compared, alike in found):
-        return False  # they count the same steps, and tell different things of some metric: both are judged
+        return False  # they have the same steps and different values of some metric: both are judged
     mine, theirs = _numbers(one.run), _numbers(other.run)
     pairs = [(mine[tag], theirs[tag]) for tag in mine.keys() & theirs.keys()]
     most = sum(min(len(a), len(b)) for a, b in pairs)
@@ -165,6 +165,6 @@ def at_same_steps(one: Run, other: Run) -> list[tuple[int, int]]:
 
 
 def _other_settings(one: Run, other: Run) -> bool:
-    """Whether both tell their settings and were launched with others: another seed, learning rate, …"""
+    """Whether both logged their settings and these differ: another seed, learning rate, …"""
     pairs = [(one.config.get(name), other.config.get(name)) for name in _OF_A_LAUNCH]
     return any(a is not None and b is not None and a != b for a, b in pairs)
