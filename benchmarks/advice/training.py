@@ -1,4 +1,4 @@
-"""Trains a set-up in the lab, or finds it trained: a folder carries the whole set-up in its name and beside it."""
+"""Trains a set-up in the lab, or finds the trained run: the folder's name and a file in it identify the set-up."""
 
 from __future__ import annotations
 

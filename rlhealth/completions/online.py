@@ -23,9 +23,9 @@ Name = tuple[re.Pattern[str], bool]
 
 
 class OnlineTables(CompletionFolder):
-    """The tables of an online run, listed again when the run has moved; each is fetched once.
+    """The tables of an online run, listed again when the run has grown; each is fetched once.
 
-    A poll fetches for no longer than the session is patient; the next one continues.
+    A poll fetches for at most the session's patience; the next poll continues.
 
     Args:
         run: whose tables they are.
@@ -95,7 +95,8 @@ class OnlineTables(CompletionFolder):
         return []
 
     def _whole(self, path: Path, number: int, state: tuple[int, int], *, newest: bool) -> list[Batch] | None:
-        """What a table holds; None if it cannot be had now. Those after it wait too, so that steps come in order."""
+        """The content of a table; None if it cannot be fetched now. Later tables wait too, so that steps come in
+        order."""
         if self._over:
             return []
         if not self._fault and time.monotonic() > self._until:

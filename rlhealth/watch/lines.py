@@ -73,7 +73,7 @@ def _others(change: Change) -> str:
 
 
 def counted(watch: Watch) -> dict[str, int]:
-    """How many rules are quiet, on their way to a finding (pending), and raised, over all runs."""
+    """How many rules are quiet, pending (their condition holds, but not yet long enough), and raised, over all runs."""
     quiet = waiting = raised = 0
     for one in watch.followers:
         if one.verdict is not None and one.judge is not None:
