@@ -155,9 +155,7 @@ class CompletionReader:
                     f"completions: {self.store.place} holds those of another run (its rewards differ); not read"
                 )
             if self.sampled:
-                said.append(
-                    f"completions: of {self.sampled:,} steps a part of the texts was measured, there are too many"
-                )
+                said.append(f"completions: at {self.sampled:,} steps only some of the texts were measured (too many)")
             if len(self.store.steps()) > EVERY:
                 said.append(
                     f"completions: every step up to the {EVERY}th was measured, then every second, every fourth, …"

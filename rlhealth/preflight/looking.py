@@ -126,7 +126,7 @@ def _settings(place: str, framework: str | None, errors: list[RlhealthError]) ->
     ]
     training = [one for one in known if one.is_rl]
     if known and not training:
-        said = f"{place}: {known[0].title} is no reinforcement learning"
+        said = f"{place}: {known[0].title} is not reinforcement learning"
         raise RlhealthError(said, hint="--framework names the trainer, where this is wrong", location=place)
     return training
 

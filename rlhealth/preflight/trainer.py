@@ -120,7 +120,7 @@ def _best_match(options: Options) -> dict[str, Any]:
             best = (weight, len(mine)), entry
     if best is None:
         raise RlhealthError(
-            f"{options.location}: its options are those of no trainer that rlhealth knows",
+            f"{options.location}: its options match no known trainer",
             hint="name it: --framework trl-grpo, verl, openrlhf, …",
             location=options.location,
         )

@@ -26,7 +26,7 @@ def publish(run: RunVerdict) -> str:
     if into is None:
         offline = "; `wandb sync` it first, then name it as wandb://entity/project/run" if place.kind == "wandb" else ""
         raise RlhealthError(
-            f"{place.location}: nothing was written back: {place.kind} is no tracker that shows a verdict",
+            f"{place.location}: nothing was written back: {place.kind} cannot show a verdict",
             hint=f"--write-back writes into wandb servers, Trackio and TensorBoard{offline}",
             location=place.location,
         )

@@ -151,7 +151,7 @@ def _missing(page: Page, one: Inventory) -> None:
     title = one.judged.translation.title
     if spelled:
         page.gap()
-        page.line(" ", ("To let more rules look", "bold"))
+        page.line(" ", ("To let more rules run", "bold"))
         page.prose("", f"{title} can log these, under these names:", style="dim")
         for wanted in spelled:
             page.prose(

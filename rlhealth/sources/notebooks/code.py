@@ -47,8 +47,7 @@ class Code:
     Attributes:
         trainings: by cell, the trainers that are started in it, in their order.
         trainers: by cell, every trainer that is made in it.
-        versions: library versions that pip or Unsloth printed; the version that the code asks for may be newer than the
-            run.
+        versions: library versions that pip or Unsloth printed; those in the code may be newer than the run.
     """
 
     trainings: dict[int, list[Trainer]] = field(default_factory=dict)

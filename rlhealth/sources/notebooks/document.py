@@ -87,7 +87,7 @@ def documents(raw: bytes) -> Iterator[Document]:
         return
     cells = [_cell(number, cell) for number, cell in enumerate(salvage(conflicted[0][1] if conflicted else text), 1)]
     if any(cell.outputs or cell.code for cell in cells):
-        problem = "it is no valid JSON (cut off, or damaged); the cells and outputs that are whole were read"
+        problem = "not valid JSON (cut off, or damaged); the intact cells and outputs were read"
         yield Document(cells, [problem], is_whole=False)
 
 

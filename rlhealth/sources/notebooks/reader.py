@@ -168,7 +168,7 @@ def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
         for index, run in enumerate(runs):
             if run.raised and any(_goes_further(later, run) for later in runs[index + 1 :]):
                 run.raised = ""
-                run.notes.append("a later run of this notebook was begun anew and goes further")
+                run.notes.append("a later run in this notebook started again and has more steps")
             run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
         points = sum(one.points for one in logged)
         if points > best[0]:
@@ -216,7 +216,7 @@ def _note_excerpts(run: Run, source: NotebookRun) -> None:
     run.excerpted = {tag for tag in run.series if plain(tag) in shown}
     if run.excerpted:
         names = ", ".join(sorted(run.excerpted)[:3]) + (", …" if len(run.excerpted) > 3 else "")
-        run.notes.append(f"the notebook shows {names} at a part of the steps only")
+        run.notes.append(f"the notebook shows {names} at only some of the steps")
 
 
 def _describe(run: Run, source: NotebookRun, is_last: bool) -> None:

@@ -254,7 +254,7 @@ def find(
         which = f"no run that is {state}" if state else "no run yet"
         raise RlhealthError(
             f"{named}: the project has {which}",
-            hint="leave the state away to read them all" if state else "",
+            hint="omit --state to read all of them" if state else "",
             location=str(named),
         )
     readers = [

@@ -74,8 +74,7 @@ class RecordLog:
 
     @property
     def torn(self) -> bool:
-        """Whether the file ends inside a record: a live file does so between two writes, that of a killed run stays
-        so."""
+        """Whether the file ends inside a record, as that of a killed run does, and a live one between two writes."""
         return bool(self._parts) or bool(self._held.strip(b"\0"))
 
     @property
@@ -163,8 +162,7 @@ class RecordLog:
         return at
 
     def _holds_fragments(self) -> bool:
-        """Whether there is a whole fragment anywhere in the chunk: then this is a log, even if its beginning is
-        damaged."""
+        """Whether there is a whole fragment in the chunk: then this is a log, even if its beginning is damaged."""
         starts = [MARGIN, *range(MARGIN + BLOCK, self._total, BLOCK)]
         return any(
             self._whole(at) or self._following(at, min(at + BLOCK, self._total)) is not None
@@ -235,8 +233,7 @@ class RecordLog:
                 )
 
     def _describe_loss(self, place: int, record: bytes) -> None:
-        """Reports what was lost before `place`, where the beginning of `record` is intact; wandb numbers its
-        records."""
+        """Reports what was lost before `place`, where an intact `record` begins; wandb numbers its records."""
         assert self._lost_from is not None
         lost = _number(record[:12]) - self._number - 1
         what = f"{lost:,} record{'s' if lost > 1 else ''}" if 0 < lost <= place else "a record" if lost else "no record"
