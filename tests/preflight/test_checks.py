@@ -78,7 +78,7 @@ def test_a_run_that_started_is_not_told_that_it_cannot() -> None:
 def test_an_unknown_trainer_is_an_error_that_says_what_may_have_been_meant() -> None:
     with pytest.raises(RlhealthError, match="did you mean `trl-grpo`"):
         settings_in(Options("x.yaml", {"learning_rate": 1e-6}), "trl-grp")
-    with pytest.raises(RlhealthError, match="no trainer that rlhealth knows"):
+    with pytest.raises(RlhealthError, match="match no known trainer"):
         settings_in(Options("x.yaml", {"colour": "red"}))
 
 

@@ -110,7 +110,7 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     anew = book("sft-then-grpo")["cells"]
     first, *_ = runs(tmp_path, broken | {"cells": [*broken["cells"], *anew]})
     assert first.raised == ""
-    assert any("goes further" in note for note in first.notes)
+    assert any("has more steps" in note for note in first.notes)
     *_, last = runs(tmp_path, broken | {"cells": [*anew, *broken["cells"]]})
     assert last.raised.startswith("RuntimeError")
 
@@ -268,7 +268,7 @@ def test_a_notebook_that_is_cut_off_gives_what_is_whole(tmp_path: Path, share: f
     cut = raw[: int(len(raw) * share)]
     found = runs(tmp_path, cut)
     last = found[-1]
-    assert any("no valid JSON" in problem for problem in last.problems)
+    assert any("not valid JSON" in problem for problem in last.problems)
     assert last.last_step is not None and last.last_step >= {0.3: 10, 0.5: 20, 0.7: 35, 0.9: 50, 0.97: 55}[share]
     for tag in last.series:
         known = dict(values(whole, tag)) if tag in whole.series else {}
