@@ -1,9 +1,9 @@
-"""What rlhealth costs beside its peers, in one table, written to docs/performance.md.
+"""Speed and memory of rlhealth compared with other tools, as tables for docs/performance.md.
 
     python -m benchmarks [--rounds 3] [--only check start-up …] [--write docs/performance.md] [--long]
 
-Every measurement is a process of its own that imports first and is timed afterwards; peers take turns; the table shows
-medians.
+Every measurement runs in a separate process, is timed after the imports, and takes turns with its peers; the table
+shows medians.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def here(table: str, label: str, path: Path) -> Measured:
 
 
 def elsewhere(table: str, label: str, path: Path) -> Measured:
-    """One measurement, in a process of its own. Raises RuntimeError with its last words where it fails."""
+    """One measurement, in a separate process. Raises RuntimeError with its last words where it fails."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks", "--one", table, label, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=reading.ROOT)
     if done.returncode:

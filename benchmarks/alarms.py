@@ -3,8 +3,8 @@
     python -m benchmarks.alarms [--runs 60] [--seed 1000]
 
 Each line is one kind of noise and how many of the runs raised each rule at warning or above; none should. The last line
-says what part of all healthy runs raised any. A reward that never rises, a slow wander and a mean over the last 100
-points show how the statistics fail beyond what they promise.
+says what part of all healthy runs raised any. A reward that never rises, a slow drift and a mean over the last 100
+points show how the statistics fail outside their assumptions.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ TABLE = Path(__file__).with_name("causes.yaml")
 
 
 def first_cause(run: RunVerdict) -> Finding | None:
-    """The first root cause that reports tell: a diagnosis, else the first finding at or above warning."""
+    """The first root cause that reports show: a diagnosis, else the first finding at or above warning."""
     loud = [one for cause, following in stories(run) for one in (cause, *following) if one.severity > Severity.INFO]
     return next((one for one in loud if one.family == "diagnosis"), loud[0] if loud else None)
 

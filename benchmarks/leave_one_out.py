@@ -64,8 +64,8 @@ class Score:
 
     def add(self, label: Labelled, verdicts: Sequence[RunVerdict]) -> None:
         """Counts one run."""
-        told = [one for verdict in verdicts for one in verdict.findings if one.severity >= Severity.WARNING]
-        fired = {one.family for one in told} - {"diagnosis"}
+        reported = [one for verdict in verdicts for one in verdict.findings if one.severity >= Severity.WARNING]
+        fired = {one.family for one in reported} - {"diagnosis"}
         critical = any(verdict.verdict == "critical" for verdict in verdicts)
         if label.sick:
             self.sick += 1

@@ -35,19 +35,19 @@ MOST = 4  # messages for one run
 
 @dataclass
 class Replayed:
-    """What a watch told of one run.
+    """What a watch reported of one run.
 
     Attributes:
         want: the label of its log.
         verdict: what a check says of the whole.
-        told: each change, with the row at which it was reported.
+        reported: each change, with the row at which it was reported.
     """
 
     name: str
     want: str
     verdict: str
     rows: int
-    told: list[tuple[int, str]] = field(default_factory=list)
+    reported: list[tuple[int, str]] = field(default_factory=list)
 
 
 class Standing(Clock):
@@ -119,15 +119,15 @@ def replay(name: str, want: str, place: str, longest: int) -> list[Replayed]:
         if not 0 < len(rows.steps) <= longest:
             continue
         follower = Follower(rows, load_rules(), clock=clock)
-        told: list[tuple[int, str]] = []
+        reported: list[tuple[int, str]] = []
         for row in range(len(rows.steps)):
             clock.now = rows.run.last_time if np.isfinite(rows.run.last_time) else 0.0
-            told += [(row, described(one.change)) for one in follower.look(15.0) if one.change is not None]
+            reported += [(row, described(one.change)) for one in follower.look(15.0) if one.change is not None]
         clock.now = time.time()
-        told += [(len(rows.steps), described(one.change)) for one in follower.finish() if one.change is not None]
+        reported += [(len(rows.steps), described(one.change)) for one in follower.finish() if one.change is not None]
         assert follower.verdict is not None
         title = name if len(readers) == 1 else f"{name}/{reader.run.name}"
-        found.append(Replayed(title, want, follower.verdict.verdict, len(rows.steps), told))
+        found.append(Replayed(title, want, follower.verdict.verdict, len(rows.steps), reported))
     return found
 
 
@@ -151,12 +151,12 @@ def table(found: Iterable[Replayed]) -> str:
     counts: dict[str, list[int]] = {}
     for one in found:
         label = one.want if one.want != "healthy" else f"healthy, and check says {one.verdict}"
-        counts.setdefault(label, []).append(len(one.told))
-    lines = [f"{'label':<40} {'runs':>5} {'median':>7} {'mean':>6} {'most':>5} {f'over {MOST}':>7} {'told':>5}"]
-    for label, told in sorted(counts.items()):
-        over, any_ = sum(one > MOST for one in told), sum(one > 0 for one in told)
+        counts.setdefault(label, []).append(len(one.reported))
+    lines = [f"{'label':<40} {'runs':>5} {'median':>7} {'mean':>6} {'most':>5} {f'over {MOST}':>7} {'any':>5}"]
+    for label, each in sorted(counts.items()):
+        over, any_ = sum(one > MOST for one in each), sum(one > 0 for one in each)
         lines.append(
-            f"{label:<40} {len(told):>5} {statistics.median(told):>7g} {statistics.mean(told):>6.2f} {max(told):>5} "
+            f"{label:<40} {len(each):>5} {statistics.median(each):>7g} {statistics.mean(each):>6.2f} {max(each):>5} "
             f"{over:>7} {any_:>5}"
         )
     return "\n".join(lines)
@@ -173,9 +173,9 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs) as pool:
         found = [one for part in pool.map(replay, *zip(*jobs, strict=True)) for one in part]
     for one in found:
-        if asked.verbose or len(one.told) > MOST:
+        if asked.verbose or len(one.reported) > MOST:
             print(f"{one.name} ({one.want}, {one.rows} rows; check says {one.verdict})")
-            print("".join(f"  row {row}: {said[:200]}\n" for row, said in one.told), end="")
+            print("".join(f"  row {row}: {said[:200]}\n" for row, said in one.reported), end="")
     print(table(found))
 
 

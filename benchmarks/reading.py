@@ -228,7 +228,7 @@ def tick(steps: int) -> None:
         more = written(Path(folder) / "more", 20, steps + 1).read_bytes()
         (reader,) = find(path.parent)
         reader.poll()
-        begin = 16 + int.from_bytes(more[:8], "little")  # behind the record that tells the version of the file
+        begin = 16 + int.from_bytes(more[:8], "little")  # after the record with the version of the file
         size, taken = (len(more) - begin) // 20, []
         for number in range(20):
             with path.open("ab") as stream:

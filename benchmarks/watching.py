@@ -99,7 +99,7 @@ def scalar(tag: str, step: int, moment: float, value: float) -> bytes:
 
 
 def rows(random: np.random.Generator, steps: range) -> list[dict[str, float]]:
-    """A healthy run, as far as the rules can tell."""
+    """A healthy run, according to the rules."""
     noise = random.normal(size=(len(steps), len(TAGS))) * 0.02
     level = dict.fromkeys(TAGS, 0.5) | {
         "learning_rate": 1e-6,
@@ -139,10 +139,10 @@ def watching(looks: int, points: int) -> None:
             clock.wait(15)
             os.utime(file, (clock.wall(), clock.wall()))
             begun = time.process_time()
-            told = subject.look()
+            events = subject.look()
             costs.append(time.process_time() - begun)
             begun = time.process_time()
-            drawn(subject, [(clock.wall(), one) for one in told], ReportOptions(100), 100, 40)
+            drawn(subject, [(clock.wall(), one) for one in events], ReportOptions(100), 100, 40)
             draws.append(time.process_time() - begun)
             if (look + 1) % (looks // 8) == 0:
                 part, painted = np.array(costs[-looks // 8 :]) * 1e3, np.array(draws[-looks // 8 :]) * 1e3

@@ -59,17 +59,17 @@ def by_other_writers(
     logged again."""
     writers = [_by_writer(one) for one in series.values()]
     for number in range(min(MOST_REPLACED, max(map(len, writers), default=0))):
-        told = {
+        overwritten = {
             one.tag: writer[number]
             for one, writer in zip(series.values(), writers, strict=True)
             if len(writer) > number
         }
-        if not any(_is_telling(points, series[tag]) for tag, points in told.items()):
+        if not any(_is_other_writer(points, series[tag]) for tag, points in overwritten.items()):
             continue
-        first = min(int(steps[0]) for steps, _, _ in told.values())
-        count = max(len(steps) for steps, _, _ in told.values())
+        first = min(int(steps[0]) for steps, _, _ in overwritten.values())
+        count = max(len(steps) for steps, _, _ in overwritten.values())
         said = "as it was logged first, at steps that were logged again with other values"
-        changed = {tag: _with_points(one, told.get(tag)) for tag, one in series.items()}
+        changed = {tag: _with_points(one, overwritten.get(tag)) for tag, one in series.items()}
         yield count, EarlierPoints(first, said, changed, histograms)
 
 
@@ -116,7 +116,7 @@ def _by_writer(one: Series) -> list[Points]:
     ]
 
 
-def _is_telling(points: Points, series: Series) -> bool:
+def _is_other_writer(points: Points, series: Series) -> bool:
     """Whether what was overwritten is another writer's: it wrote most steps of a stretch, or a value that is not
     finite.
 

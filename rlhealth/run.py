@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A run as it stood before a resume, or as another writer told it: from `step` on it differs from the run as it
+    """A run as it stood before a resume, or as another writer logged it: from `step` on it differs from the run as it
     is; `said` names it.
     """
 
@@ -81,7 +81,7 @@ class Run:
         series: scalars by raw tag.
         histograms: distributions by raw tag.
         config: the trainer's arguments, flat; nested keys are joined with a dot.
-        versions: library versions that a file tells, such as {"trl": "1.16.0"}.
+        versions: library versions that a file contains, such as {"trl": "1.16.0"}.
         exit_code: how the process ended, where the tracker recorded it.
         planned_steps: the number of steps that the tracker itself says were planned (not the config).
         step_axis: what the steps count, in a word ("global_step", "row").
@@ -217,7 +217,7 @@ class Run:
         return len(self.replaced), sum(len(one.overwritten) for one in self.series.values())
 
     def before(self) -> Iterator[Replaced]:
-        """The run as it stood before each resume, the newest resume first, then as the writers told it whose values
+        """The run as it stood before each resume, the newest resume first, then as the writers logged it whose values
         were overwritten.
 
         Of more than `MOST_REPLACED` the others are left, and a problem says so.
@@ -226,13 +226,13 @@ class Run:
         for number, one in zip(range(len(self.replaced) - 1, -1, -1), resumes, strict=False):
             yield self._as(one, self.resumed_at[:number])
         if len(self.replaced) > MOST_REPLACED:
-            _tell(
+            _add_once(
                 f"resumed {len(self.replaced):,} times: what the first "
                 f"{len(self.replaced) - MOST_REPLACED:,} replaced was not judged",
                 self.problems,
             )
         for count, one in by_other_writers(self.series, self.histograms):
-            _tell(f"{count:,} steps were logged again with other values: both were judged", self.notes)
+            _add_once(f"{count:,} steps were logged again with other values: both were judged", self.notes)
             yield self._as(one, self.resumed_at)
 
     def _as(self, one: EarlierPoints, resumed_at: list[int]) -> Replaced:
@@ -304,7 +304,7 @@ class Run:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def _tell(said: str, where: list[str]) -> None:
+def _add_once(said: str, where: list[str]) -> None:
     if said not in where:
         where.append(said)
 

@@ -138,9 +138,9 @@ def test_several_runs_and_every_input_reach_the_check(tmp_path: Path) -> None:
     }
     runner = Runner(tmp_path, **inputs, fail_on="never")
     assert runner.outcome() == 0, runner.said
-    told = json.loads((tmp_path / "rlhealth-reports" / "rlhealth.json").read_text())
-    assert len(told["runs"]) == 2
-    assert told["gate"] == {
+    report = json.loads((tmp_path / "rlhealth-reports" / "rlhealth.json").read_text())
+    assert len(report["runs"]) == 2
+    assert report["gate"] == {
         "fail_on": "never",
         "exit_zero": False,
         "require": ["reward-trend", "entropy"],
@@ -148,7 +148,7 @@ def test_several_runs_and_every_input_reach_the_check(tmp_path: Path) -> None:
         "strict": False,
         "fail_on_past": False,
     }
-    ignored = {one["finding"]["family"] for run in told["runs"] for one in run["ignored"]}
+    ignored = {one["finding"]["family"] for run in report["runs"] for one in run["ignored"]}
     assert ignored == {"kl-high", "length"}
 
 

@@ -72,7 +72,7 @@ def shifted(log: Path, folder: Path, wrong: Callable[[int], float]) -> Path:
 
 
 @dataclass
-class Told:
+class Recorder:
     """Keeps every event."""
 
     events: list[Event] = field(default_factory=list)
@@ -93,8 +93,8 @@ class Told:
     @property
     def rules(self) -> set[str]:
         """The rules of all that was told, the incidents' other findings too."""
-        told = [one.change.incident for one in self.events if one.change is not None]
-        return {rule for one in told if one is not None for rule in one.rules}
+        incidents = [one.change.incident for one in self.events if one.change is not None]
+        return {rule for one in incidents if one is not None for rule in one.rules}
 
     @property
     def changes(self) -> list[tuple[str, str, str]]:

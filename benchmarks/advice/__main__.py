@@ -47,10 +47,10 @@ def main() -> None:
                 outcomes.append(outcome)
                 print(page.line(trial, seed, outcome), flush=True)
         for trial, lived in live:
-            told = tried_live(trial, seed, lab)
-            if told is not None:
-                lived.append(told)
-                print(live_page.line(trial, seed, told), flush=True)
+            live_outcome = tried_live(trial, seed, lab)
+            if live_outcome is not None:
+                lived.append(live_outcome)
+                print(live_page.line(trial, seed, live_outcome), flush=True)
     lab.close()
     if args.write:
         args.write.write_text(page.written(found) + live_page.written(live), encoding="utf-8")

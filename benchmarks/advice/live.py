@@ -58,7 +58,7 @@ def healed(setup: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
 
     shutil.rmtree(folder, ignore_errors=True)
     era = __import__(batch.MODULE[setup["era"]])
-    told: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     resumed = 0
     for part in range(1, PARTS + 1):
         place = folder / f"part-{part}"
@@ -77,15 +77,15 @@ def healed(setup: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
             "reward": look.reward,
             "spread": look.spread,
         }
-        told.append(one)
+        parts.append(one)
         if health.stopped_by is None:
-            return told
+            return parts
         advice = advice_of(run)
         one["cause"] = advice.cause or advice.title
         one["began"] = began(run, advice)
         one["changes"] = [[change.option, change.before, change.to] for change in advice.changes]
         if not advice.changes:
-            return told
+            return parts
         resumed = last_checkpoint(place, one["began"], resumed)
         setup.pop("resume_from", None)
         if resumed:
@@ -94,7 +94,7 @@ def healed(setup: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
             forget_optimizer(to)
             setup["resume_from"] = to.name
         setup["args"] |= {change.option: change.to for change in advice.changes}
-    return told
+    return parts
 
 
 def began(run: RunVerdict, advice: Advice) -> int:

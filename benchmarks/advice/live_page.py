@@ -72,8 +72,8 @@ def _part(one: dict[str, Any]) -> str:
 
 def _changes(one: dict[str, Any]) -> str:
     """The changes after a part; the cause to look at where there are none."""
-    told = ", ".join(f"{option} {_number(before)} → {_number(to)}" for option, before, to in one["changes"])
-    return told or f"none: {str(one['cause'])[:1].lower()}{str(one['cause'])[1:]}"
+    changes = ", ".join(f"{option} {_number(before)} → {_number(to)}" for option, before, to in one["changes"])
+    return changes or f"none: {str(one['cause'])[:1].lower()}{str(one['cause'])[1:]}"
 
 
 def _number(value: Any) -> str:

@@ -42,8 +42,10 @@ def line(trial: dict[str, Any], seed: int, outcome: Outcome) -> str:
     for one in outcome.rounds:
         parts.append(f"[{one.verdict} {_named(one) or '-'} {one.reward:.2f}]")
         parts.append(", ".join(_change(change) for change in one.advice.changes))
-    told = f" healthy settings: {outcome.healthy.verdict} {outcome.healthy.reward:.2f}" if outcome.healthy else ""
-    return f"{trial['era']} {trial['run']} seed {seed}: {' '.join(filter(None, parts))}{told}; healed: {outcome.healed}"
+    healthy = f" healthy settings: {outcome.healthy.verdict} {outcome.healthy.reward:.2f}" if outcome.healthy else ""
+    return (
+        f"{trial['era']} {trial['run']} seed {seed}: {' '.join(filter(None, parts))}{healthy}; healed: {outcome.healed}"
+    )
 
 
 def summary(found: Found) -> str:

@@ -1,4 +1,4 @@
-"""Trains a set-up in the lab, or finds it trained: a folder carries the whole set-up in its name and beside it."""
+"""Trains a set-up in the lab, or finds the trained run: the folder's name and a file in it identify the set-up."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Lab:
             if setup["era"] not in self.pythons:
                 return None
             python, before = self.pythons[setup["era"]]
-            told = {**self._settings(before), "PYTHONPATH": f"{before}{os.pathsep}{HERE.parents[1]}"}
+            env = {**self._settings(before), "PYTHONPATH": f"{before}{os.pathsep}{HERE.parents[1]}"}
             with (self.folder / "trainer.log").open("a") as log:
                 made = subprocess.run(
                     [python, "-m", "benchmarks.advice.live", str(self.code)],
@@ -61,7 +61,7 @@ class Lab:
                     stderr=log,
                     text=True,
                     check=True,
-                    env={**os.environ, **told},
+                    env={**os.environ, **env},
                 )
             done.parent.mkdir(parents=True, exist_ok=True)
             done.write_text(made.stdout)

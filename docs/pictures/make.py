@@ -40,14 +40,14 @@ def main() -> None:
         logs = {name: (Path(folder) / "sweep" / f"{name}.jsonl") for name in RUNS}
         next(iter(logs.values())).parent.mkdir()
         random, begun = np.random.default_rng(3), time.time() - 10 * STEPS
-        watch, told = Watch([str(Path(folder) / "sweep")], load_rules()), list[tuple[float, Event]]()
+        watch, events = Watch([str(Path(folder) / "sweep")], load_rules()), list[tuple[float, Event]]()
         for step in range(1, STEPS + 1):
             for name, log in logs.items():
                 with log.open("a") as out:
                     row = {"step": step, "_timestamp": begun + 10 * step, **one_row(RUNS[name], step, random)}
                     out.write(json.dumps(row) + "\n")
             if step % 10 == 0:
-                told += [(begun + 10 * step, one) for one in watch.look() if one.kind != "found"]
+                events += [(begun + 10 * step, one) for one in watch.look() if one.kind != "found"]
         view = View()
         keys = {
             "watch": ["down", "down", "up"],
@@ -57,7 +57,7 @@ def main() -> None:
         for name, pressed in keys.items():
             for key in pressed:
                 view.press(key, watch.followers)
-            lines = drawn(watch, told, ReportOptions(WIDTH, True), WIDTH, HEIGHT, view)
+            lines = drawn(watch, events, ReportOptions(WIDTH, True), WIDTH, HEIGHT, view)
             draw(HERE / f"{name}.svg", "\n".join(lines).replace(folder, ""), width=WIDTH, title="rlhealth watch sweep")
 
 

@@ -135,7 +135,7 @@ class TestFile(StrictModel):
     cases: Annotated[tuple[Case, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _told_apart(self) -> TestFile:
+    def _names_differ(self) -> TestFile:
         seen: set[str] = set()
         for one in self.cases:
             if one.name in seen:

@@ -19,7 +19,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.reports.unsteered import CommandFreeStream
 from rlhealth.system import process
 
-#: Each command in the order of the help: the module that holds it, and what typer is told of it.
+#: Each command in the order of the help: the module that holds it, and its options for typer.
 _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
     "check": ("app", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.CHECK_EXAMPLES)}),
     "watch": ("watch", {"cls": flags.WithCompletions, "epilog": panels.examples(panels.WATCH_EXAMPLES)}),
@@ -89,12 +89,12 @@ def _app(asked: list[str]) -> typer.Typer:
     )
     app.callback()(_options)
     for name in asked if asked and asked[0] in _COMMANDS else _COMMANDS:
-        file, told = _COMMANDS[name]
+        file, options = _COMMANDS[name]
         module = sys.modules[__name__] if file == "app" else import_module(f"rlhealth.cli.{file}")
         if name == "rules":
             app.add_typer(module.rules_app, name=name)
         else:
-            app.command(name, **{"cls": PlainValues, **told})(getattr(module, name))
+            app.command(name, **{"cls": PlainValues, **options})(getattr(module, name))
     return app
 
 

@@ -14,9 +14,9 @@ FAILS = "What fails"
 PRINTED = "What is printed"
 RUNS = "Where it runs"
 FOLLOWED = "When it reads and ends"
-TOLD = "Who is told"
+NOTIFIED = "Who is notified"
 STOPPED = "How a run is stopped"
-PANELS = (READ, JUDGED, FAILS, PRINTED, RUNS, FOLLOWED, TOLD, STOPPED)
+PANELS = (READ, JUDGED, FAILS, PRINTED, RUNS, FOLLOWED, NOTIFIED, STOPPED)
 
 CHECK_EXAMPLES = (
     ("rlhealth check ./runs", "every run below a folder"),
@@ -28,7 +28,7 @@ CHECK_EXAMPLES = (
 WATCH_EXAMPLES = (
     ("rlhealth watch ./run", "until it ends"),
     ("rlhealth watch ./runs --until-step 2000", "until all are there"),
-    ("rlhealth watch ./runs --notify slack://…", "tells of incidents"),
+    ("rlhealth watch ./runs --notify slack://…", "notifies of incidents"),
     ("rlhealth watch ./run --stop-on critical --stop-writer", "stop a failing run"),
 )
 

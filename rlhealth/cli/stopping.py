@@ -114,7 +114,7 @@ def stopping_of(
 def _means(
     means: Means, grace: float, places: Sequence[str], source: str | None
 ) -> Process | Command | WandbStop | SlurmJob:
-    """What stops the run. Raises RlhealthError where nothing does, or the process cannot be told."""
+    """What stops the run. Raises RlhealthError if nothing does, or if the process cannot be identified."""
     from rlhealth.sources.discovery.registry import is_online
     from rlhealth.watch.stopping import Command, Process, WandbStop
 
@@ -137,7 +137,7 @@ def _means(
             raise RlhealthError(
                 f"--stop-writer: the process of one run, and there are {len(readers)} here", hint="name the run itself"
             )
-        readers[0].poll()  # it tells its files only when it has been read
+        readers[0].poll()  # its files are known only after the first read
         target = target_of(readers)
         return Process(
             target.pid,

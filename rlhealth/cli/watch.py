@@ -59,22 +59,22 @@ Timeout = Annotated[
 OnChange = Annotated[
     str | None,
     panels.option(
-        panels.TOLD,
+        panels.NOTIFIED,
         "--on-change",
         help="A command to run at each change, without a shell, with the finding as JSON on its standard input.",
     ),
 ]
 Notify = Annotated[
     list[str] | None,
-    panels.option(panels.TOLD, "--notify", help="An apprise address to notify: slack://…, discord://…, mailto://…"),
+    panels.option(panels.NOTIFIED, "--notify", help="An apprise address to notify: slack://…, discord://…, mailto://…"),
 ]
 AlertFlag = Annotated[
-    AlertTo | None, panels.option(panels.TOLD, "--alert-to", help="Write an alert to the tracker for each finding.")
+    AlertTo | None, panels.option(panels.NOTIFIED, "--alert-to", help="Write an alert to the tracker for each finding.")
 ]
 Bell = Annotated[
     bool,
     panels.option(
-        panels.TOLD,
+        panels.NOTIFIED,
         "--bell",
         help="Ring the terminal's bell, and notify (OSC 9), when an incident opens or gets worse.",
     ),

@@ -172,7 +172,7 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
     episodes.extend(mine.steps[known], [Estimate(excess[known])], outside)
     if not episodes.raised_episodes:
         return None
-    told = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.raised_episodes]
+    raised = [replace(one, first_step=_onset(one.first_step, mine, low, high)) for one in episodes.raised_episodes]
     worst = int(np.searchsorted(mine.steps, episodes.worst.step))
     up = bool(mine.smooth[worst] > high[worst])
     least, most = _possible(metric.name, scale.back(float(low[worst])), scale.back(float(high[worst])))
@@ -183,7 +183,7 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
     return _finding(
         metric=metric,
         severity=severity,
-        episodes=told,
+        episodes=raised,
         worst=(mine.steps[worst], value),
         limit=limit,
         side="above" if up else "below",

@@ -19,7 +19,7 @@ _SETTINGS = (
     "clip_range",
     "clip_range_vf",
     "entropy_coef",
-)  # logged, and no measurement: told among the settings
+)  # logged, and no measurement: reported among the settings
 _NO_CHOICES = ("max_steps", "epochs", "logging_steps", "num_total_batches")
 
 

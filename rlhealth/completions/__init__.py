@@ -1,1 +1,1 @@
-"""Completions: the texts that a run wrote down, read, measured at each step, and shown where that was asked for."""
+"""Completions: reads the texts that a run logged, measures them at each step, and shows them on request."""

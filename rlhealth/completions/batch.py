@@ -16,7 +16,7 @@ import numpy as np
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
 
-#: Longer texts are kept up to here, for measuring and for showing; their length is that of the whole text.
+#: Longer texts are cut here before they are measured and shown; their recorded length is that of the whole text.
 LONGEST_TEXT = 1 << 18
 #: Reward functions of one batch that are kept.
 MOST_FUNCTIONS = 32
@@ -206,7 +206,7 @@ def _texts(columns: Mapping[str, Sequence[Any]], names: list[str]) -> tuple[list
 
 
 def _functions(columns: Mapping[str, Sequence[Any]], names: list[str], size: int) -> dict[str, Floats]:
-    """What is a number in most rows, and neither known as something else nor named like one."""
+    """The columns that hold numbers in most rows, and that neither are nor are named like anything known."""
     used = {_named(names, what) for what in known() if what not in ("no_reward", "cut_words", "ground_truth")}
     found: dict[str, Floats] = {}
     for name in names:

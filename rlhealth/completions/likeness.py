@@ -97,9 +97,9 @@ def copies(alike: Likeness, groups: Numbers) -> dict[str, float]:
     near = _near_families(same, alike.sketch)
     found = {"copies_in_group": _in_groups(same, groups, filled)}
     found["near_copies_in_group"] = max(_near_in_groups(same, groups, filled, alike.sketch), found["copies_in_group"])
-    told = alike.words >= N  # a right answer of one word answers many prompts
-    found["copies_across"] = _across(same, groups, told)
-    found["near_copies_across"] = max(_across(near, groups, told), found["copies_across"])
+    long_enough = alike.words >= N  # a right answer of one word answers many prompts
+    found["copies_across"] = _across(same, groups, long_enough)
+    found["near_copies_across"] = max(_across(near, groups, long_enough), found["copies_across"])
     return found
 
 
@@ -146,16 +146,16 @@ def _near_families(same: Numbers, sketch: Hashes) -> Numbers:
     return family
 
 
-def _across(same: Numbers, groups: Numbers, told: np.ndarray[Any, Any]) -> float:
-    """The share of the texts that are `told`, and equal one to another prompt."""
+def _across(same: Numbers, groups: Numbers, long_enough: np.ndarray[Any, Any]) -> float:
+    """The share of the texts that are `long_enough` and equal an answer to another prompt."""
     if len(np.unique(groups)) < 2:
         return float("nan")
-    if not told.any():
+    if not long_enough.any():
         return 0.0
     low, high = np.full(int(same.max()) + 1, np.iinfo(np.int64).max), np.full(int(same.max()) + 1, -1)
-    np.minimum.at(low, same[told], groups[told])
-    np.maximum.at(high, same[told], groups[told])
-    return float((low[same[told]] != high[same[told]]).sum() / len(told))
+    np.minimum.at(low, same[long_enough], groups[long_enough])
+    np.maximum.at(high, same[long_enough], groups[long_enough])
+    return float((low[same[long_enough]] != high[same[long_enough]]).sum() / len(long_enough))
 
 
 def _resemblances(one: Hashes, others: Hashes) -> Floats:

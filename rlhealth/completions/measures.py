@@ -13,7 +13,7 @@ from rlhealth.completions.ngrams import words
 from rlhealth.completions.rewards import of_rewards
 from rlhealth.completions.scripts import outside
 
-#: Of a step, so many texts and so many characters are measured; what is more is sampled, whole groups at a time.
+#: The most texts and characters of a step that are measured; larger steps are sampled, by whole groups.
 MOST_TEXTS = 10_000
 MOST_CHARACTERS = 48_000_000
 #: What is measured on a part of the texts: their number, and the characters of each from its beginning.
@@ -26,7 +26,7 @@ def measured(batch: Batch) -> tuple[dict[str, float], int]:
     """Every measure of a step by its canonical name, and how many texts were looked at; what is unknown is left
     out.
 
-    Units and possible values stand in canonical.yaml, in the group `text`.
+    Units and possible values are in canonical.yaml, in the group `text`.
     """
     batch = sampled(batch)
     if not len(batch):
@@ -100,11 +100,11 @@ def template(batch: Batch) -> float:
 
 def _of_lengths(batch: Batch) -> dict[str, float]:
     empty = np.asarray([not one.strip() for one in batch.completions])
-    told = batch.cut[np.isfinite(batch.cut)]
+    known = batch.cut[np.isfinite(batch.cut)]
     return {
         "samples": float(len(batch)),
         "empty": float(np.mean(empty)),
-        "cut_off": float(np.mean(told)) if len(told) else math.nan,
+        "cut_off": float(np.mean(known)) if len(known) else math.nan,
         "length": float(np.mean(batch.lengths)),
         "length_std": float(np.std(batch.lengths)),
     }

@@ -68,7 +68,7 @@ class Words:
 def words(texts: Sequence[str]) -> Iterator[Words]:
     """The words of the texts, about `CHUNK` bytes of text at a time.
 
-    A word is what stands between blanks; in scripts without blanks (Chinese, Japanese, Korean) each character is one.
+    Words are separated by blanks; in scripts without blanks (Chinese, Japanese, Korean) each character is one.
     """
     part: list[bytes] = []
     size = first = 0

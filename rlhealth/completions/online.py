@@ -23,9 +23,9 @@ Name = tuple[re.Pattern[str], bool]
 
 
 class OnlineTables(CompletionFolder):
-    """The tables of an online run, listed again when the run has moved; each is fetched once.
+    """The tables of an online run, listed again when the run has grown; each is fetched once.
 
-    A poll fetches for no longer than the session is patient; the next one continues.
+    A poll fetches for at most the session's patience; the next poll continues.
 
     Args:
         run: whose tables they are.
@@ -47,13 +47,13 @@ class OnlineTables(CompletionFolder):
 
     def poll(self, wanted: Wanted) -> Iterator[Batch]:
         """The batches of tables that were not read yet."""
-        lasting = [one for one in self.problems if one != self._told()]
+        lasting = [one for one in self.problems if one != self._fetch_problem()]
         self._fault, self._left = "", 0
         self.problems = lasting
         self._until = time.monotonic() + self.tables.session.patience
         yield from super().poll(wanted)
-        if told := self._told():
-            self.problems.append(told)
+        if problem := self._fetch_problem():
+            self.problems.append(problem)
 
     def look_again(self) -> None:
         """Lists the tables again at the next poll."""
@@ -95,7 +95,8 @@ class OnlineTables(CompletionFolder):
         return []
 
     def _whole(self, path: Path, number: int, state: tuple[int, int], *, newest: bool) -> list[Batch] | None:
-        """What a table holds; None if it cannot be had now. Those after it wait too, so that steps come in order."""
+        """The content of a table; None if it cannot be fetched now. Later tables wait too, so that steps come in
+        order."""
         if self._over:
             return []
         if not self._fault and time.monotonic() > self._until:
@@ -135,7 +136,7 @@ class OnlineTables(CompletionFolder):
         self.tables.fetch(table)
         self._bytes += table.size
 
-    def _told(self) -> str:
+    def _fetch_problem(self) -> str:
         left = f"; {self._left:,} tables were not read" if self._left else ""
         return f"completions: {self._fault}{left}" if self._fault else ""
 

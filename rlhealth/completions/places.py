@@ -1,4 +1,4 @@
-"""Where a run's completions lie: beside its logs as trainers put them, in its tracker, or where the user says."""
+"""Where a run's completions are: beside its logs, in its tracker, or where the user says."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _pattern(grep: str) -> re.Pattern[str]:
     try:
         return re.compile(grep)
     except re.error as error:
-        raise RlhealthError(f"--grep {grep}: {error}", hint="it takes a regular expression of Python's") from None
+        raise RlhealthError(f"--grep {grep}: {error}", hint="it takes a Python regular expression") from None
 
 
 def _met(store: Store) -> Store:

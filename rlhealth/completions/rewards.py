@@ -1,5 +1,5 @@
-"""What the rewards of a step say together with its texts: what is paid for, and what no longer tells one text from
-another."""
+"""Measures of a step's rewards together with its texts: what is rewarded, and whether rewards still distinguish
+texts."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rlhealth.sources.base.growing import GrowingFile
 if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
 
-#: Seconds after which a file that nobody writes to is whole.
+#: Seconds without a write after which a file counts as complete.
 SETTLED = 10.0
 _LARGEST_ROW = 256 << 20  # bytes of a row of Trackio's
 _TRACKIO_TABLE = "trackio.table"
@@ -33,7 +33,7 @@ class Store(Protocol):
 
     Attributes:
         place: a path or an address, for messages.
-        problems: what could not be read, one sentence each.
+        problems: what could not be read, one sentence per problem.
     """
 
     place: str
@@ -58,7 +58,7 @@ class CompletionFolder:
     Args:
         folder: where they lie.
         name: matches the name of such a file; its group `n` is the number by which they are ordered.
-        is_step: whether that number is the trainer's step, of rows that tell none.
+        is_step: whether that number is the trainer's step, for rows without a step.
     """
 
     def __init__(self, folder: Path, name: re.Pattern[str], *, is_step: bool = True) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rlhealth.sources.trackio.project import Project
 
 #: The first so many steps are measured one by one, then every second, and every fourth as often again, and so on: a
-#: long run costs little more than a short one, and a step is measured or not whatever follows it.
+#: long run costs little more than a short one, and whether a step is measured does not depend on later steps.
 EVERY = 250
 _COMPARED = 5  # steps at which the rewards of the texts are compared with those that the run logged
 _SAME = 1e-3
@@ -63,7 +63,7 @@ class CompletionReader:
             return False
         self._find()
         if self.store is None:
-            self._tell()
+            self._write_problems()
             return False
         if len(self.run.resumed_at) != self._resumed:
             self._resumed = len(self.run.resumed_at)
@@ -72,7 +72,7 @@ class CompletionReader:
         for batch in self.store.poll(is_measured):
             self._take(batch)
         added = False if self._foreign else self._move()
-        self._tell()
+        self._write_problems()
         return added
 
     def add(self, batch: Batch) -> None:
@@ -145,8 +145,8 @@ class CompletionReader:
         first = next((one for tag, one in self.run.series.items() if tag.endswith("reward") and len(one) > 1), None)
         return first is not None and bool(np.median(np.diff(first.steps)) == 1)
 
-    def _tell(self) -> None:
-        """Writes what has to be said of the texts into the run, whose reader may have written its own list anew."""
+    def _write_problems(self) -> None:
+        """Writes the notes and problems about the texts into the run, whose reader may have replaced its lists."""
         said = list(self._said)
         if self.store is not None:
             said += _first(self.store.problems)
@@ -155,9 +155,7 @@ class CompletionReader:
                     f"completions: {self.store.place} holds those of another run (its rewards differ); not read"
                 )
             if self.sampled:
-                said.append(
-                    f"completions: of {self.sampled:,} steps a part of the texts was measured, there are too many"
-                )
+                said.append(f"completions: at {self.sampled:,} steps only some of the texts were measured (too many)")
             if len(self.store.steps()) > EVERY:
                 said.append(
                     f"completions: every step up to the {EVERY}th was measured, then every second, every fourth, …"
@@ -188,7 +186,7 @@ def _first(problems: list[str]) -> list[str]:
 
 
 def texts_of(reader: Reader, place: str | None = None) -> CompletionReader:
-    """The texts of the run that a reader reads; an empty `place` asks for those beside its logs or on its server."""
+    """The reader of a run's texts; an empty `place` means those beside its logs or on its server."""
     project: Project | None = None
     if reader.run.place.kind == "trackio":
         project = getattr(getattr(reader, "main", reader), "project", None)

@@ -117,7 +117,7 @@ class Health:
         if self.monitor is None:
             self.monitor = self._begun(args, state)
         for change in self.monitor.log(state.global_step, logs or {}):
-            self._tell(change)
+            self._log_change(change)
         if self.stop_on is not None and self.stopped_by is None:
             # not by what is reported: a finding that becomes critical within an incident need not be reported again
             self.stopped_by = self.monitor.worst(self.stop_on, after=self.resumed_at)
@@ -150,7 +150,7 @@ class Health:
         if self.monitor is not None and state.is_world_process_zero:
             self.monitor.finish()
             for change in self.monitor.log(state.global_step, {}):
-                self._tell(change)
+                self._log_change(change)
             self._write(args)
             if self.write_back and args.output_dir:
                 self._publish(self.monitor, args)
@@ -187,7 +187,7 @@ class Health:
             ignore=self.ignore,
         )
 
-    def _tell(self, change: Change) -> None:
+    def _log_change(self, change: Change) -> None:
         level = (
             logging.ERROR
             if change.kind != "cleared" and change.finding.severity is Severity.CRITICAL

@@ -74,7 +74,7 @@ class Monitor:
         self._judge = Judge(self.run, load_rules() if rules is None else rules, aliases)
         self._verdict: RunVerdict | None = None
         self._waiting: dict[str, tuple[list[int], list[float], list[float]]] = {}
-        self._untold: list[Change] = []
+        self._unreported: list[Change] = []
         self._ledger = ReportedFindings()
         self._texts: CompletionReader | None = None
         self._clock = clock
@@ -100,8 +100,8 @@ class Monitor:
         self._spared = min(AT_FIRST, self._spared + PER_LOG + PER_SECOND * max(0.0, passed))
         if self._spared >= 0:
             self._look()
-        told, self._untold = self._untold, []
-        return told
+        new, self._unreported = self._unreported, []
+        return new
 
     def worst(self, severity: Severity, after: int = -1) -> Finding | None:
         """The finding of at least that severity that has not ended and is the worst; of equals the one raised first.
@@ -182,7 +182,7 @@ class Monitor:
             self._texts.move()
         self._judge.advance()
         found = self._judge.verdict(ignore=self.ignore)
-        self._untold += self._ledger.changes(found, last=last)
+        self._unreported += self._ledger.changes(found, last=last)
         self._verdict = found
         self._spared -= self._clock() - begun
 

@@ -48,12 +48,12 @@ def over_ray(readers: Sequence[Reader], examine: Examine, address: str) -> Itera
         )
         raise RlhealthError(f"--ray {address}: no Ray cluster answers: {said}", hint=hint, location=address) from None
     try:
-        told = ray.put(examine)
+        reference = ray.put(examine)
         task = ray.remote(max_retries=1)(_on_ray)
         size = max(1, min(PIECE, len(readers) // (EACH * int(ray.cluster_resources().get("CPU", 1)))))
         pieces = [readers[start : start + size] for start in range(0, len(readers), size)]
         answers = [
-            task.remote(told, pickle.dumps(piece)) if all(map(_can_be_sent, piece)) else None for piece in pieces
+            task.remote(reference, pickle.dumps(piece)) if all(map(_can_be_sent, piece)) else None for piece in pieces
         ]
         for piece, answer in zip(pieces, answers, strict=True):
             yield from map(examine, piece) if answer is None else pickle.loads(ray.get(answer))  # noqa: S301 (from the user's own cluster)

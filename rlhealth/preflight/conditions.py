@@ -9,7 +9,7 @@ from typing import Any
 from rlhealth.preflight.model import Asked, Check
 from rlhealth.rules.conditions import Limit
 
-#: Where no one says how many processes train: what machines have, with or without one that only samples.
+#: Numbers of processes to assume if not given: what machines have, with or without one that only samples.
 _DEVICES = (*range(1, 17), 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 
 
@@ -56,7 +56,7 @@ def _limit(limit: float | Limit, values: Mapping[str, Any]) -> float | None:
 
 
 def holds(asked: Asked, values: Mapping[str, Any]) -> bool:
-    """Whether a condition holds; one on what is no number holds only where it says `equals`."""
+    """Whether a condition holds; for a value that is no number, only `equals` can hold."""
     value = measured(asked, values)
     if asked.equals is not None:
         return bool(value == asked.equals and isinstance(value, bool) == isinstance(asked.equals, bool))
@@ -73,7 +73,7 @@ def holds(asked: Asked, values: Mapping[str, Any]) -> bool:
 
 
 def _remainders(asked: Asked, values: Mapping[str, Any]) -> list[float]:
-    """What is left over, for each number of processes that there may be."""
+    """The remainder for each possible number of processes."""
     by = values.get(asked.not_divisible_by or "")
     if isinstance(by, bool) or not isinstance(by, int) or by < 1:
         return []
@@ -82,6 +82,6 @@ def _remainders(asked: Asked, values: Mapping[str, Any]) -> list[float]:
 
 
 def depends(asked: Asked, values: Mapping[str, Any]) -> bool:
-    """Whether the answer depends on the number of processes, and no one says it."""
+    """Whether the answer depends on the number of processes, and that is not given."""
     left = _remainders(asked, values) if asked.not_divisible_by is not None else []
     return any(left) and not all(left)

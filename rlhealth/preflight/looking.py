@@ -70,8 +70,7 @@ class Preflight:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing counts, 1 if a finding is at or above the gate, 2 where something could not be read or
-        checked."""
+        """0 if no finding is at or above the gate, 1 if one is, 2 if something could not be read or checked."""
         if self.fail_on is not None and any(one.severity >= self.fail_on for one in self.hurts):
             return 1
         return 2 if self.errors or not self.examined else 0
@@ -108,27 +107,26 @@ def preflight(
 
 
 def _settings(place: str, framework: str | None, errors: list[RlhealthError]) -> list[Settings]:
-    """The settings of each training at a place. Raises RlhealthError if there are none that a check could look
-    at."""
+    """The settings of each training at a place. Raises RlhealthError if there are none to check."""
     if is_config(place):
-        told = [settings_in(one, framework) for one in read_options(Path(place))]
+        settings = [settings_in(one, framework) for one in read_options(Path(place))]
     else:
         runs, unread = open_all(place)
         errors += unread
-        told = [settings_of_run(run) for run in runs]
-    known = [one for one in told if one.values]
+        settings = [settings_of_run(run) for run in runs]
+    known = [one for one in settings if one.values]
     errors += [
         RlhealthError(
             f"{one.options_of.location}: contains no settings",
             hint="name the trainer's config file",
             location=one.options_of.location,
         )
-        for one in told
+        for one in settings
         if not one.values
     ]
     training = [one for one in known if one.is_rl]
     if known and not training:
-        said = f"{place}: {known[0].title} is no reinforcement learning"
+        said = f"{place}: {known[0].title} is not reinforcement learning"
         raise RlhealthError(said, hint="--framework names the trainer, where this is wrong", location=place)
     return training
 
@@ -160,13 +158,13 @@ def examine(settings: Settings, devices: int | None = None) -> Examined:
 
 @lru_cache(maxsize=1)
 def _defaults() -> dict[str, dict[str, Any]]:
-    """What a trainer takes where an option is not set, by trainer and canonical name."""
+    """The trainer's defaults, by trainer and canonical name."""
     found: dict[str, dict[str, Any]] = read_yaml(DEFAULTS.read_text(encoding="utf-8"), str(DEFAULTS))[0]
     return found
 
 
 def _out_of_scope(check: Check, settings: Settings, values: Mapping[str, Any]) -> str:
-    """Why a check is not meant for these settings; empty if it is."""
+    """Why a check does not apply to these settings; empty if it does."""
     if not is_named(settings.framework, check.scope.frameworks):
         return f"it is about {', '.join(check.scope.frameworks)}, and this is {settings.framework}"
     if check.scope.until_started and settings.started:

@@ -1,4 +1,4 @@
-"""What a check of settings may hold, and how the checks are loaded: one YAML file a topic, in the words of rules."""
+"""The schema of a settings check, and how checks are loaded: one YAML file per topic, with the keys of rules."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FOLDER = Path(__file__).parent / "checks"
 class Asked(StrictModel):
     """One setting, or a sum or product of some, compared with a limit; `a|b` is the first of them that is set.
 
-    `devices`, in a product, is the number of processes; if no one says it, the condition must hold for any that is
-    usual.
+    `devices`, in a product, is the number of processes; if it is not given, the condition must hold for every usual
+    number.
     """
 
     setting: str = ""
@@ -45,7 +45,7 @@ class Asked(StrictModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The settings that are looked at, each perhaps with alternatives; the limit's own is not among them."""
+        """The settings that the condition reads, each perhaps with alternatives, without the setting of its limit."""
         return self.sum or self.product or (self.setting,)
 
 

@@ -81,7 +81,7 @@ def read_options(path: Path) -> list[Options]:
         return [_some(Options(str(path), found, lines), "names no options")]
     value, marks = read_yaml(text.replace("\t", " ") if kind == ".json" else text, str(path))
     if not isinstance(value, dict):
-        raise RlhealthError(f"{path}: is no mapping of options to values", hint=_HINT, location=str(path))
+        raise RlhealthError(f"{path}: not a mapping of options to values", hint=_HINT, location=str(path))
     found = {key: one for key, one in flat(value).items() if not (isinstance(one, str) and "${" in one)}
     lines = {".".join(map(str, keys)): place[0] for keys, place in marks.items() if keys}
     return [_some(Options(str(path), found, lines), "holds no options")]
@@ -102,7 +102,7 @@ def _parsed(path: Path, text: str) -> str:
 def _of_notebook(path: Path, raw: bytes) -> list[Options]:
     for document in documents(raw):
         return _of_code(path, document.cells)
-    raise RlhealthError(f"{path}: is no notebook", hint=_HINT, location=str(path))
+    raise RlhealthError(f"{path}: not a notebook", hint=_HINT, location=str(path))
 
 
 def _of_code(path: Path, cells: list[Cell]) -> list[Options]:

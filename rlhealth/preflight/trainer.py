@@ -1,4 +1,4 @@
-"""Which trainer some options are for, told by their names, and what they mean in canonical settings."""
+"""Which trainer some options belong to, recognised by their names, and what they mean as canonical settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST = 2  # options of a trainer's own vocabulary by which it is recognised; o
 _OTHERS = frozenset(
     {"model_config", "generation_kwargs", "val_kwargs", "critic", "reward_model", "ref", "eval", "peft", "lora", "env"}
 )
-#: In a log that tells no settings, the largest value of these metrics stands for the setting.
+#: In a log without settings, the largest value of these metrics is used as the setting.
 _LOGGED = {"learning_rate": "learning_rate"}
 
 
@@ -59,7 +59,7 @@ def settings_in(options: Options, framework: str | None = None) -> Settings:
     Raises:
         RlhealthError: if no trainer is recognised, or `framework` is none.
     """
-    entry = entry_of(framework) if framework else _told(options)
+    entry = entry_of(framework) if framework else _best_match(options)
     known = Recognised(entry, names(entry["names"]), None, None, None)
     written = _written(options.values, known.names)
     run = Run(
@@ -76,7 +76,7 @@ def settings_in(options: Options, framework: str | None = None) -> Settings:
 
 
 def settings_of_run(run: Run) -> Settings:
-    """What a logged run says of its settings; for those that it does not say, its metrics stand in."""
+    """The settings of a logged run; settings that were not logged are taken from its metrics."""
     known = translate(run)
     values = {name: value for name, value in known.config.items() if value is not None}
     options = Options(run.place.location, dict(run.config), trainer=run.trainer)
@@ -101,8 +101,8 @@ def entry_of(framework: str) -> dict[str, Any]:
     return found
 
 
-def _told(options: Options) -> dict[str, Any]:
-    """The entry of the trainer whose vocabulary holds most of the options; one that the code names goes before."""
+def _best_match(options: Options) -> dict[str, Any]:
+    """The entry of the trainer with most of these option names; a trainer that the code names takes precedence."""
     if options.trainer:
         run = Run(options.location, Place("config", options.location), trainer=options.trainer)
         entry = recognise(run).entry
@@ -120,7 +120,7 @@ def _told(options: Options) -> dict[str, Any]:
             best = (weight, len(mine)), entry
     if best is None:
         raise RlhealthError(
-            f"{options.location}: its options are those of no trainer that rlhealth knows",
+            f"{options.location}: its options match no known trainer",
             hint="name it: --framework trl-grpo, verl, openrlhf, …",
             location=options.location,
         )

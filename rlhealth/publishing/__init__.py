@@ -1,1 +1,1 @@
-"""Publishing: a verdict written into the tracker that a run was read from, only ever by a flag."""
+"""Publishing: writes a verdict into the tracker that a run was read from, only if a flag asks for it."""

@@ -26,7 +26,7 @@ def publish(run: RunVerdict) -> str:
     if into is None:
         offline = "; `wandb sync` it first, then name it as wandb://entity/project/run" if place.kind == "wandb" else ""
         raise RlhealthError(
-            f"{place.location}: nothing was written back: {place.kind} is no tracker that shows a verdict",
+            f"{place.location}: nothing was written back: {place.kind} cannot show a verdict",
             hint=f"--write-back writes into wandb servers, Trackio and TensorBoard{offline}",
             location=place.location,
         )
@@ -34,23 +34,23 @@ def publish(run: RunVerdict) -> str:
         return into(place.location, published(run, Path(folder)))
 
 
-def _wandb(location: str, told: Published) -> str:
+def _wandb(location: str, report: Published) -> str:
     from rlhealth.sources.wandb.actions import write_back  # late: heavy
 
-    write_back(location, told.facts, f"rlhealth:{told.verdict}", told.page)
-    return f"{location}: summary, tag rlhealth:{told.verdict} and {PAGE}"
+    write_back(location, report.facts, f"rlhealth:{report.verdict}", report.page)
+    return f"{location}: summary, tag rlhealth:{report.verdict} and {PAGE}"
 
 
-def _trackio(location: str, told: Published) -> str:
+def _trackio(location: str, report: Published) -> str:
     from rlhealth.publishing.trackio import write_back
 
-    return write_back(location, told)
+    return write_back(location, report)
 
 
-def _tensorboard(location: str, told: Published) -> str:
+def _tensorboard(location: str, report: Published) -> str:
     from rlhealth.publishing.tensorboard import write_back
 
-    return write_back(location, told)
+    return write_back(location, report)
 
 
 _INTO: dict[str, Callable[[str, Published], str]] = {

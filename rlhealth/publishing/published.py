@@ -22,7 +22,7 @@ class Published:
         first_step: the first step of what makes it so; None if nothing was found.
         headline: one line for people.
         markdown: the report as Markdown.
-        page: the report as a file, which is gone after the writing.
+        page: the report as a file, deleted after the write.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Published:
 
     @property
     def facts(self) -> dict[str, str | int]:
-        """The verdict as names with values; what there is not is left out."""
+        """The verdict as names with values; missing ones are left out."""
         facts: dict[str, str | int] = {"rlhealth/verdict": self.verdict}
         if self.first_step is not None:
             facts["rlhealth/first_step"] = self.first_step

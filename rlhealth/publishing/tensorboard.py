@@ -1,4 +1,5 @@
-"""A verdict for TensorBoard: an event file in a folder of its own beside the run, which shows as a run of its own."""
+"""A verdict for TensorBoard: an event file in a separate folder beside the run, which TensorBoard shows as a separate
+run."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ def folder_beside(location: str) -> Path:
     return base.with_name(f"{base.name}{OURS}")
 
 
-def write_back(location: str, told: Published) -> str:
-    """Writes the report as text, the verdict as a hyperparameter, and the page; what was written before is replaced.
+def write_back(location: str, report: Published) -> str:
+    """Writes the report as text, the verdict as a hyperparameter, and the page; replaces what was written before.
 
     Raises:
         RlhealthError: if the folder cannot be written.
@@ -34,12 +35,12 @@ def write_back(location: str, told: Published) -> str:
     from tensorboard.util.tensor_util import make_tensor_proto
 
     folder = folder_beside(location)
-    step = told.first_step or 0
+    step = report.first_step or 0
     text = Summary()
     text.value.add(
         tag="rlhealth",
-        metadata=metadata.create_summary_metadata(display_name="rlhealth", description=told.headline),
-        tensor=make_tensor_proto([told.markdown.encode()]),
+        metadata=metadata.create_summary_metadata(display_name="rlhealth", description=report.headline),
+        tensor=make_tensor_proto([report.markdown.encode()]),
     )
     try:
         if folder.is_dir():
@@ -48,17 +49,17 @@ def write_back(location: str, told: Published) -> str:
         folder.mkdir(exist_ok=True)
         writer = EventFileWriter(str(folder))
         writer.add_event(
-            Event(step=0, summary=_again(hparams.hparams_pb(dict(told.facts), trial_id=told.name), Summary))
+            Event(step=0, summary=_again(hparams.hparams_pb(dict(report.facts), trial_id=report.name), Summary))
         )
         writer.add_event(Event(step=step, summary=text))
         writer.close()
-        shutil.copyfile(told.page, folder / told.page.name)
+        shutil.copyfile(report.page, folder / report.page.name)
     except OSError as error:
         said = (error.strerror or type(error).__name__).lower()
         raise RlhealthError(
             f"{folder}: {said}", hint="--write-back needs a folder beside the run", location=str(folder)
         ) from None
-    return f"{folder}: text, hyperparameters and {told.page.name}"
+    return f"{folder}: text, hyperparameters and {report.page.name}"
 
 
 def _again(summary: object, kind: type) -> object:

@@ -1,4 +1,4 @@
-"""Trackio's own storage, which the alert of a watch and the verdict of a check are written through."""
+"""Trackio's own storage, through which `watch` writes alerts and `check` writes verdicts."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ def alert(
     return own
 
 
-def write_back(location: str, told: Published) -> str:
+def write_back(location: str, report: Published) -> str:
     """Writes the verdict as an alert, and the page into the project's files.
 
     Raises:
         RlhealthError: if Trackio is not installed, or keeps its projects elsewhere.
     """
     needed("--write-back")
-    key = hashlib.sha256(f"{location}\n{told.headline}".encode()).hexdigest()[:32]
-    level = LEVELS.get(told.verdict, "info")
+    key = hashlib.sha256(f"{location}\n{report.headline}".encode()).hexdigest()[:32]
+    level = LEVELS.get(report.verdict, "info")
     own = alert(
         location=location,
-        run=told.name,
-        title=f"rlhealth: {told.headline}",
-        text=told.markdown,
+        run=report.name,
+        title=f"rlhealth: {report.headline}",
+        text=report.markdown,
         level=level,
-        step=told.first_step,
+        step=report.first_step,
         flag="--write-back",
         key=key,
     )
@@ -79,8 +79,8 @@ def write_back(location: str, told: Published) -> str:
 
     project = Path(location.partition("#")[0]).stem
     name = f"rlhealth-{''.join(one if one.isalnum() or one in '-_.' else '-' for one in own)[:100]}.html"
-    page = told.page.with_name(name)
-    shutil.copyfile(told.page, page)
+    page = report.page.with_name(name)
+    shutil.copyfile(report.page, page)
     with contextlib.redirect_stdout(sys.stderr):
         trackio.save(page, project=project)
     return f"{location}: an alert, and {name} among the project's files"

@@ -1,4 +1,4 @@
-"""A verdict written from inside the process that trains, into the trackers that it logs to: for the callback."""
+"""Writes a verdict from inside the training process into the trackers that it logs to; used by the callback."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ def publish_here(run: RunVerdict, folder: Path, trackers: Iterable[str], project
     Raises:
         RlhealthError: if one of them cannot be written to.
     """
-    told = published(run, folder)
+    report = published(run, folder)
     reporting = set(trackers)
     written = []
     if "wandb" in reporting and getattr(sys.modules.get("wandb"), "run", None) is not None:
-        written.append(_wandb(sys.modules["wandb"], told))
+        written.append(_wandb(sys.modules["wandb"], report))
     if "tensorboard" in reporting:
-        written += _tensorboard(folder, told)
+        written += _tensorboard(folder, report)
     if "trackio" in reporting and "trackio" in sys.modules:
-        written.append(_trackio(told, project, name))
+        written.append(_trackio(report, project, name))
     return written
 
 
-def _wandb(wandb: Any, told: Published) -> str:
+def _wandb(wandb: Any, report: Published) -> str:
     run = wandb.run
     for key in [key for key in run.summary.keys() if key.startswith("rlhealth/")]:  # noqa: SIM118 (no mapping)
         del run.summary[key]
-    run.summary.update(told.facts)
-    run.tags = (*(one for one in run.tags or () if not one.startswith("rlhealth:")), f"rlhealth:{told.verdict}")
-    run.save(str(told.page), base_path=str(told.page.parent), policy="now")
+    run.summary.update(report.facts)
+    run.tags = (*(one for one in run.tags or () if not one.startswith("rlhealth:")), f"rlhealth:{report.verdict}")
+    run.save(str(report.page), base_path=str(report.page.parent), policy="now")
     return f"wandb run {run.id}"
 
 
-def _tensorboard(folder: Path, told: Published) -> list[str]:
-    """Beside the event files below the output folder that this very process writes."""
+def _tensorboard(folder: Path, report: Published) -> list[str]:
+    """Writes beside the event files below the output folder that this process writes."""
     from rlhealth.publishing.tensorboard import write_back
 
     own = {one.parent for one in folder.rglob(f"events.out.tfevents.*.{os.getpid()}.*") if ".rlhealth" not in str(one)}
     own = {
         one for one in own if not any(one != other and one.is_relative_to(other) for other in own)
     }  # hparams of a run
-    return [write_back(str(one), told) for one in sorted(own)]
+    return [write_back(str(one), report) for one in sorted(own)]
 
 
-def _trackio(told: Published, project: str, name: str) -> str:
+def _trackio(report: Published, project: str, name: str) -> str:
     from rlhealth.publishing.trackio import write_back
 
     try:
@@ -66,4 +66,4 @@ def _trackio(told: Published, project: str, name: str) -> str:
         database = SQLiteStorage.get_project_db_path(project)
     except (ImportError, AttributeError, ValueError) as error:
         raise RlhealthError(f"Trackio: {error}", hint="rlhealth check trackio://project/run --write-back") from None
-    return write_back(f"{database}#{name}", told)
+    return write_back(f"{database}#{name}", report)

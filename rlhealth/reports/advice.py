@@ -30,8 +30,8 @@ def table(run: RunVerdict, advice: Advice, wanted: Sequence[ToLog]) -> str:
         reason = advice.reason or run.no_answer
         lines += ["", f"  nothing to change{': ' + clean(reason) if reason else ''}"]
     if wanted:
-        told = [(one.option, "" if one.value is None else _value(one.value), one.gives) for one in wanted]
-        lines += ["", *_columns([("log", "", "what it would tell"), *told])]
+        wanted_rows = [(one.option, "" if one.value is None else _value(one.value), one.gives) for one in wanted]
+        lines += ["", *_columns([("log", "", "what it would show"), *wanted_rows])]
     return "\n".join(lines) + "\n"
 
 

@@ -53,7 +53,7 @@ def _error(one: Evidence) -> str:
 
 
 def _compared(one: Evidence) -> str:
-    """How the value stands to its limit: beyond it, by so many errors, or so near that it may be."""
+    """How the value compares with its limit: how many errors beyond it, or so near that it may be beyond it."""
     limit = "0" if not one.limit else limit_of(one)
     if one.side == "equals":
         return f"exactly {limit}"

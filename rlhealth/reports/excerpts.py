@@ -65,7 +65,7 @@ def body(one: Excerpt, most: int = SHOWN) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text's end, which tells prompts apart, where it is long."""
+    """The end of a long text, where prompts differ."""
     return text if len(text) <= most else "… " + text[-most:]
 
 

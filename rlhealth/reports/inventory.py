@@ -131,7 +131,7 @@ def _widths(page: Page, rows: list[list[str]]) -> list[int]:
 
 def _row(page: Page, row: list[str], widths: list[int], *, head: bool) -> None:
     name = page.safe(row[0])
-    if cell_len(name) > widths[0]:  # the end of a name tells metrics apart
+    if cell_len(name) > widths[0]:  # metric names differ at the end
         name = page.glyphs.ellipsis + name[len(page.glyphs.ellipsis) - widths[0] :]
     parts: list[tuple[str, str]] = [("   ", ""), (page.fit(name, widths[0]), "dim" if head else "bold")]
     for place in range(1, 7):
@@ -151,7 +151,7 @@ def _missing(page: Page, one: Inventory) -> None:
     title = one.judged.translation.title
     if spelled:
         page.gap()
-        page.line(" ", ("To let more rules look", "bold"))
+        page.line(" ", ("To let more rules run", "bold"))
         page.prose("", f"{title} can log these, under these names:", style="dim")
         for wanted in spelled:
             page.prose(
@@ -212,7 +212,7 @@ def _closing(found: Sequence[Inventory], errors: Sequence[RlhealthError]) -> lis
 
 
 def _piped(found: Sequence[Inventory], errors: Sequence[RlhealthError], look: ReportOptions) -> str:
-    """One line a thing, its fields apart by tabs; the first line names them. Quietly, the one line that counts."""
+    """One line per item, fields separated by tabs; the first line names them. With `quiet`, only the closing line."""
     if look.quiet:
         return words.clean("; ".join(_closing(found, errors)), ascii=look.ascii) + "\n"
     rows: list[tuple[object, ...]] = [COLUMNS]

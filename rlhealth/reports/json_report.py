@@ -22,7 +22,7 @@ SCHEMA = "rlhealth.report/1"
 
 
 def render(verdict: Verdict, look: ReportOptions) -> str:
-    """The whole answer as one JSON object. A non-finite number is the string "NaN", "Infinity" or "-Infinity"."""
+    """The whole verdict as one JSON object. A non-finite number is the string "NaN", "Infinity" or "-Infinity"."""
     text = json.dumps(strict(report(verdict)), indent=1, ensure_ascii=look.ascii, allow_nan=False, default=_plain)
     return "\n".join(map(_printable, text.split("\n")))
 
@@ -47,7 +47,7 @@ def _escape(character: str) -> str:
 
 
 def report(verdict: Verdict) -> dict[str, Any]:
-    """The answer as plain dictionaries and lists; numbers may still be non-finite."""
+    """The verdict as plain dictionaries and lists; numbers may still be non-finite."""
     return {
         "schema": SCHEMA,
         "version": __version__,

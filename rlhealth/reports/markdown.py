@@ -37,8 +37,8 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     parts = [f"## {_SIGNS[verdict.verdict]} rlhealth: {verdict.verdict}\n"]
     if len(runs) + len(verdict.errors) > 1:
         parts.append(_table(verdict, runs, look))
-    told = [run for run in runs if run.verdict != "healthy"] if len(runs) > 1 else runs
-    parts += [_run(run) for run in told[: None if look.show_all else _STORIES]]
+    detailed = [run for run in runs if run.verdict != "healthy"] if len(runs) > 1 else runs
+    parts += [_run(run) for run in detailed[: None if look.show_all else _STORIES]]
     parts += [
         f"❔ {_code(error.location or '?')} could not be read: {_text(error.message)}. {_text(error.hint)}\n"
         for error in verdict.errors[:_ROWS]
@@ -106,8 +106,8 @@ def _run(run: RunVerdict) -> str:
     if run.no_answer:
         lines += [f"**Unknown**: {_text(run.no_answer)}", ""]
     lines += [f"> {_text(problem)}" for problem in run.run.problems[:20]] + [""]
-    told = stories(run)
-    for cause, following in told:
+    groups = stories(run)
+    for cause, following in groups:
         lines += [_story(run, cause, following)]
     lines += [_vitals(run)]
     said = notes(run)

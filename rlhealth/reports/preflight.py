@@ -70,7 +70,7 @@ def _value(value: Any) -> str:
 
 def as_json(found: Preflight) -> str:
     """The same for programs; a number that is not finite is a text, as in the report of a check."""
-    told = {
+    document = {
         "schema": SCHEMA,
         "version": __version__,
         "exit_code": found.exit_code,
@@ -87,7 +87,7 @@ def as_json(found: Preflight) -> str:
         ],
         "errors": [{"location": one.location, "error": one.message, "hint": one.hint} for one in found.errors],
     }
-    return json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _finding(one: Hurt) -> dict[str, Any]:

@@ -23,11 +23,11 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     """One SARIF run: results worst first, ignored findings as suppressed results, what could not run or be read as
     notifications.
     """
-    told = everything(verdict)
+    reported = everything(verdict)
     ignored = [(run, one) for run in verdict.runs for one in run.ignored]
-    rules = {one.rule: _rule(one) for _, one in [*told, *((run, one.finding) for run, one in ignored)]}
+    rules = {one.rule: _rule(one) for _, one in [*reported, *((run, one.finding) for run, one in ignored)]}
     places = {rule: number for number, rule in enumerate(rules)}
-    results = [_result(run, one, places) for run, one in told]
+    results = [_result(run, one, places) for run, one in reported]
     results += [
         _result(run, one.finding, places) | {"suppressions": [{"kind": "external", "justification": _text(one.reason)}]}
         for run, one in ignored

@@ -1,6 +1,4 @@
-"""The order in which reports tell things: causes with what follows from them, runs from worst to best, the metrics
-that matter most.
-"""
+"""The order of reports: causes with what follows from them, runs from worst to best, the metrics that matter most."""
 
 from __future__ import annotations
 
@@ -26,12 +24,12 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
     """Each finding of the run exactly once: a cause with its consequences, and theirs, in time order; causes of
     others first, then the worst and earliest.
     """
-    told: list[Finding] = []
+    listed: list[Finding] = []
     result: list[tuple[Finding, list[Finding]]] = []
 
     def new(ones: list[Finding]) -> list[Finding]:
-        fresh = [one for one in ones if not any(one is before for before in told)]
-        told.extend(fresh)
+        fresh = [one for one in ones if not any(one is before for before in listed)]
+        listed.extend(fresh)
         return fresh
 
     for cause in new(run.causes):
@@ -39,15 +37,15 @@ def stories(run: RunVerdict) -> list[tuple[Finding, list[Finding]]]:
         for one in following:
             following += new(run.consequences(one))
         result.append((cause, sorted(following, key=lambda one: (one.first_step, one.rule))))
-    # what is left lies too far down a chain of causes: it stands for itself
+    # the rest is too far down a chain of causes: each is listed alone
     orphans = sorted(new(run.findings), key=lambda one: (-one.severity, one.first_step))
     return result + [(one, []) for one in orphans]
 
 
 def worst(run: RunVerdict) -> Finding | None:
     """The finding to name when there is room for one: the first cause of the worst severity there is."""
-    told = stories(run)
-    return next((cause for cause, _ in told if cause.severity == max(one.severity for one, _ in told)), None)
+    groups = stories(run)
+    return next((cause for cause, _ in groups if cause.severity == max(one.severity for one, _ in groups)), None)
 
 
 def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
@@ -78,7 +76,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
     """Every finding of every run, the worst first, causes before what they explain, then the earliest."""
-    told = [
+    entries = [
         (run, one, one is not cause)
         for run in verdict.runs
         for cause, following in stories(run)
@@ -87,13 +85,13 @@ def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
     return [
         (run, one)
         for run, one, follows in sorted(
-            told, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name)
+            entries, key=lambda entry: (-entry[1].severity, entry[2], entry[1].first_step, entry[0].name)
         )
     ]
 
 
 def shared(verdict: Verdict) -> list[tuple[str, int]]:
-    """Rules that speak of more than one run on their own account, with the number of runs, commonest first."""
+    """Rules of causes and of single findings in more than one run, with the number of runs, most common first."""
     seen = Counter(rule for run in verdict.runs for rule in {cause.rule for cause, _ in stories(run)})
     return sorted(((rule, count) for rule, count in seen.items() if count > 1), key=lambda one: (-one[1], one[0]))
 

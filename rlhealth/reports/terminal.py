@@ -1,4 +1,4 @@
-"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last how many, what was
+"""The terminal report: the verdict first, then the evidence, the cause, what to do, and last the counts, what was
 skipped and the exit code.
 """
 
@@ -46,16 +46,16 @@ def _body(page: Page, verdict: Verdict) -> None:
     if several and page.look.show_all and any(run.skipped for run in runs):
         page.gap()
         terminal_run.skipped(page, runs)
-    told = verdict.errors if page.look.show_all else verdict.errors[:_ERRORS]
-    for error in told:
+    shown = verdict.errors if page.look.show_all else verdict.errors[:_ERRORS]
+    for error in shown:
         page.gap()
         where = f"{error.location}: " if error.location and error.location not in error.message else ""
         page.prose(page.glyphs.unknown, f"{where}{error.message}", indent=1, hang=2)
         if error.hint:
             page.prose("try", error.hint, indent=3, hang=6)
-    if len(verdict.errors) > len(told):
+    if len(verdict.errors) > len(shown):
         page.line(
-            f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(told)} more "
+            f"   {page.glyphs.ellipsis} and {len(verdict.errors) - len(shown)} more "
             "that could not be read (--all shows them)"
         )
     for number, said in enumerate(words.left_out(verdict, len(verdict.left_out) if page.look.show_all else _ERRORS)):

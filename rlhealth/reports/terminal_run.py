@@ -1,5 +1,5 @@
 """One run in the terminal: its header, its findings with their evidence, or the few metrics that show that it is
-well."""
+healthy."""
 
 from __future__ import annotations
 
@@ -224,12 +224,12 @@ def _spark_width(page: Page) -> int:
 
 
 def _rules(page: Page, run: RunVerdict) -> None:
-    told = len({one.rule for one in run.findings})
+    fired = len({one.rule for one in run.findings})
     other = run.beside_metrics.intersection(run.quiet)
     parts = [
         f"{len(run.quiet) - len(other)} quiet{' on metrics' if other else ''}",
         f"{len(other)} on endings and causes" if other else "",
-        f"{told} found something" if told else "",
+        f"{fired} found something" if fired else "",
         f"{len(run.skipped)} skipped" if run.skipped else "",
         f"{len(run.ignored)} ignored" if run.ignored else "",
     ]
@@ -246,7 +246,7 @@ def _rules(page: Page, run: RunVerdict) -> None:
 
 
 def skipped(page: Page, runs: list[RunVerdict]) -> None:
-    """Which rules could not run and why: silence is never health."""
+    """Which rules could not run and why: a rule that did not run is no sign of health."""
     reasons: dict[str, list[str]] = {}
     for rule, reason, count in skips(runs):
         reasons.setdefault(reason, []).append(rule if count == len(runs) else f"{rule} {page.glyphs.times}{count}")

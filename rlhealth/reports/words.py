@@ -102,13 +102,13 @@ def _digits(value: float) -> str:
 
 
 def grouped(count: int) -> str:
-    """A whole number with its thousands apart: 12 345."""
+    """A whole number with its thousands separated: 12 345."""
     return f"{count:,}".replace(",", THIN)
 
 
 def shortened(text: str, most: int) -> str:
-    """The text with its middle replaced where it is longer than `most` characters: both ends of a name tell runs
-    apart."""
+    """The text with its middle replaced where it is longer than `most` characters: both ends of a name distinguish
+    runs."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
 
@@ -119,7 +119,7 @@ def plural(count: int, word: str, many: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long, as said aloud: 45 s, 14 min, 6.1 h, 2.3 d; nothing for an unknown time."""
+    """A duration for people: 45 s, 14 min, 6.1 h, 2.3 d; nothing for an unknown time."""
     if not math.isfinite(seconds) or seconds < 0:
         return ""
     for size, word in ((86400, "d"), (3600, "h")):
@@ -163,7 +163,7 @@ def wall_time(run: RunVerdict) -> float:
 
 
 def since(one: Finding) -> str:
-    """Where a finding lies: `since step 41`, `from the start`, `steps 41–90, not recovered`, or `steps 41–90, over`;
+    """The steps of a finding: `since step 41`, `from the start`, `steps 41–90, not recovered`, or `steps 41–90, over`;
     where it stands again, also where it did before: `since step 238 (before that: steps 6–19)`.
     """
     if not one.active:
@@ -190,13 +190,13 @@ def _stretches(spans: Sequence[tuple[int, int]]) -> str:
 
 
 def vital(one: Vital) -> str:
-    """A vital sign in a few words: what is wrong and since when; or why nothing can be said, and where it goes."""
+    """A vital sign in a few words: what is wrong and since when, or why it is unknown; and its course."""
     course = next(iter(courses(one)), "") if one.finding is None else ""
     return ", ".join(part for part in (reason(one), course) if part)
 
 
 def reason(one: Vital) -> str:
-    """What is wrong with a vital sign and since when, or why nothing can be said of it; empty where it is well."""
+    """What is wrong with a vital sign and since when, or why it is unknown; empty if it is healthy."""
     if one.finding is None:
         return one.said
     limit = f", limit {number(one.level, one.metric.unit)}" if one.level is not None and one.metric is not None else ""
@@ -247,7 +247,7 @@ def tally(run: RunVerdict) -> str:
 
 
 def closing(verdict: Verdict) -> str:
-    """The last line: how many runs came out how, what was hidden, the gate, the exit code."""
+    """The last line: how many runs got which verdict, what was hidden, the gate, the exit code."""
     found = ", ".join(f"{count} {word}" for word, count in counts(verdict).items() if count)
     total = plural(len(verdict.runs) + len(verdict.errors), "run").replace(THIN, "")
     unseen = hidden(verdict)
@@ -261,7 +261,7 @@ def closing(verdict: Verdict) -> str:
 
 
 def gate(asked: Gate) -> str:
-    """Everything that the exit code rests on beside the findings: `fail-on warning, fail-on-past, min-steps 50`."""
+    """Everything besides the findings that the exit code depends on: `fail-on warning, fail-on-past, min-steps 50`."""
     parts = (
         (f"fail-on {asked}", True),
         ("fail-on-past", asked.fail_on_past),
@@ -309,8 +309,8 @@ def left_out(verdict: Verdict, most: int = 5) -> list[str]:
     if not found:
         return []
     said = f"{plural(len(found), 'file')} {'was' if len(found) == 1 else 'were'} not read"
-    told = [f"{one.location}: {one.reason}" for one in found[:most]]
-    return [f"{said}:", *told, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]
+    lines = [f"{one.location}: {one.reason}" for one in found[:most]]
+    return [f"{said}:", *lines, *([f"… and {grouped(len(found) - most)} more"] if len(found) > most else [])]
 
 
 def changed(one: Change) -> str:

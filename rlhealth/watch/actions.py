@@ -1,4 +1,4 @@
-"""Actions: what a watch does when something changes, beside telling it. Each is asked for by a flag; none can stop
+"""Actions: what a watch does when something changes, besides reporting it. Each is asked for by a flag; none can stop
 or delay the watch.
 """
 
@@ -210,7 +210,7 @@ class Actions:
             self._waiting.append(self._thread.submit(self._do, one, change, run))
 
     def end(self) -> None:
-        """Waits a while for what is under way, and leaves the rest undone."""
+        """Waits a while for running actions, and drops the rest."""
         if self._thread is not None:
             undone = wait(self._waiting, FAREWELL).not_done
             self._thread.shutdown(wait=False, cancel_futures=True)

@@ -193,7 +193,7 @@ def cut(page: Page, text: str, width: int) -> str:
 
 
 def foot(page: Page, watch: Watch) -> None:
-    """How many rules look and find, and what the watch would exit with code."""
+    """How many rules ran and found something, and the exit code of the watch."""
     count = counted(watch)
     said = [f"{number} {word}" for word, number in count.items()]
     code = watch.verdict().exit_code if watch.followers else 2

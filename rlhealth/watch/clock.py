@@ -37,10 +37,9 @@ class Clock:
 class AwakeTime:
     """Says how much of the time since the run was last seen alive the machine was awake and could see.
 
-    A laptop that was shut for a night makes every run look silent for a night; so does a network that was away, and a
-    clock that was set. None of that is the run's doing. From then on, and where the log's clock is ahead of this one or
-    far behind it, the times in the log are no measure: how long a run that grows has been quiet is counted from its
-    last news.
+    A laptop that sleeps for a night makes every run look silent for a night; so does a network failure, or a clock that
+    was changed. None of these is a fault of the run. From then on, and where the log's clock is ahead of this one or
+    far behind it, the times in the log are not used: silence is counted from when new data last arrived.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -42,11 +42,11 @@ class Discovery:
         self._rests: dict[str, float] = {}
 
     def look(self) -> dict[str, list[Reader]]:
-        """Readers of all runs at each place where something changed since the last look; an address is asked until it
-        answers.
+        """Readers of all runs at each place where something changed since the last look; an address is tried until it
+        responds.
 
         Raises:
-            RlhealthError: for a place at which no run can ever appear.
+            RlhealthError: for a place where no run can appear.
         """
         found: dict[str, list[Reader]] = {}
         self._looks += 1
@@ -71,8 +71,8 @@ class Discovery:
     def _is_settled(self, place: str) -> bool:
         """Whether nothing new can be found there: it was found and is one thing, or no file appeared.
 
-        A project on a server takes new runs without a new file, and a file may begin to be a log: they are asked at
-        every few looks.
+        A project on a server gets new runs without a new file, and a file may become a log: both are checked at every
+        few looks.
         """
         if place in self._grows and place in self._found and self._looks % SELDOM == 0:
             return False
@@ -94,7 +94,7 @@ class Discovery:
 
 def is_worth_waiting_for(place: str, error: RlhealthError) -> bool:
     """Whether it makes sense to wait for a run there: files appear and networks come back, but a wrong address stays
-    wrong, and so does a link that leads to itself.
+    wrong, and so does a link that points to itself.
     """
     if isinstance(error, Unavailable):
         return True
@@ -102,7 +102,7 @@ def is_worth_waiting_for(place: str, error: RlhealthError) -> bool:
 
 
 def _is_loop(place: str) -> bool:
-    """Whether the links of a path lead in a circle."""
+    """Whether the links of a path form a loop."""
     try:
         os.stat(os.path.expanduser(place))  # noqa: PTH111, PTH116 (pathlib hides which error it was)
     except OSError as error:
@@ -113,8 +113,8 @@ def _is_loop(place: str) -> bool:
 
 
 def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
-    """Whether new runs may come to a place without a new file. What begins in a file or database that is followed,
-    its own readers tell.
+    """Whether new runs may come to a place without a new file. Runs that begin in a followed file or database are
+    reported by its own readers.
     """
     if is_online(place):
         return parse(place).run is None
@@ -124,7 +124,7 @@ def _may_hold_more(place: str, readers: Sequence[Reader]) -> bool:
 
 
 def appeared(reader: Reader) -> list[Reader]:
-    """Readers for the runs that have begun in the file or database that it reads, and that are not read yet."""
+    """Readers for the runs in its file or database that have no reader yet."""
     offered: Callable[[], list[Reader]] | None = getattr(getattr(reader, "main", reader), "appeared", None)
     return offered() if offered is not None else []
 

@@ -43,8 +43,8 @@ class Event:
 
 
 def with_short_patience(reader: Reader) -> Reader:
-    """The same reader, which gives a failing server up soon: the watch will ask again, and a person looks at the screen
-    meanwhile."""
+    """The same reader with a short patience for a failing server: the watch tries again, and a person is looking at the
+    screen."""
     patience: float | None = getattr(reader, "patience", None)
     if patience is not None and patience > PATIENCE:
         reader.patience = PATIENCE  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def why_of(error: RlhealthError) -> str:
 
 
 def _unexpected(error: Exception, place: str) -> RlhealthError:
-    """An error that a source should have put into words."""
+    """Wraps an error that a source should have reported as an RlhealthError."""
     if isinstance(error, OSError | MemoryError):
         return RlhealthError(
             f"{place}: {error or type(error).__name__}",
@@ -129,8 +129,7 @@ class Follower:
         return self.clock.passed() - self._seen_at if self._failures else None
 
     def adopt(self, reader: Reader) -> None:
-        """Continues with another reader of the same run, one that covers more of it; what was reported stays
-        reported."""
+        """Continues with another reader of the same run that covers more of it; nothing is reported a second time."""
         self.reader = with_short_patience(reader)
         self.texts = texts_of(reader, self.completions)
         self.judge = None
@@ -154,7 +153,7 @@ class Follower:
             read: gives what `read` gave, where that was asked for ahead of this look.
 
         Returns:
-            what is to be reported. A look that fails raises nothing: it is reported once, and again when the run is
+            the events to report. A look that fails raises nothing: it is reported once, and again when the run is
             seen again.
         """
         if not self.is_due:
@@ -181,7 +180,7 @@ class Follower:
         return events + self._stands(new=new)
 
     def finish(self) -> list[Event]:
-        """Judges what was held back, because its step might not have been complete; then the verdict is what `check`
+        """Judges the rows that were held back because their step might be incomplete; then the verdict is what `check`
         gives."""
         if not self.looks:
             return []
@@ -240,7 +239,7 @@ class Follower:
             self.over = True
             return [Event("over", self.name, ending.said)]
         was, self.over = self.over, False
-        silent = ending.state == "unknown" and self.live  # where the plan is known, run-silent says it
+        silent = ending.state == "unknown" and self.live  # if the plan is known, run-silent reports it
         begun = silent and not self._silent
         self._silent = silent
         if begun:

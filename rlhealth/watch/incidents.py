@@ -1,4 +1,4 @@
-"""Incidents: findings that belong together, so that a wrecked run is one story and not thirty messages."""
+"""Incidents: findings that belong together, so that a failed run is one message and not thirty."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlhealth.verdict.findings import Finding, Severity, State, worst_state
 from rlhealth.verdict.verdicts import RunVerdict
 
 NEAR = WINDOW  # rows after the newest beginning in an incident for which what else begins is part of it
-REST = BAND  # rows without any of it after which it is closed: as many as say where a metric usually lies
+REST = BAND  # rows after its end before it is closed: as many as the usual range of a metric needs
 LONGEST_REST = 10  # doublings: the second incident that a run closes rests for twice as long, and so on
 Key = tuple[str, str]
 
@@ -84,17 +84,17 @@ class Group:
 
     @property
     def worst(self) -> Severity:
-        """How severe it has been."""
+        """Its worst severity so far."""
         return max(one.worst_severity for one in self.found)
 
     @property
     def worst_now(self) -> Severity:
-        """How severe what is not over has been."""
+        """The worst severity of the findings that are not over."""
         return max((one.worst_severity for one in self.found if not one.ended), default=Severity.INFO)
 
     @property
     def over(self) -> bool:
-        """Whether none of it holds, and what it cost has come back."""
+        """Whether none of its findings holds, and the loss has been recovered."""
         return all(one.ended for one in self.members.values())
 
     def root(self) -> Finding:
@@ -130,7 +130,7 @@ class Group:
 
 
 class Incidents:
-    """Puts each finding of a run into one incident, and leaves it there while that is open."""
+    """Puts each finding of a run into one incident; it stays there while that incident is open."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -138,7 +138,7 @@ class Incidents:
         self._of: dict[Key, Group] = {}
 
     def take(self, verdict: RunVerdict) -> None:
-        """Takes in a newer verdict: what is withdrawn leaves its incident, what is new enters one or opens one."""
+        """Takes a newer verdict: a withdrawn finding leaves its incident, a new one joins or opens an incident."""
         graded = {one.key: one for one in verdict.findings if one.worst_severity > Severity.INFO}
         for key in [key for key in self._of if key not in graded]:
             group = self._of.pop(key)
@@ -179,8 +179,8 @@ class Incidents:
         return severity is Severity.CRITICAL or not any(other.worst_now is Severity.CRITICAL for other in others)
 
     def _group_for(self, one: Finding, others: Iterable[Finding], verdict: RunVerdict) -> Group | None:
-        """Where a new finding belongs: with its cause or its consequences, with what began shortly before it, or in
-        an incident of its own. None for what is a note by now: it was over before anybody looked.
+        """Where a new finding belongs: with its cause or its consequences, with what began shortly before it, or in a
+        new incident. None for a finding that is only a note by now: it was over before the first look.
         """
         alike = [group for group in self.groups if is_ending(one) == any(map(is_ending, group.found))]
         related = [
@@ -200,7 +200,7 @@ class Incidents:
 
 
 def is_ending(finding: Finding) -> bool:
-    """Whether it says that the run stopped or hangs: that is news however sick the run was before."""
+    """Whether it says that the run stopped or hangs: that is reported however unhealthy the run was before."""
     return finding.family == "stalled"
 
 

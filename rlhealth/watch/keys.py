@@ -1,4 +1,4 @@
-"""Keys: one key at a time from a terminal, which is put back as it was whatever happens."""
+"""Keys: one key at a time from a terminal, whose state is always restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspa
 
 
 class Keyboard:
-    """Reads keys where there is a terminal to read them from; else only lets time pass."""
+    """Reads keys if there is a terminal; else only waits."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -35,7 +35,7 @@ class Keyboard:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Keyboard]:
-        """Takes keys one by one, unseen, until the end of the block; the terminal is as before afterwards."""
+        """Reads keys one by one, without echo, until the end of the block; then restores the terminal."""
         if termios is None or not sys.stdin or not sys.stdin.isatty():
             yield self
             return
@@ -63,8 +63,7 @@ class Keyboard:
         return self._typed.pop(0) if self._typed else ""
 
     def _read(self, seconds: float) -> str:
-        """What the terminal sent within that time; the rest of an escape sequence that was cut is waited for a
-        moment."""
+        """What the terminal sent within that time; waits a moment for the rest of an incomplete escape sequence."""
         read, patience = b"", seconds
         while self._file is not None and select.select([self._file], [], [], patience)[0]:
             new = os.read(self._file, 64)
@@ -77,8 +76,8 @@ class Keyboard:
 
 
 def keys_in(sent: str) -> list[str]:
-    """The keys in a terminal's input, in order. An escape sequence that is no key of ours is none at all: none of its
-    letters is ever taken for a key.
+    """The keys in a terminal's input, in order. An unknown escape sequence is ignored: none of its letters counts as a
+    key.
     """
     found: list[str] = []
     place = 0

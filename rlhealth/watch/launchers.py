@@ -1,4 +1,4 @@
-"""Which process to stop: the one that writes a run, or its launcher (torchrun, accelerate, DeepSpeed, a Ray driver)."""
+"""Which process to stop: the one that logs a run, or its launcher (torchrun, accelerate, DeepSpeed, a Ray driver)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Target:
     """The process to stop, and why it is that one.
 
     Attributes:
-        why: what it is to the run, for people; empty where it writes the run itself.
+        why: its relation to the run, for people; empty if it logs the run itself.
     """
 
     pid: int
@@ -50,7 +50,7 @@ def target_of(readers: Sequence[Reader]) -> Target:
 
 
 def launcher_note(pid: int) -> str:
-    """What to know before a process that was named is stopped: that another one started it, and may start it again."""
+    """What to know before stopping a named process: another process started it, and may start it again."""
     try:
         found = _launcher(pid)
     except RlhealthError:
@@ -59,7 +59,7 @@ def launcher_note(pid: int) -> str:
 
 
 def command_of(pid: int) -> list[str]:
-    """The words of a process's command line; empty where the system does not tell."""
+    """The words of a process's command line; empty if the system does not report it."""
     try:
         raw = (Path("/proc") / str(pid) / "cmdline").read_bytes()
     except OSError:

@@ -34,13 +34,13 @@ class LineDisplay:
         self.out.flush()
 
     def wait(self, watch: Watch, seconds: float) -> bool:
-        """Lets time pass; a pipe has no key to exit with code."""
+        """Lets time pass; a pipe has no key to quit with."""
         watch.clock.wait(seconds)
         return True
 
 
 def sentence(event: Event) -> str:
-    """An event in a sentence, for a line of its own."""
+    """An event as a sentence, for a line by itself."""
     if event.change is None:
         return (
             f"{_NAMES.get(event.kind, event.kind)}: {event.said}" if event.said else _NAMES.get(event.kind, event.kind)
@@ -73,7 +73,7 @@ def _others(change: Change) -> str:
 
 
 def counted(watch: Watch) -> dict[str, int]:
-    """How many rules are quiet, on their way to a finding (pending), and raised, over all runs."""
+    """How many rules are quiet, pending (their condition holds, but not yet long enough), and raised, over all runs."""
     quiet = waiting = raised = 0
     for one in watch.followers:
         if one.verdict is not None and one.judge is not None:

@@ -1,4 +1,4 @@
-"""Watch: the main path walked again and again while runs are written; what is new is reported once."""
+"""Watch: repeats the main path while runs are logged; reports each change once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL_OVER = 600.0  # seconds for which a folder of runs that are all over is stil
 
 @dataclass(frozen=True)
 class Limits:
-    """When a watch ends, beside the end of what it watches.
+    """When a watch ends, besides the end of its runs.
 
     Attributes:
         until_step: every run has reached this step.
@@ -99,12 +99,12 @@ class Watch:
         return events
 
     def finish(self) -> list[Event]:
-        """Judges what was held back; what changed by it is to be reported too."""
+        """Judges the rows that were held back; returns the changes to report."""
         return [event for one in self.followers for event in one.finish()]
 
     def verdict(self) -> Verdict:
-        """The answer as `check` would give it, from what was read. What cannot be seen is an error in it: a gate
-        must not pass on what it did not see.
+        """The verdict as `check` would give it, from what was read. A run that cannot be read is an error in it: a gate
+        must not pass without it.
         """
         seen = [one.verdict for one in self.followers if one.verdict is not None]
         for one in seen:
@@ -139,8 +139,8 @@ class Watch:
         return max(0.0, left)
 
     def _is_refused(self, one: Follower) -> bool:
-        """Whether a server says that the one run that was named is not there, or not for us: waiting would not
-        change that.
+        """Whether a server says that the only named run does not exist or is not accessible: waiting would not change
+        that.
         """
         never_seen = one.looks == 0 and one.error is not None and not isinstance(one.error, Unavailable)
         return never_seen and is_online(one.place) and sum(other.place == one.place for other in self.followers) == 1
@@ -150,7 +150,7 @@ class Watch:
             for reader in readers:
                 self._take(reader, place)
             found = {one for reader in readers for one in covered(reader) | elsewhere(reader)}
-            # what looked like a run, while its only file was there that holds no numbers, and is part of another
+            # it looked like a run while its only file had no numbers, and is now part of another run
             self.followers = [
                 one
                 for one in self.followers
@@ -165,7 +165,7 @@ class Watch:
         return events
 
     def _begun(self) -> list[Follower]:
-        """Follows the runs that have begun in a file or database that is followed."""
+        """Follows new runs in a file or database that is already followed."""
         before = list(self.followers)
         for one in before:
             for reader in appeared(one.reader):
@@ -214,20 +214,20 @@ def _unseen(one: Follower, error: RlhealthError, now: float) -> RlhealthError:
 
 
 class Display(Protocol):
-    """Who tells a person what happens: lines, or a screen."""
+    """What shows events to a person: lines, or a screen."""
 
     def show(self, watch: Watch, event: Event) -> None:
         """Notifies one event."""
 
     def wait(self, watch: Watch, seconds: float) -> bool:
-        """Lets time pass until the next look; False to leave."""
+        """Waits until the next look; False to quit."""
         ...
 
 
 def watch(
     subject: Watch, limits: Limits, display: Display, actions: Actions | None = None, stopping: Stopping | None = None
 ) -> Verdict:
-    """Looks until everything is over, a limit is reached, a run was stopped, or the display says to leave; Ctrl-C ends
+    """Looks until everything is over, a limit is reached, a run was stopped, or the display asks to quit; Ctrl-C ends
     it as a limit does.
 
     Raises:
@@ -240,7 +240,7 @@ def watch(
             one = next((one for one in subject.followers if one.name == event.run), None)
             if event.change is None or actions is None or one is None or one.verdict is None:
                 continue
-            if one.looks > 1 or not event.change.finding.ended:  # what was over before the watch began wakes nobody
+            if one.looks > 1 or not event.change.finding.ended:  # over before the watch: no notification
                 actions.take(event.change, one.verdict)
 
     try:
@@ -266,7 +266,7 @@ def watch(
 
 
 def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
-    """Stops the first run that is to be stopped, and tells it before and after; the run is looked at once more, to
+    """Stops the first run that is to be stopped, and reports it before and after; the run is looked at once more, to
     see its end.
     """
     due = next((one for one in subject.followers if stopping.is_due(one)), None)
@@ -285,7 +285,7 @@ def stop_due(subject: Watch, stopping: Stopping) -> Iterator[Event]:
 
 
 def troubles(actions: Actions | None) -> list[Event]:
-    """What went wrong with the actions since they were last asked."""
+    """The failures of actions since the last call."""
     found = []
     while actions is not None and actions.troubles:
         found.append(Event("trouble", "rlhealth", actions.troubles.popleft()))

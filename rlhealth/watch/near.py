@@ -1,4 +1,4 @@
-"""Near: how far each metric is from the limits that it is judged by, and which findings are on their way."""
+"""Near: how far each metric is from the limits that it is judged by, and which findings are pending."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOSE = 0.8  # of the way to a limit: worth a second look
 
 @dataclass(frozen=True)
 class LimitMargin:
-    """How far a metric has come towards the limit of a rule.
+    """How close a metric is to the limit of a rule.
 
     Attributes:
         share: 1 at the limit, more beyond it.
@@ -31,7 +31,7 @@ class LimitMargin:
 
 @dataclass(frozen=True)
 class Pending:
-    """A rule whose condition holds, though not yet for as long as it asks.
+    """A rule whose condition holds, but not yet for long enough.
 
     Attributes:
         held: for how many points in a row.
@@ -46,7 +46,7 @@ class Pending:
 
 
 def nearest(judge: Judge) -> dict[str, LimitMargin]:
-    """By metric, the limit that it is nearest to, as a share of the way."""
+    """By metric, its nearest limit, as a share of the distance to it."""
     found: dict[str, LimitMargin] = {}
     for one in judge.follow_all():
         share = None if one.asks_at_end else share_of(one)
@@ -81,7 +81,7 @@ def way(bound: Bound, value: float) -> float | None:
 
 
 def pending(judge: Judge) -> list[Pending]:
-    """The findings on their way, the nearest to its telling first."""
+    """The pending findings, the closest to being raised first."""
     found = [
         Pending(one.rule.id, severity, one.metric.name, level.streak, level.hold)
         for one in judge.watched

@@ -19,7 +19,7 @@ class SlurmJob:
     """One job of Slurm.
 
     Attributes:
-        name: the job's name, where squeue tells it.
+        name: the job's name, if squeue reports it.
 
     Raises:
         RlhealthError: for what is no job id, where scancel is not installed, or where squeue knows no such job.

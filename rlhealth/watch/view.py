@@ -67,7 +67,7 @@ class View:
         return self.shown or ("overview" if len(followers) == 1 else "runs")
 
     def press(self, key: str, followers: Sequence[Follower]) -> bool:
-        """Takes a key; False if it asks to leave."""
+        """Takes a key; False if it is the key to quit."""
         if self.typing:
             self._type(key)
             return True

@@ -86,8 +86,8 @@ def test_what_to_log_is_named_only_where_the_version_is_known_to_have_it(cli: Cl
 def test_settings_that_no_file_holds_are_asked_for() -> None:
     [run] = rlhealth.check(FIXTURES / "everywhere" / "grpo-short", source="trainer_state").runs
     assert "report_to" in {one.option for one in to_log(run.run, run.translation)}
-    [told] = rlhealth.check(FIXTURES / "everywhere" / "grpo-short", source="tensorboard").runs
-    assert "report_to" not in {one.option for one in to_log(told.run, told.translation)}
+    [verdict] = rlhealth.check(FIXTURES / "everywhere" / "grpo-short", source="tensorboard").runs
+    assert "report_to" not in {one.option for one in to_log(verdict.run, verdict.translation)}
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def test_the_gate_counts_what_it_is_told_to(cli: Cli, tmp_path: Path) -> None:
 def test_json_holds_the_same_with_the_sources(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "grpo.yaml").write_text(BAD)
     done = cli("preflight", "grpo.yaml", "-f", "json", cwd=tmp_path)
-    told = json.loads(done.stdout)
-    assert (told["schema"], told["exit_code"], done.returncode) == ("rlhealth.preflight/1", 1, 1)
-    [training] = told["trainings"]
+    document = json.loads(done.stdout)
+    assert (document["schema"], document["exit_code"], done.returncode) == ("rlhealth.preflight/1", 1, 1)
+    [training] = document["trainings"]
     first = training["findings"][0]
     assert (first["check"], first["option"], first["value"], first["place"]) == (
         "group-of-one",

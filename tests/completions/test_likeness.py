@@ -65,8 +65,8 @@ def test_copies_are_counted_as_one_would_by_hand(texts, data):
     shares = [(len(one) - len(set(one))) / (len(one) - 1) for one in members.values() if len(one) > 1]
     assert found["copies_in_group"] == pytest.approx(np.mean(shares) if shares else np.nan, nan_ok=True)
     if len(set(groups.tolist())) > 1:
-        told = [len(words_of(one)) >= 4 and len(prompts_of[" ".join(words_of(one))]) > 1 for one in texts]
-        assert found["copies_across"] == pytest.approx(np.mean(told))
+        repeated = [len(words_of(one)) >= 4 and len(prompts_of[" ".join(words_of(one))]) > 1 for one in texts]
+        assert found["copies_across"] == pytest.approx(np.mean(repeated))
 
 
 def test_a_text_with_one_word_changed_is_a_near_copy_and_a_shuffled_one_is_not():

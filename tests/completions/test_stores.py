@@ -87,9 +87,9 @@ def test_damaged_parquet_is_one_line_and_the_others_are_read(tmp_path):
     damaged[9].write_bytes(os.urandom(3000))
     run = read(tmp_path / "sort")
     assert len(run.series["text/length"]) == 34
-    told = [one for one in run.problems if one.startswith("completions: ")]
-    assert len(told) == 4 and "completions_00004.parquet: damaged" in told[0] and "3 more files" in told[-1]
-    assert all("\n" not in one for one in told)
+    problems = [one for one in run.problems if one.startswith("completions: ")]
+    assert len(problems) == 4 and "completions_00004.parquet: damaged" in problems[0] and "3 more files" in problems[-1]
+    assert all("\n" not in one for one in problems)
 
 
 def test_a_file_that_is_being_written_is_waited_for(tmp_path):

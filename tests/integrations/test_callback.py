@@ -159,8 +159,8 @@ def test_the_models_own_config_is_taken_in_as_trackers_log_it(sick: Any, tmp_pat
 def test_findings_are_logged_with_their_severity(sick: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rlhealth"):
         Trainer(HealthCallback(), tmp_path, sick.config).train(rows_of(sick))
-    told = [(one.levelname, one.getMessage()) for one in caplog.records]
-    assert any(level == "ERROR" and "worsened critical" in message for level, message in told)
+    logged = [(one.levelname, one.getMessage()) for one in caplog.records]
+    assert any(level == "ERROR" and "worsened critical" in message for level, message in logged)
 
 
 def test_a_severity_that_there_is_not_is_told_at_once() -> None:

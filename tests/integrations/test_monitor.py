@@ -34,12 +34,12 @@ def monitored(folder: str) -> tuple[Monitor, list[tuple[int, str, str, int]]]:
     """A real run, logged again row by row; and what was told, with the step at which it was."""
     run = read(folder)
     monitor = Monitor("again", config=run.config, versions=run.versions, rules=RULES, clock=Loop())
-    told = [
+    reported = [
         (step, one.kind, one.finding.rule, one.finding.raised_step)
         for step, row in rows_of(run)
         for one in monitor.log(step, row)
     ]
-    return monitor, told
+    return monitor, reported
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_a_run_that_is_monitored_is_judged_as_its_log_is(folder: str) -> None:
 
 
 def test_a_finding_is_returned_by_the_call_that_raised_it_and_once() -> None:
-    _, told = monitored("tensorboard/grpo-sentences")
-    assert (4, "raised", "kl-high-per-token", 4) in told
-    assert [(kind, rule) for _, kind, rule, _ in told if rule == "step-size-too-large"] == [
+    _, reported = monitored("tensorboard/grpo-sentences")
+    assert (4, "raised", "kl-high-per-token", 4) in reported
+    assert [(kind, rule) for _, kind, rule, _ in reported if rule == "step-size-too-large"] == [
         ("explained", "step-size-too-large")
     ]
-    assert len(told) <= 4, "the whole wreck"
+    assert len(reported) <= 4, "the whole wreck"
 
 
 def test_where_steps_are_fast_several_are_judged_at_once_and_nothing_is_lost() -> None:
@@ -84,12 +84,12 @@ def test_where_steps_are_fast_several_are_judged_at_once_and_nothing_is_lost() -
         advance(*args)
 
     monitor._judge.advance = counted  # type: ignore[method-assign]
-    told = [one for step, row in rows_of(run) for one in monitor.log(step, row)]
+    reported = [one for step, row in rows_of(run) for one in monitor.log(step, row)]
     assert looks < 20, "the allowance at the start, then one look in forty calls"
     monitor.verdict()
-    told += monitor.log(101, {})
-    [incident] = {one.incident.number for one in told if one.incident is not None}
-    assert incident == 1 and told[-1].incident is not None
+    reported += monitor.log(101, {})
+    [incident] = {one.incident.number for one in reported if one.incident is not None}
+    assert incident == 1 and reported[-1].incident is not None
     graded = [one for one in monitor.verdict().findings if one.severity > Severity.INFO]
     assert graded and all(monitor._ledger.incidents.of(one) is not None for one in graded)
 

@@ -38,33 +38,33 @@ python3 -m verl.trainer.main_ppo \\
 """
 
 
-def told(file: Path, text: str) -> Any:
+def settings_of(file: Path, text: str) -> Any:
     file.write_text(text, encoding="utf-8")
     [options] = read_options(file)
     return settings_in(options)
 
 
 def test_yaml(tmp_path: Path) -> None:
-    settings = told(tmp_path / "c.yaml", "model: x\nlearning_rate: 1e-6\nnum_generations: 1\nbeta: 0.04\n")
+    settings = settings_of(tmp_path / "c.yaml", "model: x\nlearning_rate: 1e-6\nnum_generations: 1\nbeta: 0.04\n")
     assert (settings.framework, settings.values["learning_rate"]) == ("trl-grpo", 1e-6)
     assert settings.options_of.place("num_generations") == f"{tmp_path / 'c.yaml'}:3"
 
 
 def test_options_below_a_section_are_found_and_those_of_another_model_are_not(tmp_path: Path) -> None:
     text = "trainer:\n  num_generations: 8\n  beta: 0.04\ngeneration_kwargs:\n  temperature: 0.0\n"
-    settings = told(tmp_path / "c.yaml", text)
+    settings = settings_of(tmp_path / "c.yaml", text)
     assert settings.values["group_size"] == 8 and "temperature" not in settings.values
     assert settings.options["group_size"] == "trainer.num_generations"
 
 
 def test_json_with_tabs(tmp_path: Path) -> None:
     text = json.dumps({"learning_rate": 1e-6, "num_generations": 8, "beta": 0.04}, indent="\t")
-    assert told(tmp_path / "c.json", text).values["group_size"] == 8
+    assert settings_of(tmp_path / "c.json", text).values["group_size"] == 8
 
 
 def test_a_python_file_is_read_and_not_run(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
-    settings = told(tmp_path / "train.py", SCRIPT + f"open({str(marker)!r}, 'w')\n")
+    settings = settings_of(tmp_path / "train.py", SCRIPT + f"open({str(marker)!r}, 'w')\n")
     assert settings.framework == "trl-grpo"
     assert (settings.values["learning_rate"], settings.values["group_size"]) == (0.05, 1)
     assert settings.options_of.place("num_generations").endswith("train.py:6")
@@ -82,7 +82,7 @@ def test_a_notebook_with_two_trainers_is_two_trainings(tmp_path: Path) -> None:
 
 
 def test_a_shell_script_with_its_own_variables(tmp_path: Path) -> None:
-    settings = told(tmp_path / "run.sh", VERL)
+    settings = settings_of(tmp_path / "run.sh", VERL)
     assert settings.framework == "verl"
     assert (settings.values["group_size"], settings.values["batch_size"]) == (1, 64)
     assert settings.options_of.place("actor_rollout_ref.rollout.n").endswith("run.sh:8")

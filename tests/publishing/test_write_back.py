@@ -34,15 +34,15 @@ def test_a_run_on_a_wandb_server_gets_a_summary_a_tag_and_the_page(cli: Cli, ser
     done = cli("check", "--wandb", "ada/grpo/abc12345", "-f", "json", "--write-back", **ours)
     assert done.returncode == plain.returncode == 1
     assert "note: written to wandb://ada/grpo/abc12345: summary, tag rlhealth:critical and rlhealth.html" in done.stderr
-    [told] = json.loads(done.stdout)["runs"]
-    worst = [one["first_step"] for one in told["findings"] if one["severity"] == "critical"]
+    [before] = json.loads(done.stdout)["runs"]
+    worst = [one["first_step"] for one in before["findings"] if one["severity"] == "critical"]
     assert run.summary["reward"] == 0.5
     assert (run.summary["rlhealth/verdict"], run.summary["rlhealth/first_step"]) == ("critical", min(worst))
     assert run.tags == ["grpo", "rlhealth:critical"]
     assert run.files["rlhealth.html"].startswith(b"<!doctype html>") and KEY.encode() not in run.files["rlhealth.html"]
     again = cli("check", "--wandb", "ada/grpo/abc12345", "-f", "json", **ours)
     [same] = json.loads(again.stdout)["runs"]
-    assert (same["findings"], same["unrecognised"]) == (told["findings"], told["unrecognised"])
+    assert (same["findings"], same["unrecognised"]) == (before["findings"], before["unrecognised"])
 
 
 def test_a_server_that_does_not_take_it_is_one_line_and_no_pass(cli: Cli, server: WandbServer) -> None:

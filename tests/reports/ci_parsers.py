@@ -66,4 +66,4 @@ def teamcity(line: str) -> str | None:
 def commands(output: str) -> list[object]:
     """Everything in some output that one of the systems would act on."""
     lines = re.split(r"\r\n|\r|\n", output)
-    return [told for line in lines for told in (github(line), azure(line), teamcity(line)) if told is not None]
+    return [command for line in lines for command in (github(line), azure(line), teamcity(line)) if command is not None]

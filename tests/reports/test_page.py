@@ -299,11 +299,11 @@ def test_of_very_many_runs_each_has_all_its_metrics_when_it_is_opened(
         page.run(f"{run}.open = true")
         assert page.until(f"{run}.querySelectorAll('.mini').length > 5")
         shown = page.run(f"[...{run}.querySelectorAll('.mini code')].map(e => e.textContent)")
-        told = next(one for one in very_many.runs if one.name == page.run(f"{run}.querySelector('h2').textContent"))
-        assert sorted(shown) == sorted(name for name, one in told.translation.metrics.items() if len(one))
+        judged = next(one for one in very_many.runs if one.name == page.run(f"{run}.querySelector('h2').textContent"))
+        assert sorted(shown) == sorted(name for name, one in judged.translation.metrics.items() if len(one))
         assert page.run(f"{run}.querySelectorAll('.vitals .chart svg').length") >= 4
         quiet = page.run(f"{run}.querySelector('.rules').textContent")
-        assert all(rule in quiet for rule in told.quiet) and all(one.rule in quiet for one in told.skipped)
+        assert all(rule in quiet for rule in judged.quiet) and all(one.rule in quiet for one in judged.skipped)
     assert page.complaints() == []
 
 

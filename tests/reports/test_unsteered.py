@@ -64,8 +64,8 @@ def test_no_pieces_written_one_after_the_other_make_a_command(pieces: list[str])
 @settings(max_examples=examples(300), deadline=None)
 def test_json_says_the_same_when_its_commands_are_escaped(pieces: list[str]) -> None:
     text = json.dumps({"said": "".join(pieces)}, indent=1)
-    told = in_format(text, "json")
-    assert json.loads(told) == json.loads(text) and commands(told) == []
+    written = in_format(text, "json")
+    assert json.loads(written) == json.loads(text) and commands(written) == []
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,6 @@ def test_annotations_for_github_are_the_only_commands_and_ours(hostile_runs: Pat
         timeout=120,
         env=env,
     )
-    told = [found for line in done.stdout.splitlines() if (found := github(line))]
-    assert told and {name for name, _ in told} <= {"error", "warning", "notice"}
-    assert not [data for _, data in told if "##" in data and commands(data)]
+    annotations = [found for line in done.stdout.splitlines() if (found := github(line))]
+    assert annotations and {name for name, _ in annotations} <= {"error", "warning", "notice"}
+    assert not [data for _, data in annotations if "##" in data and commands(data)]

@@ -312,14 +312,14 @@ def _hidden(folder: Path, rows: Rows) -> None:
 
 @shape("equals signs in yaml-like text")
 def _pairs(folder: Path, rows: Rows) -> None:
-    told = "".join(f"step={row['step']} loss={row['loss']} kl={row.get('kl', 0)}\n" for row in rows)
-    (folder / "train.txt").write_text(told)
+    lines = "".join(f"step={row['step']} loss={row['loss']} kl={row.get('kl', 0)}\n" for row in rows)
+    (folder / "train.txt").write_text(lines)
 
 
 @shape("a table of blanks")
 def _blanks(folder: Path, rows: Rows) -> None:
-    told = "".join(f"{row['step']} {row['loss']} {row.get('kl', 0.0)}\n" for row in rows)
-    (folder / "train.dat").write_text("step loss kl\n" + told)
+    lines = "".join(f"{row['step']} {row['loss']} {row.get('kl', 0.0)}\n" for row in rows)
+    (folder / "train.dat").write_text("step loss kl\n" + lines)
 
 
 @shape("parquet by its name")

@@ -146,9 +146,9 @@ def test_links_in_a_circle_pipes_and_sockets_hang_nothing(root: Path) -> None:
 
 def test_a_pipe_that_is_named_is_refused_with_what_to_do(root: Path) -> None:
     os.mkfifo(root / "train.log")
-    with pytest.raises(RlhealthError, match="is a pipe") as told:
+    with pytest.raises(RlhealthError, match="is a pipe") as refused:
         find_readers(str(root / "train.log"))
-    assert "check -" in told.value.hint
+    assert "check -" in refused.value.hint
     with pytest.raises(RlhealthError, match="a device"):
         find_readers("/dev/zero")
 
@@ -196,24 +196,24 @@ def test_a_folder_without_runs_says_what_was_looked_for(root: Path, there: str) 
         runs, errors = open_all(str(root))
         assert [run.last_step for run in runs] == [None] or errors
         return
-    with pytest.raises(RlhealthError) as told:
+    with pytest.raises(RlhealthError) as refused:
         find_readers(str(root))
-    assert ("no runs found" if there else "is empty") in told.value.message
-    assert "trainer" in told.value.hint
+    assert ("no runs found" if there else "is empty") in refused.value.message
+    assert "trainer" in refused.value.hint
 
 
 def test_a_path_that_does_not_exist_suggests_its_neighbour(root: Path) -> None:
     (root / "experiment-1").mkdir()
-    with pytest.raises(RlhealthError, match="no such file or folder") as told:
+    with pytest.raises(RlhealthError, match="no such file or folder") as refused:
         find_readers(str(root / "experiment1"))
-    assert told.value.hint == f"did you mean {root / 'experiment-1'}?"
+    assert refused.value.hint == f"did you mean {root / 'experiment-1'}?"
 
 
 @pytest.mark.parametrize(("where", "source"), [("ftp://x/y", None), (".", "wandbb")])
 def test_an_address_or_source_that_is_not_known_is_told_with_those_that_are(where: str, source: str | None) -> None:
-    with pytest.raises(RlhealthError) as told:
+    with pytest.raises(RlhealthError) as refused:
         find_readers(where, source=source)
-    assert "wandb" in told.value.hint
+    assert "wandb" in refused.value.hint
 
 
 def test_a_tracker_is_known_by_its_bytes_where_its_name_says_nothing(root: Path) -> None:

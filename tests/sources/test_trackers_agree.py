@@ -28,8 +28,8 @@ def root(tmp_path: Path) -> Path:
 
 def state(folder: Path, rows: list[dict[str, object]]) -> None:
     """Saves rows as the trainer's state."""
-    told = {"global_step": rows[-1]["step"], "max_steps": 60, "log_history": rows}
-    (folder / "trainer_state.json").write_text(json.dumps(told))
+    state = {"global_step": rows[-1]["step"], "max_steps": 60, "log_history": rows}
+    (folder / "trainer_state.json").write_text(json.dumps(state))
 
 
 def test_the_tracker_that_reaches_furthest_is_judged(root: Path) -> None:

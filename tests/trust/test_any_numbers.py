@@ -119,9 +119,9 @@ def test_any_numbers_that_come_in_pieces_are_judged_as_in_one_go(
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             judging.advance()
-    told, expected = one_run(judging.verdict(NOW)), one_run(judged_verdict(whole).runs[0])
-    del told["seconds"], expected["seconds"]
-    assert strict(told) == strict(expected)
+    judged, expected = one_run(judging.verdict(NOW)), one_run(judged_verdict(whole).runs[0])
+    del judged["seconds"], expected["seconds"]
+    assert strict(judged) == strict(expected)
 
 
 def test_a_run_of_nothing_but_nan_is_not_healthy() -> None:

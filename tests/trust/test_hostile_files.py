@@ -227,9 +227,9 @@ def test_a_file_made_to_hurt_gets_a_clear_answer(name: str, tmp_path: Path) -> N
     path.write_bytes(made())
     os.utime(path, (LONG_AGO, LONG_AGO))  # nobody is still writing it, however long the command takes to begin
     answer = asked(path, folder=tmp_path)
-    told = json.dumps(answer.report, ensure_ascii=False) + answer.said
-    assert answer.code == code, told[:2000]
-    assert said in told
+    answered = json.dumps(answer.report, ensure_ascii=False) + answer.said
+    assert answer.code == code, answered[:2000]
+    assert said in answered
     assert answer.memory < MOST_MEMORY
 
 

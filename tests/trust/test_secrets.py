@@ -236,8 +236,8 @@ def test_no_report_tells_a_secret_of_the_log_or_of_the_environment(kind: str, tm
     assert done.returncode == 1, "judged, with findings to report"
     unknown = cli("check", path, "--all", "--min-steps", "1000", **ENVIRONMENT)
     assert unknown.returncode == 2, "what is said of a run without a verdict holds its alerts and problems"
-    told = [(tmp_path / f"report.{format}").read_text() for format in REPORTS]
-    told += [
+    reports = [(tmp_path / f"report.{format}").read_text() for format in REPORTS]
+    reports += [
         one.stdout + one.stderr
         for one in (
             done,
@@ -246,5 +246,5 @@ def test_no_report_tells_a_secret_of_the_log_or_of_the_environment(kind: str, tm
             cli("check", tmp_path / "nothing", **ENVIRONMENT),
         )
     ]
-    assert all(told[: len(REPORTS)])
-    assert [secret for secret in PLANTED if any(secret in one for one in told)] == []
+    assert all(reports[: len(REPORTS)])
+    assert [secret for secret in PLANTED if any(secret in one for one in reports)] == []

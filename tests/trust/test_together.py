@@ -223,9 +223,9 @@ def test_two_watches_of_one_run_tell_the_same_and_disturb_nobody(tmp_path: Path)
 def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp_path: Path) -> None:
     folder = tmp_path / "$(touch owned)`touch owned`;touch owned"
     shutil.copytree(FIXTURES / "runs" / "lr-jump", folder)
-    tell = tmp_path / "tell.py"
-    tell.write_text(
-        "import json, os, sys, pathlib\npathlib.Path('told.jsonl').open('a').write(json.dumps([sys.argv[1:], "
+    notifier = tmp_path / "tell.py"
+    notifier.write_text(
+        "import json, os, sys, pathlib\npathlib.Path('calls.jsonl').open('a').write(json.dumps([sys.argv[1:], "
         "json.load(sys.stdin)['run'], os.environ['RLHEALTH_RUN']]) + '\\n')\n"
     )
     command = [
@@ -239,7 +239,7 @@ def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp
         "--timeout",
         "2",
         "--on-change",
-        f"{sys.executable} {tell} $HOME '; touch owned'",
+        f"{sys.executable} {notifier} $HOME '; touch owned'",
     ]
     subprocess.run(
         command,
@@ -249,11 +249,11 @@ def test_a_command_that_is_run_at_a_change_gets_what_a_log_says_as_data_only(tmp
         timeout=60,
         check=False,
     )
-    told = [json.loads(line) for line in (tmp_path / "told.jsonl").read_text().splitlines()]
-    assert told
+    calls = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert calls
     assert all(
         words == ["$HOME", "; touch owned"] and "touch owned" in run and environment == run
-        for words, run, environment in told
+        for words, run, environment in calls
     )
     assert not (tmp_path / "owned").exists()
 

@@ -34,7 +34,7 @@ from rlhealth.watch.loop import Limits, Watch, watch
 from rlhealth.watch.stopping import Command, Process, Stopping
 from tests.growing import GrowingFile
 from tests.logged_rows import FIXTURES, read
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Recorder
 
 RULES = load_rules()
 SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
@@ -284,10 +284,10 @@ def test_what_must_not_be_stopped_is_refused(pid: int) -> None:
 
 def test_a_run_is_stopped_once_told_before_and_after_and_the_watch_ends(tmp_path: Path) -> None:
     process = started("", tmp_path)
-    growing, log, clock = GrowingFile(SICK, tmp_path / "run" / SICK.name), Told(), HandClock(SICK)
+    growing, log, clock = GrowingFile(SICK, tmp_path / "run" / SICK.name), Recorder(), HandClock(SICK)
     growing.grow(3000)
 
-    class Teller:
+    class Notifier:
         def show(self, subject: Watch, event: Event) -> None:
             log.events.append(event)
 
@@ -298,7 +298,7 @@ def test_a_run_is_stopped_once_told_before_and_after_and_the_watch_ends(tmp_path
 
     stopping = Stopping(Severity.CRITICAL, Process(process.pid, 5.0))
     verdict = watch(
-        Watch([str(tmp_path / "run")], RULES, clock=clock), Limits(timeout=3600), Teller(), stopping=stopping
+        Watch([str(tmp_path / "run")], RULES, clock=clock), Limits(timeout=3600), Notifier(), stopping=stopping
     )
     assert process.wait() == -signal.SIGTERM and stopping.done
     assert [one.kind for one in log.of("stopping", "stopped")] == ["stopping", "stopped"]
@@ -321,18 +321,18 @@ def test_a_run_that_ended_long_ago_is_no_reason_to_stop_anything(tmp_path: Path)
 
 
 def test_a_run_that_ends_by_itself_needs_no_stop(tmp_path: Path) -> None:
-    growing, told = GrowingFile(SICK, tmp_path / SICK.name), Told()
+    growing, recorded = GrowingFile(SICK, tmp_path / SICK.name), Recorder()
     subject = Watch([str(tmp_path)], RULES, clock=HandClock(SICK))
     growing.grow_records(0.1)
-    told.look(subject)
+    recorded.look(subject)
     stopping = Stopping(Severity.CRITICAL, Command("true"))
     growing.grow_records(0.5)
-    told.look(subject)
+    recorded.look(subject)
     [follower] = subject.followers
     assert follower.live and stopping.is_due(follower)
     growing.grow_records(1.0)
-    told.look(subject)
-    told.look(subject)
+    recorded.look(subject)
+    recorded.look(subject)
     assert follower.over and not stopping.is_due(follower)
 
 

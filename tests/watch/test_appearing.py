@@ -21,7 +21,7 @@ from tests.conftest import FIXTURES
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.wandb_server import HostedRun, WandbServer
 from tests.watch.test_loop import assert_equal_to_check
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Recorder
 
 RULES = load_rules()
 TRACKIO = FIXTURES / "everywhere" / "grpo-short" / "trackio" / "tiny-rl.db"
@@ -42,9 +42,9 @@ def write(path: Path, rows: list[dict[str, float]], line: Callable[[dict[str, fl
         file.write("".join(map(line, rows)))
 
 
-def looked(watch: Watch, told: Told) -> list[str]:
+def looked(watch: Watch, recorded: Recorder) -> list[str]:
     """The runs that one look found."""
-    return [event.run for event in told.look(watch) if event.kind == "found"]
+    return [event.run for event in recorded.look(watch) if event.kind == "found"]
 
 
 @pytest.mark.parametrize(("name", "line"), [("history.jsonl", as_jsonl), ("train.log", as_console)])
@@ -52,30 +52,30 @@ def looked(watch: Watch, told: Told) -> list[str]:
 def test_a_run_appended_to_a_text_log_is_followed_from_the_next_look_on(
     name: str, line: Callable[[dict[str, float]], str], in_folder: bool, tmp_path: Path
 ) -> None:
-    log, told = tmp_path / "exp" / name, Told()
+    log, recorded = tmp_path / "exp" / name, Recorder()
     log.parent.mkdir()
     write(log, ROWS, line)
     watch = Watch([str(log.parent if in_folder else log)], RULES, clock=HandClock())
-    assert looked(watch, told) == ["exp"]
+    assert looked(watch, recorded) == ["exp"]
     write(log, ROWS[:5], line)
-    assert looked(watch, told) == ["exp#2"]
+    assert looked(watch, recorded) == ["exp#2"]
     write(log, [*ROWS[5:20], *ROWS[:3]], line)
-    assert looked(watch, told) == ["exp#3"]
+    assert looked(watch, recorded) == ["exp#3"]
     write(log, ROWS[3:9], line)
-    assert looked(watch, told) == []
+    assert looked(watch, recorded) == []
     assert [len(one.reader.run.series["kl"]) for one in watch.followers] == [40, 20, 9]
-    assert len(told.of("found")) == 3
-    assert_equal_to_check(watch, told, log)
+    assert len(recorded.of("found")) == 3
+    assert_equal_to_check(watch, recorded, log)
 
 
 def test_what_is_wrong_with_the_second_run_of_a_log_is_told_of_that_run(tmp_path: Path) -> None:
-    log, told = tmp_path / "history.jsonl", Told()
+    log, recorded = tmp_path / "history.jsonl", Recorder()
     write(log, ROWS)
     watch = Watch([str(log)], RULES, clock=HandClock())
-    looked(watch, told)
+    looked(watch, recorded)
     write(log, [{**row, "loss": float("nan")} for row in ROWS[:20]])
-    looked(watch, told)
-    assert {event.run for event in told.of("raised")} == {watch.followers[1].name}
+    looked(watch, recorded)
+    assert {event.run for event in recorded.of("raised")} == {watch.followers[1].name}
     assert [one.verdict for one in watch.verdict().runs] == ["healthy", "critical"]
 
 
@@ -110,22 +110,22 @@ def test_a_run_that_begins_in_a_trackio_project_is_followed_from_the_next_look_o
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "projects"))
-    project, told = Project(tmp_path / "projects" / "tiny.db"), Told()
+    project, recorded = Project(tmp_path / "projects" / "tiny.db"), Recorder()
     place = {
         "file": str(tmp_path / "projects" / "tiny.db"),
         "folder": str(tmp_path / "projects"),
         "address": "trackio://tiny",
     }[where]
     watch = Watch([place], RULES, clock=HandClock())
-    [first] = looked(watch, told)
+    [first] = looked(watch, recorded)
     second = "projects/second" if where == "folder" else "second"
     project.log("second", 1, 6)
-    assert looked(watch, told) == [second]
+    assert looked(watch, recorded) == [second]
     project.log("second", 7, 90)
     project.log("third", 1, 60)
-    assert looked(watch, told) == [second.replace("second", "third")]
+    assert looked(watch, recorded) == [second.replace("second", "third")]
     for _ in range(20):
-        assert looked(watch, told) == []
+        assert looked(watch, recorded) == []
     assert [one.name for one in watch.followers] == [first, second, second.replace("second", "third")]
     assert [one.reader.run.last_step for one in watch.followers[1:]] == project.last_steps("second", "third")
     project.connection.close()
@@ -135,12 +135,12 @@ def test_a_trackio_run_that_was_asked_for_by_name_is_watched_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
-    project, told = Project(tmp_path / "tiny.db"), Told()
+    project, recorded = Project(tmp_path / "tiny.db"), Recorder()
     watch = Watch(["trackio://tiny/grpo-h11-short"], RULES, clock=HandClock())
-    looked(watch, told)
+    looked(watch, recorded)
     project.log("second", 1, 6)
     for _ in range(20):
-        assert looked(watch, told) == []
+        assert looked(watch, recorded) == []
     project.connection.close()
 
 
@@ -159,7 +159,7 @@ for name in ("first", "second"):
 def test_the_second_run_of_a_real_trackio_is_followed(tmp_path: Path) -> None:
     pytest.importorskip("trackio")
     environment = os.environ | {"TRACKIO_DIR": str(tmp_path), "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-    told, watch = Told(), Watch([str(tmp_path / "live.db")], RULES, clock=HandClock())
+    recorded, watch = Recorder(), Watch([str(tmp_path / "live.db")], RULES, clock=HandClock())
     with subprocess.Popen(
         [sys.executable, "-c", WRITER],
         stdin=subprocess.PIPE,
@@ -172,33 +172,33 @@ def test_the_second_run_of_a_real_trackio_is_followed(tmp_path: Path) -> None:
         for _ in range(2):
             while writer.stdout.readline().strip() != "logged":
                 assert writer.poll() is None
-            told.look(watch)
+            recorded.look(watch)
             writer.stdin.write("\n")
             writer.stdin.flush()
-    assert [event.run for event in told.of("found")] == ["first", "second"]
+    assert [event.run for event in recorded.of("found")] == ["first", "second"]
     assert [one.reader.run.last_step for one in watch.followers] == [30, 30]
 
 
 def test_a_file_that_was_empty_when_its_folder_was_first_looked_at_is_found_when_it_becomes_a_log(
     tmp_path: Path,
 ) -> None:
-    told = Told()
+    recorded = Recorder()
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     write(tmp_path / "one" / "log.jsonl", ROWS)
     watch = Watch([str(tmp_path)], RULES, clock=HandClock())
-    looked(watch, told)
+    looked(watch, recorded)
     (tmp_path / "two" / "log.jsonl").touch()
-    assert looked(watch, told) == []
+    assert looked(watch, recorded) == []
     write(tmp_path / "two" / "log.jsonl", ROWS)
-    assert [run for _ in range(10) for run in looked(watch, told)] == ["two"]
+    assert [run for _ in range(10) for run in looked(watch, recorded)] == ["two"]
 
 
 def test_a_second_run_of_a_project_on_a_wandb_server_is_followed(server: WandbServer) -> None:
-    told, watch = Told(), Watch(["wandb://ada/grpo"], RULES, clock=HandClock())
+    recorded, watch = Recorder(), Watch(["wandb://ada/grpo"], RULES, clock=HandClock())
     rows = [{"_step": row["step"], "_timestamp": 1.7e9, **row} for row in ROWS]
     server.host(HostedRun(id="first", name="first", rows=rows))
-    assert looked(watch, told) == ["first"]
+    assert looked(watch, recorded) == ["first"]
     server.host(HostedRun(id="second", name="second", rows=rows[:9], created="2026-01-03T00:00:00Z"))
-    assert [run for _ in range(10) for run in looked(watch, told)] == ["second"]
+    assert [run for _ in range(10) for run in looked(watch, recorded)] == ["second"]
     assert len(watch.followers[1].reader.run.series["kl"]) == 9

@@ -28,7 +28,7 @@ from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb_online import IMPATIENT, PATIENCE, RUN, rows_of, wait_for
 from tests.wandb_server import KEY, HostedRun, WandbServer, drip, half_a_body, html, nothing_at_all, status
 from tests.wandb_server.certificate import certificate
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Recorder
 
 RULES = load_rules()
 ROWS = rows_of(ROOT / "fixtures" / "wandb" / "run-grpo-old-nan.wandb")
@@ -63,7 +63,7 @@ class WatchedRun:
         self.server = server
         self.away = False  # nothing can be asked of the server
         self.watch = Watch([RUN], RULES, clock=HandClock())
-        self.told, self.out = Told(), io.StringIO()
+        self.recorded, self.out = Recorder(), io.StringIO()
         self.grow(5)
         self.look()
 
@@ -79,13 +79,13 @@ class WatchedRun:
         for _ in range(times):
             for one in self.watch.followers:
                 wait_for(one.reader, IMPATIENT if self.is_blind else PATIENCE)  # type: ignore[arg-type]
-            for event in self.told.look(self.watch, 60.0):
+            for event in self.recorded.look(self.watch, 60.0):
                 lines.show(self.watch, event)
 
     @property
     def is_blind(self) -> bool:
         """Whether the server fails, or failed at the last look: that is not waited out; a slow answer is."""
-        return self.away or bool(self.server.faults) or len(self.told.of("blind")) > len(self.told.of("sees"))
+        return self.away or bool(self.server.faults) or len(self.recorded.of("blind")) > len(self.recorded.of("sees"))
 
     def look_until_back(self) -> None:
         """Looks until the watch sees again: on a slow machine not at the first look."""
@@ -98,17 +98,17 @@ class WatchedRun:
         """What was told of that kind, without the time of day."""
         return [line[9:] for line in self.out.getvalue().splitlines() if f"brisk-river-7: {kind}" in line]
 
-    def assert_nothing_was_lost_or_told_twice(self) -> None:
+    def assert_nothing_was_lost_or_reported_twice(self) -> None:
         """The run ends, and the watch knows of it what a check finds."""
         self.grow(len(ROWS))
         self.run.state = "failed"
         self.look(8)
-        self.told.finish(self.watch)
+        self.recorded.finish(self.watch)
         [reader] = find_readers(RUN)
         reader.poll()
         seen, whole = self.watch.verdict().runs[0], judge(reader.run, RULES, now=self.watch.clock.wall())
         assert list(map(repr, seen.findings)) == list(map(repr, whole.findings)) != []
-        assert max(Counter(one for one in self.told.changes if one[0] == "raised").values()) == 1
+        assert max(Counter(one for one in self.recorded.changes if one[0] == "raised").values()) == 1
         assert self.watch.verdict().exit_code == 1
 
 
@@ -133,7 +133,7 @@ def test_each_way_to_fail_is_told_once_and_then_all_that_was_missed(server: Wand
     server.recover()
     one.look_until_back()
     assert_blind_once(one, why)
-    one.assert_nothing_was_lost_or_told_twice()
+    one.assert_nothing_was_lost_or_reported_twice()
 
 
 def test_a_server_that_goes_and_comes_back_is_told_once(server: WandbServer) -> None:
@@ -153,7 +153,7 @@ def through(server: WandbServer, begin: Callable[[], object], end: Callable[[], 
     time.sleep(IMPATIENT / 2)  # for so long it is not asked again whether a server that was away is back
     one.look_until_back()
     assert_blind_once(one, why)
-    one.assert_nothing_was_lost_or_told_twice()
+    one.assert_nothing_was_lost_or_reported_twice()
 
 
 def through_another_certificate(trusted: Path, strange: Path) -> None:
@@ -245,8 +245,8 @@ def test_ten_minutes_of_500_are_two_lines_and_then_all_that_was_missed(server: W
     ]
     [back] = one.lines("back")
     assert 10.0 <= float(back.partition("after ")[2].removesuffix(" min")) <= 16.0
-    assert not [change for change in one.told.changes if change[1] == "run-silent"], "the run went on, only unseen"
-    one.assert_nothing_was_lost_or_told_twice()
+    assert not [change for change in one.recorded.changes if change[1] == "run-silent"], "the run went on, only unseen"
+    one.assert_nothing_was_lost_or_reported_twice()
 
 
 def test_the_command_goes_on_through_500_and_ends_as_a_check_of_the_whole(
@@ -318,12 +318,12 @@ def test_a_watch_that_begins_while_the_server_fails_says_so_and_begins_when_it_i
         "brisk-river-7: back: seen after 3.0 min",
         f"brisk-river-7: watching: {RUN}, at step 5",
     ]
-    one.assert_nothing_was_lost_or_told_twice()
+    one.assert_nothing_was_lost_or_reported_twice()
 
 
 @pytest.mark.parametrize("name", ["401", "403", "404"])
 def test_what_is_refused_at_the_first_look_ends_a_watch(server: WandbServer, name: str) -> None:
     server.fail(FAULTS[name][0])
-    with pytest.raises(RlhealthError) as told:
+    with pytest.raises(RlhealthError) as refused:
         WatchedRun(server)
-    assert told.value.hint
+    assert refused.value.hint

@@ -61,7 +61,7 @@ def kinds(found: list[Change]) -> list[str]:
     return [f"{one.kind} {one.note}".strip() for one in found]
 
 
-def told(*seen: RunVerdict, last: bool = False) -> list[str]:
+def reported(*seen: RunVerdict, last: bool = False) -> list[str]:
     """What is told of these verdicts, one after another; `last` where no other follows the last."""
     ledger = ReportedFindings()
     return kinds([one for place, run in enumerate(seen) for one in ledger.changes(run, last=last and run is seen[-1])])
@@ -112,24 +112,29 @@ def test_a_cause_that_becomes_known_is_told_once_and_so_is_another_in_its_place(
         verdict(replace(FINDING, explained_by="other"), other),
         verdict(explained, cause),
     ]
-    assert told(*seen) == ["raised", "explained", "explained not cause"]
+    assert reported(*seen) == ["raised", "explained", "explained not cause"]
 
 
 def test_a_consequence_joins_its_cause_however_late_it_begins() -> None:
     cause, late = replace(FINDING, rule="cause", family="diagnosis"), replace(FINDING, rule="late", first_step=300)
     before = verdict(replace(FINDING, explained_by="cause"), cause, until=400)
-    assert told(before, verdict(*before.findings, replace(late, explained_by="cause"), until=400)) == ["raised"]
-    assert told(before, verdict(*before.findings, late, until=400)) == ["raised", "raised"]
+    assert reported(before, verdict(*before.findings, replace(late, explained_by="cause"), until=400)) == ["raised"]
+    assert reported(before, verdict(*before.findings, late, until=400)) == ["raised", "raised"]
 
 
 def test_a_warning_beside_what_is_critical_waits_until_that_is_over() -> None:
     critical = replace(FINDING, severity=Severity.CRITICAL)
     far = replace(FINDING, rule="far", first_step=200, raised_step=210)
     over = replace(ENDED, peak=Severity.CRITICAL)
-    assert told(verdict(critical), verdict(critical, far)) == ["raised"]
+    assert reported(verdict(critical), verdict(critical, far)) == ["raised"]
     seen = [verdict(critical, until=20), verdict(critical, far, until=210)]
-    assert told(*seen, verdict(over, far, until=211)) == ["raised", "raised"], "which is told when it no longer holds"
-    assert told(verdict(critical), verdict(critical, replace(far, severity=Severity.CRITICAL))) == ["raised", "raised"]
+    assert reported(*seen, verdict(over, far, until=211)) == ["raised", "raised"], (
+        "which is told when it no longer holds"
+    )
+    assert reported(verdict(critical), verdict(critical, replace(far, severity=Severity.CRITICAL))) == [
+        "raised",
+        "raised",
+    ]
 
 
 def test_that_a_run_died_is_told_however_sick_it_was() -> None:
@@ -140,17 +145,20 @@ def test_that_a_run_died_is_told_however_sick_it_was() -> None:
 
 def test_an_incident_closes_when_it_is_over_not_when_it_rests() -> None:
     resting = replace(FINDING, state=State.LASTING, episodes=(Episode(10, 12, 20, State.LASTING),))
-    assert told(verdict(FINDING), verdict(resting), last=True) == ["raised"]
-    assert told(verdict(resting, until=20), verdict(ENDED, until=69)) == ["raised"], "it rests for 49 rows"
-    assert told(verdict(resting, until=20), verdict(ENDED, until=70), verdict(ENDED, until=71)) == ["raised", "cleared"]
+    assert reported(verdict(FINDING), verdict(resting), last=True) == ["raised"]
+    assert reported(verdict(resting, until=20), verdict(ENDED, until=69)) == ["raised"], "it rests for 49 rows"
+    assert reported(verdict(resting, until=20), verdict(ENDED, until=70), verdict(ENDED, until=71)) == [
+        "raised",
+        "cleared",
+    ]
 
 
 def test_at_the_end_what_is_over_is_told_without_a_rest() -> None:
-    assert told(verdict(FINDING), verdict(ENDED), last=True) == ["raised", "cleared"]
+    assert reported(verdict(FINDING), verdict(ENDED), last=True) == ["raised", "cleared"]
 
 
 def test_an_incident_that_opened_and_ended_between_two_looks_is_told_as_both() -> None:
-    assert told(verdict(ENDED, until=200)) == ["raised", "cleared"]
+    assert reported(verdict(ENDED, until=200)) == ["raised", "cleared"]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +168,8 @@ def test_what_comes_back_is_told_again_only_where_it_is_critical(severity: Sever
     back = replace(FINDING, severity=severity, episodes=(*ENDED.episodes, Episode(100, 102, 110)))
     gone = replace(back, state=State.OVER, severity=Severity.WARNING, peak=severity, last_step=110)
     seen = [verdict(FINDING, until=20), verdict(ENDED, until=100), verdict(back, until=110)]
-    assert told(*seen, verdict(gone, until=211)) == ["raised", "cleared", *said]
-    assert told(*seen, verdict(gone, until=209)) == ["raised", "cleared", *said[:1]], "it rests for twice as long"
+    assert reported(*seen, verdict(gone, until=211)) == ["raised", "cleared", *said]
+    assert reported(*seen, verdict(gone, until=209)) == ["raised", "cleared", *said[:1]], "it rests for twice as long"
 
 
 def test_what_is_taken_back_is_cleared_with_the_reason() -> None:
@@ -204,16 +212,16 @@ def chatter(seed: int) -> Run:
 def test_a_metric_that_sits_at_its_limit_does_not_chatter(seed: int) -> None:
     whole, run = chatter(seed), Run("chatter", Place("jsonl", "run.jsonl"))
     judge, ledger = Judge(run, RULES), ReportedFindings()
-    told: Counter[tuple[str, str]] = Counter()
+    reported: Counter[tuple[str, str]] = Counter()
     for place in range(250):
         for tag, series in whole.series.items():
             run.add(tag, series.steps[place : place + 1], series.values[place : place + 1])
         judge.advance()
-        told.update((one.kind, one.finding.rule) for one in ledger.changes(judge.verdict(4e9)))
-    assert told["raised", "kl-high-per-token"] >= 1
+        reported.update((one.kind, one.finding.rule) for one in ledger.changes(judge.verdict(4e9)))
+    assert reported["raised", "kl-high-per-token"] >= 1
     crossings = int(np.count_nonzero(np.diff(whole.series["kl"].values > 1.5)))
     assert crossings > 70
-    assert sum(told.values()) <= 4
+    assert sum(reported.values()) <= 4
 
 
 def test_what_is_on_its_way_is_pending_and_how_near_it_is_can_be_told() -> None:

@@ -24,7 +24,7 @@ from tests.growing import GrowingFile
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb_online import RUN, rows_of
 from tests.wandb_server import HostedRun, WandbServer
-from tests.watching import HandClock, Told, first_time, shifted, written_now
+from tests.watching import HandClock, Recorder, first_time, shifted, written_now
 
 RULES = load_rules()
 SICK = next((FIXTURES / "tensorboard" / "grpo-sentences").rglob("*tfevents*"))
@@ -58,7 +58,7 @@ class Elsewhere:
     """A run that another machine writes, by a clock that nobody sets, and the watch of it here."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock, self.told = HandClock(SICK), Told()
+        self.clock, self.recorded = HandClock(SICK), Recorder()
         self.growing = GrowingFile(SICK, folder / SICK.name)
         self.watch = Watch([str(folder)], RULES, clock=self.clock)
 
@@ -67,14 +67,14 @@ class Elsewhere:
         for _ in range(looks):
             if share:
                 self.growing.grow_records(self.growing.at / len(self.growing.source) + share)
-            self.told.look(self.watch)
+            self.recorded.look(self.watch)
 
     def set(self, seconds: float) -> None:
         self.clock.set(seconds)
 
     def stalled(self) -> list[str]:
-        return [kind for kind, rule, _ in self.told.changes if rule == "run-silent"] + [
-            one.kind for one in self.told.of("silent")
+        return [kind for kind, rule, _ in self.recorded.changes if rule == "run-silent"] + [
+            one.kind for one in self.recorded.of("silent")
         ]
 
 
@@ -87,7 +87,7 @@ def test_a_run_that_goes_on_is_not_called_silent_when_the_clock_is_set(hours: in
         run.go_on(1, 0.02)
         [follower] = run.watch.followers
         assert follower.ending is not None and follower.ending.state == "running" and 0 <= follower.ending.idle < 60
-    run.told.finish(run.watch)
+    run.recorded.finish(run.watch)
     assert not run.stalled()
 
 
@@ -119,7 +119,7 @@ def test_a_machine_whose_clock_is_behind_does_not_make_its_run_silent(minutes: i
     run.clock.now = first_time(SICK) + 60.0 * minutes  # from the start, so that nothing jumps while it is watched
     run.watch = Watch([str(tmp_path)], RULES, clock=run.clock)
     run.go_on(1, 0.02)
-    run.told.events.clear()  # what the first look says is what a check would: it has not seen the run grow
+    run.recorded.events.clear()  # what the first look says is what a check would: it has not seen the run grow
     for _ in range(20):
         run.go_on(1, 0.02)
         [follower] = run.watch.followers
@@ -140,7 +140,7 @@ def test_how_long_a_watch_was_blind_does_not_count_what_the_clock_was_set_by(tmp
     assert f"not seen since {since}" in run.watch.verdict().errors[0].message, "by the clock that the reader sees now"
     (tmp_path / "away").rename(tmp_path / "run")
     run.go_on(4)
-    assert [one.said for one in run.told.of("sees")] == ["seen again after 1.0 min"]
+    assert [one.said for one in run.recorded.of("sees")] == ["seen again after 1.0 min"]
     assert not run.stalled()
 
 
@@ -184,18 +184,20 @@ def test_a_log_whose_clock_jumped_is_judged_as_if_it_had_not(
 
 
 def test_a_wandb_run_whose_clock_jumped_is_read_whole_while_it_grows(server: WandbServer) -> None:
-    told, clock = Told(), HandClock()
+    recorded, clock = Recorder(), HandClock()
     run, watch = server.host(HostedRun()), Watch([RUN], RULES, clock=clock)
     for row in ROWS[:-3]:
         clock.wait(30)
         run.rows.append({**row, "_timestamp": clock.now + jumping(row["_step"])})
         run.heartbeat = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(clock.now))
-        told.look(watch, 30)
+        recorded.look(watch, 30)
     [follower] = watch.followers
     assert follower.reader.run.series["train/loss"].steps.tolist() == [
         row["train/global_step"] for row in ROWS[:-3] if "train/loss" in row
     ]
-    assert not [change for change in told.changes if change[1] == "run-silent"] and not told.of("silent", "blind")
+    assert not [change for change in recorded.changes if change[1] == "run-silent"] and not recorded.of(
+        "silent", "blind"
+    )
     assert follower.ending is not None and 0 <= follower.ending.idle < 60
 
 
@@ -228,8 +230,8 @@ def test_the_command_is_not_alarmed_when_the_clock_of_the_machine_jumps(hours: i
             growing.grow_records(min(1.0, share + (0.03 if share > 0.1 else 0.01)))
         time.sleep(0.3)
     said = out.read_text()
-    told = [int(line[:2]) for line in said.splitlines() if line[2:3] == line[5:6] == ":"]
-    assert (told[-1] - told[0]) % 24 in (hours % 24, (hours + 1) % 24), "the clock did jump"
+    recorded = [int(line[:2]) for line in said.splitlines() if line[2:3] == line[5:6] == ":"]
+    assert (recorded[-1] - recorded[0]) % 24 in (hours % 24, (hours + 1) % 24), "the clock did jump"
     assert "watching:" in said and "silent" not in said and "blind" not in said
     assert watching.returncode == 1, "the run is sick, and has been read"
 

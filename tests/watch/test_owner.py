@@ -86,9 +86,11 @@ def test_a_process_of_which_nothing_tells_its_run_is_refused_before_anything_is_
 ) -> None:
     folder, _, growing = folders
     process = holding(None)
-    with pytest.raises(RlhealthError, match="2 runs are watched, and the process has none of their files open") as told:
+    with pytest.raises(
+        RlhealthError, match="2 runs are watched, and the process has none of their files open"
+    ) as refused:
         stopped(folder, growing, process)
-    assert "--stop-run NAME, one of healthy, sick" in told.value.hint
+    assert "--stop-run NAME, one of healthy, sick" in refused.value.hint
 
 
 def test_the_run_may_be_named(folders: tuple[Path, Path, GrowingFile]) -> None:

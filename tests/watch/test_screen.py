@@ -36,7 +36,7 @@ from rlhealth.watch.screen import drawn
 from rlhealth.watch.view import BINDINGS, View
 from tests.growing import GrowingFile
 from tests.logged_rows import FIXTURES
-from tests.watching import HandClock, Told, written_now
+from tests.watching import HandClock, Recorder, written_now
 
 if sys.platform == "win32":
     pytest.skip("needs a POSIX terminal", allow_module_level=True)
@@ -53,16 +53,16 @@ def followed(folder: Path, *files: Path) -> tuple[Watch, list[tuple[float, Event
     for number, file in enumerate(files):
         (folder / f"run{number}").mkdir(parents=True)
         shutil.copy(file, folder / f"run{number}")
-    subject, told = Watch([str(folder)], RULES, clock=HandClock()), Told()
+    subject, recorded = Watch([str(folder)], RULES, clock=HandClock()), Recorder()
     for _ in range(2):
-        told.look(subject)
-    return subject, [(subject.clock.wall(), one) for one in told.events]
+        recorded.look(subject)
+    return subject, [(subject.clock.wall(), one) for one in recorded.events]
 
 
 def text(
-    watch: Watch, told: list[tuple[float, Event]], width: int = 80, height: int = 30, *, ascii: bool = False
+    watch: Watch, recorded: list[tuple[float, Event]], width: int = 80, height: int = 30, *, ascii: bool = False
 ) -> str:
-    return "\n".join(drawn(watch, told, ReportOptions(width, False, ascii), width, height))
+    return "\n".join(drawn(watch, recorded, ReportOptions(width, False, ascii), width, height))
 
 
 @pytest.mark.parametrize("height", [5, 10, 24, 60])
@@ -88,12 +88,12 @@ def test_a_sick_run_shows_what_is_wrong_since_when_and_what_to_try(tmp_path: Pat
 
 
 def test_a_run_that_cannot_be_seen_is_blind_and_says_for_how_long(tmp_path: Path) -> None:
-    subject, told = followed(tmp_path, HEALTHY)
+    subject, recorded = followed(tmp_path, HEALTHY)
     shutil.rmtree(tmp_path / "run0")
     for _ in range(8):
         subject.clock.wait(15)
-        told += [(subject.clock.wall(), one) for one in subject.look()]
-    shown = text(subject, told)
+        recorded += [(subject.clock.wall(), one) for one in subject.look()]
+    shown = text(subject, recorded)
     assert "● blind" in shown and "blind for 2 min" in shown and "exit 2" in shown
 
 
@@ -114,13 +114,13 @@ def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
 def test_names_from_a_log_cannot_steer_the_terminal(tmp_path: Path) -> None:
     evil = tmp_path / "\x1b[2J\x1b]0;owned\x07\nrun"
     evil.mkdir()
-    subject, told = followed(evil, SICK)
-    shown = text(subject, told, width=200)
+    subject, recorded = followed(evil, SICK)
+    shown = text(subject, recorded, width=200)
     assert "\x1b" not in shown and "\x07" not in shown
     out = io.StringIO()
-    for _, event in told:
+    for _, event in recorded:
         LineDisplay(out).show(subject, event)
-    assert "\x1b" not in out.getvalue() and len(out.getvalue().splitlines()) == len(told)
+    assert "\x1b" not in out.getvalue() and len(out.getvalue().splitlines()) == len(recorded)
 
 
 def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
@@ -130,50 +130,56 @@ def test_lines_tell_one_thing_each_with_the_time(tmp_path: Path) -> None:
     lines = out.getvalue().splitlines()
     assert verdict.exit_code == 1
     assert all(re.match(r"\d\d:\d\d:\d\d \S+: ", line) for line in lines)
-    [told] = [line for line in lines if "raised (before it was watched) critical[step-size-too-large] step=2 " in line]
-    assert " incident=1 with=reward-flat-while-token-kl-grows,kl-high-per-token," in told
+    [recorded] = [
+        line for line in lines if "raised (before it was watched) critical[step-size-too-large] step=2 " in line
+    ]
+    assert " incident=1 with=reward-flat-while-token-kl-grows,kl-high-per-token," in recorded
 
 
 def pressed(
-    keys: list[str], subject: Watch, told: list[tuple[float, Event]], width: int = 100, height: int = 30
+    keys: list[str], subject: Watch, recorded: list[tuple[float, Event]], width: int = 100, height: int = 30
 ) -> str:
     """What is shown after these keys."""
     view = View()
     for one in keys:
         assert view.press(one, subject.followers)
-    return "\n".join(drawn(subject, told, ReportOptions(width, False), width, height, view))
+    return "\n".join(drawn(subject, recorded, ReportOptions(width, False), width, height, view))
 
 
 @pytest.mark.parametrize("height", [5, 12, 40])
 @pytest.mark.parametrize("width", [20, 80, 140])
 def test_what_a_key_asks_for_fills_every_terminal_too(width: int, height: int, tmp_path: Path) -> None:
-    subject, told = followed(tmp_path, SICK, HEALTHY)
+    subject, recorded = followed(tmp_path, SICK, HEALTHY)
     for keys in (["enter"], ["enter", "end"], ["m"], ["m", "down", "down"], ["?"], ["/", "x"]):
-        lines = pressed(keys, subject, told, width, height).split("\n")
+        lines = pressed(keys, subject, recorded, width, height).split("\n")
         assert len(lines) <= height and max(map(cell_len, lines)) <= width
 
 
 def test_enter_shows_the_vital_signs_and_the_story_of_the_chosen_run_and_esc_goes_back(tmp_path: Path) -> None:
-    subject, told = followed(tmp_path, SICK, HEALTHY)
-    assert "pace and ending" in pressed(["enter"], subject, told) and "✗ run0" in pressed(["enter"], subject, told)
-    assert "✓ run1" in pressed(["down", "enter"], subject, told).split("\n")[0]
-    assert "critical[step-size-too-large]" in pressed(["enter", "pagedown"], subject, told)
-    assert pressed(["down", "enter", "esc"], subject, told) == pressed(["down"], subject, told)
+    subject, recorded = followed(tmp_path, SICK, HEALTHY)
+    assert "pace and ending" in pressed(["enter"], subject, recorded) and "✗ run0" in pressed(
+        ["enter"], subject, recorded
+    )
+    assert "✓ run1" in pressed(["down", "enter"], subject, recorded).split("\n")[0]
+    assert "critical[step-size-too-large]" in pressed(["enter", "pagedown"], subject, recorded)
+    assert pressed(["down", "enter", "esc"], subject, recorded) == pressed(["down"], subject, recorded)
 
 
 def test_the_list_is_filtered_and_sorted(tmp_path: Path) -> None:
-    subject, told = followed(tmp_path, SICK, HEALTHY)
-    shown = pressed(["/", "h", "e", "a", "l", "enter"], subject, told)
+    subject, recorded = followed(tmp_path, SICK, HEALTHY)
+    shown = pressed(["/", "h", "e", "a", "l", "enter"], subject, recorded)
     assert "run1" in shown.split("─\n")[1] and "run0" not in shown.split("─\n")[1] and "1 of 2 runs" in shown
-    assert "2 runs" in pressed(["/", "h", "e", "a", "l", "esc"], subject, told).split("\n")[0], "Esc drops the filter"
-    assert "/ q_" in pressed(["/", "q"], subject, told), "a q that is typed does not leave"
-    by_step = pressed(["s", "s"], subject, told)
+    assert "2 runs" in pressed(["/", "h", "e", "a", "l", "esc"], subject, recorded).split("\n")[0], (
+        "Esc drops the filter"
+    )
+    assert "/ q_" in pressed(["/", "q"], subject, recorded), "a q that is typed does not leave"
+    by_step = pressed(["s", "s"], subject, recorded)
     assert by_step.index("✓ run1") < by_step.index("✗ run0") and "sorted by step" in by_step
 
 
 def test_a_metric_s_curve_has_its_limits(tmp_path: Path) -> None:
-    subject, told = followed(tmp_path, SICK)
-    shown = pressed(["m", "down"], subject, told)
+    subject, recorded = followed(tmp_path, SICK)
+    shown = pressed(["m", "down"], subject, recorded)
     assert " kl  " in shown and re.search(r" +3 ┤.*┄", shown) and "above 3: kl-high-per-token" in shown
 
 
@@ -197,9 +203,9 @@ def test_a_metric_that_moves_to_a_limit_says_about_when_it_gets_there(tmp_path: 
                 "kl": 0.02 + 0.011 * step + noise / 9,
             }
             out.write(json.dumps(row | {"entropy": 2 + noise, "loss": noise, "max_steps": 400}) + "\n")
-    subject, told = Watch([str(log)], RULES, clock=HandClock()), Told()
-    told.look(subject)
-    told.look(subject)
+    subject, recorded = Watch([str(log)], RULES, clock=HandClock()), Recorder()
+    recorded.look(subject)
+    recorded.look(subject)
     [follower] = subject.followers
     assert follower.judge is not None
     coming = projections(follower.judge)["kl"]
@@ -485,8 +491,8 @@ def test_a_change_reaches_a_command_through_the_command_line(half: GrowingFile, 
     script.write_text(f"import sys\nopen({str(tmp_path / 'got')!r}, 'a').write(sys.stdin.read() + chr(10))\n")
     run(str(half.target.parent), "--timeout", "0.5", "--interval", "0.2", "--on-change", f"{sys.executable} {script}")
     documents = [json.loads(line) for line in (tmp_path / "got").read_text().splitlines()]
-    [told] = [one for one in documents if one["change"] == "raised"]
-    assert told["incident"]["number"] == 1 and "reward-flat-while-token-kl-grows" in told["incident"]["rules"]
+    [recorded] = [one for one in documents if one["change"] == "raised"]
+    assert recorded["incident"]["number"] == 1 and "reward-flat-while-token-kl-grows" in recorded["incident"]["rules"]
 
 
 @pytest.mark.parametrize(

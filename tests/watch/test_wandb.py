@@ -24,7 +24,7 @@ from rlhealth.watch.stopping import Stopping, WandbStop
 from tests.sources.conftest import nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb_online import PATIENCE, RUN, rows_of, wait_for
 from tests.wandb_server import HostedRun, WandbServer, half_a_body, html, nothing_at_all, status
-from tests.watching import HandClock, Told
+from tests.watching import HandClock, Recorder
 
 RULES = load_rules()
 SICK = Path(__file__).parents[2] / "fixtures" / "wandb" / "run-grpo-old-nan.wandb"
@@ -44,10 +44,10 @@ def facts(verdict: object) -> list[str]:
 
 
 def test_a_server_that_dies_and_comes_back_loses_nothing_and_tells_nothing_twice(server: WandbServer) -> None:
-    rows, random, told = rows_of(SICK), Random(1), Told()
+    rows, random, recorded = rows_of(SICK), Random(1), Recorder()
     run = server.host(HostedRun(rows=rows[:5]))
     watch = Watch([RUN], RULES, clock=HandClock())
-    told.look(watch, 60)
+    recorded.look(watch, 60)
     sent = 5
     for fault in FAULTS:
         patience(watch, 0.3)
@@ -55,28 +55,28 @@ def test_a_server_that_dies_and_comes_back_loses_nothing_and_tells_nothing_twice
         for _ in range(3):
             sent = min(len(rows), sent + random.randrange(3))
             run.rows = rows[:sent]
-            told.look(watch, 60)
+            recorded.look(watch, 60)
         patience(watch, PATIENCE)
         server.recover()
         for _ in range(8):
             sent = min(len(rows), sent + random.randrange(3))
             run.rows = rows[:sent]
-            told.look(watch, 60)
+            recorded.look(watch, 60)
     run.rows, run.state = rows, "failed"
     for _ in range(3):
-        told.look(watch, 60)
-    told.finish(watch)
-    kinds = Counter(one.kind for one in told.of("blind", "sees"))
+        recorded.look(watch, 60)
+    recorded.finish(watch)
+    kinds = Counter(one.kind for one in recorded.of("blind", "sees"))
     assert kinds["blind"] == kinds["sees"] == len(FAULTS)
     [reader] = find_readers(RUN)
     reader.poll()
     assert facts(watch.verdict().runs[0]) == facts(judge(reader.run, RULES)) != []
-    assert max(Counter(change for change in told.changes if change[0] == "raised").values()) == 1
+    assert max(Counter(change for change in recorded.changes if change[0] == "raised").values()) == 1
     assert watch.is_over(Limits()), "wandb says that it failed"
 
 
 def test_while_it_is_blind_a_run_is_not_called_silent(server: WandbServer) -> None:
-    told = Told()
+    recorded = Recorder()
     server.host(
         HostedRun(
             rows=rows_of(SICK)[:20],
@@ -85,30 +85,32 @@ def test_while_it_is_blind_a_run_is_not_called_silent(server: WandbServer) -> No
         )
     )
     watch = Watch([RUN], RULES, clock=HandClock())
-    told.look(watch, 60)
+    recorded.look(watch, 60)
     patience(watch, 0.3)
     server.fail(status(500))
     for _ in range(20):
-        told.look(watch, 60)
-    assert [one.kind for one in told.events if one.kind in ("blind", "silent")] == ["blind"]
-    assert not [change for change in told.changes if change[1] == "run-silent"]
+        recorded.look(watch, 60)
+    assert [one.kind for one in recorded.events if one.kind in ("blind", "silent")] == ["blind"]
+    assert not [change for change in recorded.changes if change[1] == "run-silent"]
 
 
 def test_a_run_that_does_not_exist_on_the_server_ends_a_watch_at_once(server: WandbServer) -> None:
     server.host(HostedRun(rows=rows_of(SICK)))
-    told, watch = Told(), Watch(["wandb://ada/grpo/other"], RULES, clock=HandClock())
+    recorded, watch = Recorder(), Watch(["wandb://ada/grpo/other"], RULES, clock=HandClock())
     with pytest.raises(RlhealthError, match="other"):
-        told.look(watch)
+        recorded.look(watch)
 
 
 def test_a_run_on_the_server_is_stopped_by_the_server_and_alerts_go_into_it(server: WandbServer) -> None:
     run = server.host(HostedRun(rows=rows_of(SICK)))
-    told, watch = Told(), Watch([RUN], RULES, clock=HandClock())
-    told.look(watch, 60)
-    told.look(watch, 60)
+    recorded, watch = Recorder(), Watch([RUN], RULES, clock=HandClock())
+    recorded.look(watch, 60)
+    recorded.look(watch, 60)
     [follower] = watch.followers
     assert follower.verdict is not None
-    change = next(one.change for one in told.events if one.change and one.change.finding.severity is Severity.CRITICAL)
+    change = next(
+        one.change for one in recorded.events if one.change and one.change.finding.severity is Severity.CRITICAL
+    )
     stopping = Stopping(Severity.CRITICAL, WandbStop(stop_run))
     follower.live = True
     assert stopping.is_due(follower)

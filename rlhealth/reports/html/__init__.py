@@ -20,7 +20,7 @@ _PARTS = ("page.css", "charts.js", "page.js")
 _CURVES = 450_000  # characters that all small charts of a page may take together
 _PER_BUCKET = 13  # characters: two points of a path
 _ORDER = ("critical", "warning", "unknown", "unreadable", "healthy")
-_DETAILS = 150  # runs told in full; of more, only those that are not healthy
+_DETAILS = 150  # runs reported in full; with more, only those that are not healthy
 _MANY = 600  # small charts: more of them are drawn when their run is opened
 
 
@@ -29,12 +29,12 @@ def render(verdict: Verdict, look: ReportOptions) -> str:
     runs = worst_first(verdict.runs)
     keys = {id(run): f"run-{number}" for number, run in enumerate(runs)}
     several = len(runs) + len(verdict.errors) > 1
-    told = runs if len(runs) <= _DETAILS else [run for run in runs if run.verdict != "healthy"][:_DETAILS]
-    charts = sum(len(run.translation.metrics) for run in told)
-    later = spelled(told) if len(told) > 1 and charts > _MANY else None
+    detailed = runs if len(runs) <= _DETAILS else [run for run in runs if run.verdict != "healthy"][:_DETAILS]
+    charts = sum(len(run.translation.metrics) for run in detailed)
+    later = spelled(detailed) if len(detailed) > 1 and charts > _MANY else None
     buckets = int(min(150, max(24 if later is None else 12, _CURVES / _PER_BUCKET / max(1, charts))))
     main = (
-        _several(verdict=verdict, runs=runs, told=told, keys=keys, buckets=buckets, later=later, look=look)
+        _several(verdict=verdict, runs=runs, detailed=detailed, keys=keys, buckets=buckets, later=later, look=look)
         if several
         else _single(verdict, runs, buckets, look)
     )
@@ -103,14 +103,14 @@ def _single(verdict: Verdict, runs: list[RunVerdict], buckets: int, look: Report
 def _several(
     verdict: Verdict,
     runs: list[RunVerdict],
-    told: list[RunVerdict],
+    detailed: list[RunVerdict],
     keys: dict[int, str],
     buckets: int,
     later: dict[str, int] | None,
     look: ReportOptions,
 ) -> Html:
     found = [pill(word, count) for word in _ORDER if (count := counts(verdict)[word])]
-    shown = {id(run) for run in told}
+    shown = {id(run) for run in detailed}
     sections = [
         el(
             "details",

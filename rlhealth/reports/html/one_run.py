@@ -39,16 +39,16 @@ def body(run: RunVerdict, key: str, buckets: int, later: dict[str, int] | None, 
     what is small on it is drawn when it is opened.
     """
     span = words.span_of(run)
-    told = stories(run)
+    groups = stories(run)
     blank = el("p", f"Unknown: {run.no_answer}.", class_="quiet") if run.no_answer else None
     parts: list[Html | None] = [blank, _remarks(run)]
-    for number, (cause, following) in enumerate(told[:_STORIES]):
+    for number, (cause, following) in enumerate(groups[:_STORIES]):
         parts.append(story(run, cause, following, span, f"{key}-f{number}", texts(look, run, cause), later is None))
-    if len(told) > _STORIES:
+    if len(groups) > _STORIES:
         parts.append(
-            el("p", f"… and {len(told) - _STORIES} more findings; the JSON report has them all.", class_="more")
+            el("p", f"… and {len(groups) - _STORIES} more findings; the JSON report has them all.", class_="more")
         )
-    if not told and run.verdict == "healthy":
+    if not groups and run.verdict == "healthy":
         blind = f"; {len(run.skipped)} could not run" if run.skipped else ""
         parts.append(el("p", f"{words.plural(len(run.quiet), 'rule')} ran and found nothing{blind}.", class_="quiet"))
     parts.append(vitals.table(run, span, small=later is not None))

@@ -162,10 +162,12 @@ def _take_pickle(rows: Rows, file: IO[bytes], path: Path) -> None:
     document = found if isinstance(found, dict) else {stem: found}
     if not _OF_A_DATA_SET.isdisjoint(document):
         raise NoCurveError("transitions of a data set")
-    told = [one for one in runs_of(document, stem) if any(is_of_rewards(name) for row in one.rows[:1] for name in row)]
-    if not told:
+    of_rewards = [
+        one for one in runs_of(document, stem) if any(is_of_rewards(name) for row in one.rows[:1] for name in row)
+    ]
+    if not of_rewards:
         raise NoCurveError("none of its lists is called a reward")
-    rows.take(told[0].rows)
+    rows.take(of_rewards[0].rows)
 
 
 def _flat(values: Floats) -> Floats | None:

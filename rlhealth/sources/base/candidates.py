@@ -45,7 +45,7 @@ _NUMBER = r"-?(?:\d[\d.]*(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
 _LOGGED = re.compile(
     rf"([\w./-]{{0,60}}?{_SIGN}[\w./-]{{0,40}})[\"'`]?\s{{0,4}}[:=|]{{1,2}}\s{{0,8}}[\"']?{_NUMBER}", re.IGNORECASE
 )
-_TOLD = re.compile(rf"(?:^|[^a-z]){_SIGN}(?:$|[^a-z])", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:^|[^a-z]){_SIGN}(?:$|[^a-z])", re.IGNORECASE)
 _TABLE_ROW = re.compile(rf"[ \t]*{_NUMBER}(?:[ \t,;|]{{1,40}}{_NUMBER}){{1,200}}[ \t,;|\r]*", re.IGNORECASE)
 _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()-]{1,100}){1,200}[ \t,;|\r]*")
 #: ML-Agents' training_status.json: a checkpoint's reward is null where no episode ended since the one before.
@@ -138,7 +138,7 @@ def _logged(text: str) -> str:
         return f"numbers named {shown} in a form that is not read as a log: name the file itself to try"
     lines = text.splitlines()
     for place, line in enumerate(lines[:2000]):
-        if len(line) < 4096 and _TOLD.search(line) and _TABLE_HEAD.fullmatch(line):
+        if len(line) < 4096 and _NAMED.search(line) and _TABLE_HEAD.fullmatch(line):
             rows = sum(bool(_TABLE_ROW.fullmatch(one)) for one in lines[place + 1 : place + 6] if len(one) < 4096)
             if rows >= 2:
                 return "a table of numbers of which no column is known to count the steps: name the file itself to try"

@@ -6,7 +6,7 @@ import os
 import time
 
 STILL_WRITTEN = 5.0  # seconds since the last write in which what is not whole may be half written
-#: What tells a file that was saved again from the one that was read: its inode, its bytes, and when it was written.
+#: What distinguishes a file that was saved again from the one that was read: inode, size and modification time.
 Stamp = tuple[int, int, int]
 
 

@@ -141,7 +141,7 @@ def whole(value: object) -> int | None:
 
 
 def planned(row: Mapping[str, object], axis: str | None = None) -> int | None:
-    """The planned number of steps where a row tells it: `total_steps`, or the second of "2/4389" under its axis; of
+    """The planned number of steps, if a row contains it: `total_steps`, or the second of "2/4389" under its axis; of
     `epoch 1/3 step 2/4389` nobody knows whether the steps of all epochs are meant.
     """
     said = row.get("global_step/max_steps")

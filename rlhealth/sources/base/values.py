@@ -131,8 +131,8 @@ def hidden(text: str) -> str:
 
 def said_by_exception(text: str) -> str:
     """What an exception says, without what may be a key in it, and not at length."""
-    told = hidden(text)
-    return told if len(told) <= LONGEST_EXCEPTION else told[: LONGEST_EXCEPTION - 1] + "…"
+    public = hidden(text)
+    return public if len(public) <= LONGEST_EXCEPTION else public[: LONGEST_EXCEPTION - 1] + "…"
 
 
 def is_private(key: str, value: object) -> bool:

@@ -74,7 +74,7 @@ class WalkResult:
 
     Attributes:
         files: paths by kind, each file once (by device and inode), in the order of their names.
-        others: regular files whose names tell no kind; some of them may be logs nevertheless.
+        others: regular files whose names show no kind; some of them may still be logs.
         deeper: folders that lie too deep to be looked into.
         errors: folders that could not be read.
         entries: how many entries were looked at.

@@ -81,7 +81,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     if len(kinds) > 1 and kind not in TRACKERS:
         kind = _kind_by_bytes(path) or kind
     if len(kinds) > 1:
-        kind = next(iter(_told_apart({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
+        kind = next(iter(_by_content({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
     if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
@@ -120,7 +120,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         found.files[kind] = sorted([*found.files.get(kind, []), *files], key=lambda one: natural(str(one)))
     if texts:
         found.files.setdefault("console", []).extend(texts)
-    found.files = _told_apart(found.files)
+    found.files = _by_content(found.files)
     readers: list[Reader] = []
     for kind in TRACKERS:
         if kind in kinds and found.files.get(kind):
@@ -178,7 +178,7 @@ def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Rea
     return others
 
 
-def _told_apart(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
+def _by_content(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
     """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of
     DVCLive's."""
     found = {kind: list(paths) for kind, paths in files.items()}
@@ -228,8 +228,8 @@ def _tables(
     if files := [file for kind in TABLES for file in found.files.get(kind, [])]:
         from rlhealth.sources.rows.rollouts import without_texts  # late, as every tracker's module
 
-        told = source_module("csv").readers(without_texts(files), errors, left)
-        readers += [one for one in told if one.run.place.kind in kinds]
+        found_tables = source_module("csv").readers(without_texts(files), errors, left)
+        readers += [one for one in found_tables if one.run.place.kind in kinds]
     if "notebook" in kinds and found.files.get("notebook"):
         readers += source_module("notebook").readers(found.files["notebook"], errors)
     return readers

@@ -129,7 +129,7 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
 def _joined(group: list[Reader], folder: Path) -> list[Reader]:
     kinds = Counter(one.run.place.kind for one in group)
     if len(kinds) == 1 and not kinds.keys() & set(TEXTS):
-        return group  # one tracker, which tells its own runs apart: perhaps ten thousand of them
+        return group  # one tracker, which already separates its runs: perhaps ten thousand of them
     kept: list[list[Reader]] = []
     for reader in group:
         others = [one for one in kept if one[0].run.place.kind != reader.run.place.kind]
@@ -183,7 +183,7 @@ def _is_laid_out(reader: Reader, folder: Path) -> bool:
 
 
 def _rename(reader: Reader, folder: Path, root: Path, alone: bool, only: bool) -> None:
-    """Names a run by its folder as seen from where the search began; its own name tells it from others in that
+    """Names a run by its folder as seen from where the search began; its own name distinguishes it from others in that
     folder.
     """
     run = reader.run

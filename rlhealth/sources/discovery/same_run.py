@@ -28,7 +28,15 @@ _SAME_SHARE = 0.5  # of the values that two trackers could have in common
 FEWEST_VALUES = 5
 _COMPARED = 2000  # values of one metric, from its end
 AGREEING = 0.9  # of the values at the same steps, where two trackers agree
-_TELLING = ("seed", "learning_rate", "beta", "kl_coef", "num_generations", "per_device_train_batch_size", "max_steps")
+_OF_A_LAUNCH = (
+    "seed",
+    "learning_rate",
+    "beta",
+    "kl_coef",
+    "num_generations",
+    "per_device_train_batch_size",
+    "max_steps",
+)
 _CLOCK_SLACK = 60.0  # seconds
 #: These are alike in different runs of one script.
 _ALIKE = frozenset({"epoch", "learning_rate", "lr", "num_tokens", "episode", "total_flos"})
@@ -59,7 +67,7 @@ def may_be_same(main: Reader, other: Reader) -> bool:
 
 
 def _started(location: str) -> datetime | None:
-    """The launch that a folder's name tells, in local time; transformers leaves the year out, so it is left out
+    """The launch time in a folder's name, in local time; transformers leaves the year out, so it is left out
     here.
     """
     found = _STAMP.search(location)
@@ -77,7 +85,7 @@ def _started(location: str) -> datetime | None:
 
 def is_same(one: Reader, other: Reader) -> bool | None:
     """Whether two trackers wrote the same run: they hold the same numbers, or, where none can be compared, at the
-    same time. None: nothing tells.
+    same time. None: unknown.
     """
     for reader in (one, other):
         try:
@@ -89,7 +97,7 @@ def is_same(one: Reader, other: Reader) -> bool | None:
     found = at_same_steps(one.run, other.run)
     aligned = sum(alike for _, alike in found) >= _SAME_SHARE * sum(compared for compared, _ in found)
     if aligned and any(compared - alike >= FEWEST_VALUES and alike < AGREEING * compared for compared, alike in found):
-        return False  # they count the same steps, and tell different things of some metric: both are judged
+        return False  # they have the same steps and different values of some metric: both are judged
     mine, theirs = _numbers(one.run), _numbers(other.run)
     pairs = [(mine[tag], theirs[tag]) for tag in mine.keys() & theirs.keys()]
     most = sum(min(len(a), len(b)) for a, b in pairs)
@@ -128,9 +136,9 @@ def _numbers(run: Run) -> dict[str, set[str]]:
         if bare not in _ALIKE:
             values = series.values[-_COMPARED:]
             values = values[np.isfinite(values)]
-            telling = {f"{value:.4g}" for value in values[values != np.round(values)].tolist()}
-            if len(telling) > 1:
-                found[bare] = telling
+            fractions = {f"{value:.4g}" for value in values[values != np.round(values)].tolist()}
+            if len(fractions) > 1:
+                found[bare] = fractions
     return found
 
 
@@ -157,6 +165,6 @@ def at_same_steps(one: Run, other: Run) -> list[tuple[int, int]]:
 
 
 def _other_settings(one: Run, other: Run) -> bool:
-    """Whether both tell their settings and were launched with others: another seed, learning rate, …"""
-    pairs = [(one.config.get(name), other.config.get(name)) for name in _TELLING]
+    """Whether both logged their settings and these differ: another seed, learning rate, …"""
+    pairs = [(one.config.get(name), other.config.get(name)) for name in _OF_A_LAUNCH]
     return any(a is not None and b is not None and a != b for a, b in pairs)

@@ -1,5 +1,5 @@
-"""What the code cells of a notebook say of its training: the trainer's class, its settings, the versions that were
-installed. Nothing is run.
+"""What the code cells of a notebook say about its training: the trainer's class, its settings, the installed versions.
+No code is run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Code:
     Attributes:
         trainings: by cell, the trainers that are started in it, in their order.
         trainers: by cell, every trainer that is made in it.
-        versions: of libraries, as pip or Unsloth says in an output; what the code asks for may be younger than the run.
+        versions: library versions that pip or Unsloth printed; those in the code may be newer than the run.
     """
 
     trainings: dict[int, list[Trainer]] = field(default_factory=dict)
@@ -140,14 +140,14 @@ class _Reading(ast.NodeVisitor):
         self.classes.update((one.asname, one.name) for one in node.names if one.asname)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """A trainer of the notebook's own goes by the class that it is made from."""
+        """A trainer class defined in the notebook is named after its base class."""
         bases = [self._class(base) for base in node.bases]
         known = next((name for name in bases if _TRAINER.search(name) or _SETTINGS.search(name)), None)
         if known is not None:
             self.classes[node.name] = known
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """What a function trains is trained where it is called; its names are its own."""
+        """A training inside a function counts where the function is called; its names are local."""
         values, settings, variables, trainings = self.values, self.settings, self.variables, self.trainings
         self.values, self.settings, self.variables = dict(values), dict(settings), dict(variables)
         self.trainings = []
@@ -184,7 +184,7 @@ class _Reading(ast.NodeVisitor):
             self._forget(node.target.id)
 
     def visit_For(self, node: ast.For) -> None:
-        """What a loop assigns is unknown in it and behind it."""
+        """A name assigned in a loop is unknown inside the loop and after it."""
         self._branch(node)
 
     def visit_While(self, node: ast.While) -> None:
@@ -192,7 +192,7 @@ class _Reading(ast.NodeVisitor):
         self._branch(node)
 
     def visit_If(self, node: ast.If) -> None:
-        """What a branch assigns is unknown behind it."""
+        """A name assigned in a branch is unknown after it."""
         self._branch(node)
 
     def visit_Call(self, node: ast.Call) -> None:

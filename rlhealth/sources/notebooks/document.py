@@ -1,4 +1,4 @@
-"""A notebook as cells with their code and their texts; whatever is whole in a damaged one."""
+"""A notebook as cells with their code and their outputs; of a damaged notebook, the cells that are intact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Output:
     """What one output of a cell shows: its HTML, its text, and the error that ended the cell where it is one.
 
     Attributes:
-        error: an exception as Python prints it (`ValueError: …`), or what the editor says of a kernel that is gone.
+        error: an exception as Python prints it (`ValueError: …`), or what the editor says of a dead kernel.
         is_exception: whether the error has the name of an exception.
     """
 
@@ -48,7 +48,8 @@ class Cell:
 
     @property
     def error(self) -> str:
-        """The error that ended it, an exception before what became of its kernel; empty if it came to its end."""
+        """The error that ended the cell; an exception takes precedence over a kernel message. Empty if the cell
+        completed."""
         errors = [output for output in self.outputs if output.error]
         return max(reversed(errors), key=lambda one: one.is_exception).error if errors else ""
 
@@ -59,7 +60,7 @@ class Document:
 
     Attributes:
         problems: what was damaged, as sentences without the file's name.
-        is_whole: whether it could be read as it stands.
+        is_whole: whether all of it could be read.
     """
 
     cells: list[Cell]
@@ -68,9 +69,8 @@ class Document:
 
 
 def documents(raw: bytes) -> Iterator[Document]:
-    """The notebook in these bytes; of one with git's conflict marks both sides, of a damaged one what is whole.
-
-    Nothing is yielded where there is no notebook in them.
+    """The notebook in these bytes; with git conflict markers, both sides; if it is damaged, the parts that are intact.
+    Yields nothing if the bytes are no notebook.
     """
     text = raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig", "replace")
     found = _parsed(text)
@@ -87,7 +87,7 @@ def documents(raw: bytes) -> Iterator[Document]:
         return
     cells = [_cell(number, cell) for number, cell in enumerate(salvage(conflicted[0][1] if conflicted else text), 1)]
     if any(cell.outputs or cell.code for cell in cells):
-        problem = "it is no valid JSON (cut off, or damaged); the cells and outputs that are whole were read"
+        problem = "not valid JSON (cut off, or damaged); the intact cells and outputs were read"
         yield Document(cells, [problem], is_whole=False)
 
 
@@ -113,7 +113,7 @@ def _converted(notebook: dict[str, Any]) -> tuple[list[Any], list[str]]:
 
     try:
         return list(nbformat.convert(nbformat.from_dict(notebook), PLAIN_FORMAT).get("cells", [])), []
-    except Exception as error:  # whatever an old notebook lacks
+    except Exception as error:  # an old notebook may lack any field
         return [], [
             f"an old notebook (format {notebook.get('nbformat')}) that cannot be converted: {type(error).__name__}"
         ]

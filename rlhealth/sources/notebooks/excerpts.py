@@ -1,4 +1,4 @@
-"""Excerpts of one table, displayed one after the other: `log.head()` and `log.tail()` are read as one table, by the
+"""Excerpts of one table, displayed one after another: `log.head()` and `log.tail()` are read as one table, by the
 numbers that pandas gives to its rows.
 """
 
@@ -12,7 +12,7 @@ from rlhealth.sources.notebooks.html_table import Grid
 
 
 def with_excerpts_joined(grids: Iterable[Grid]) -> list[Grid]:
-    """The tables of one cell, in their order; what follows a table and is another part of it is added to it."""
+    """The tables of one cell, in order; a table that is another part of the previous one is added to it."""
     found: list[Grid] = []
     for grid in grids:
         one = _united(found[-1], grid) if found else None
@@ -30,10 +30,10 @@ def axis_of_names(names: Iterable[str]) -> str:
 
 
 def _united(one: Grid, other: Grid) -> Grid | None:
-    """The table of which both are parts; None if they are not known to be of one.
+    """The table of which both are parts; None if they may be of different tables.
 
-    They have the same columns, a row that both have is the same in both, and the steps rise with the numbers of the
-    rows, from the first row on.
+    Both have the same columns, a row in both has the same values in both, and steps rise with row numbers from the
+    first row on.
     """
     axis = axis_of_names(one.heading)
     if not (one.is_frame and other.is_frame and one.heading == other.heading and axis):

@@ -28,7 +28,7 @@ def frames(text: str) -> Iterator[Grid]:
 
 
 def _pages(lines: Sequence[str], at: int) -> tuple[int, Grid]:
-    """The line behind the table that begins at `at`, and the table; an empty one if there is none."""
+    """The number of the line after the table that begins at `at`, and the table; an empty table if there is none."""
     grid = Grid([], [], is_frame=True)
     continued = True
     while continued and at < len(lines) and (heading := _heading(lines[at])):
@@ -55,7 +55,8 @@ def _heading(line: str) -> list[str]:
 
 
 def _page(lines: Sequence[str], at: int, width: int) -> tuple[int, list[tuple[str, list[str]]]]:
-    """The line behind the rows that begin at `at`, and the rows: each with its label, "" where they have none."""
+    """The number of the line after the rows that begin at `at`, and the rows: each with its label, "" where they have
+    none."""
     found: list[tuple[str, list[str]]] = []
     while at < len(lines):
         cells = lines[at].split()

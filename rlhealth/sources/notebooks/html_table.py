@@ -25,7 +25,7 @@ class Grid:
 
     Attributes:
         done, total: of the progress bar above it; None if there is none.
-        epochs: the planned number of epochs, where the bar tells it.
+        epochs: the planned number of epochs, if the progress bar shows it.
         is_cut: whether the text ends inside the table, or rows of it are not shown.
         is_frame: whether pandas wrote it.
         labels: what pandas writes before each row; empty where another wrote it.

@@ -1,5 +1,4 @@
-"""From tables to runs: which tables are of the same run, which continue with one, and which trainer each belongs
-to."""
+"""From tables to runs: which tables show the same run, which continue a run, and which trainer each belongs to."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ _REWARD = re.compile(
 
 @dataclass
 class NotebookRun:
-    """One run as a notebook tells it.
+    """One run as a notebook shows it.
 
     Attributes:
-        parts: its tables, in their order; a later one continues with the run, or was resumed.
-        trainer: as the code makes it; None if that is not clear.
-        error: the exception that ended its last cell, or what became of its kernel.
+        parts: its tables, in order; a later one continues the run, or follows a resume.
+        trainer: the trainer that the code creates; None if that is ambiguous.
+        error: the exception that ended its last cell, or the message of a dead kernel.
     """
 
     parts: list[Table]
@@ -44,7 +43,7 @@ class NotebookRun:
 
 
 def runs_of(document: Document, code: Code) -> list[NotebookRun]:
-    """The runs that a notebook shows, in the order of their first tables; one that is shown twice counts once."""
+    """The runs that a notebook shows, in the order of their first tables; a run that is shown twice counts once."""
     found: list[NotebookRun] = []
     for cell in document.cells:
         tables = tables_of(cell)
@@ -56,19 +55,19 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
         _assign(fresh, cell.number, code)
         if fresh:
             fresh[-1].error = cell.error
-        for told in fresh:
-            before = next((one for one in reversed(found) if _continues(one, told)), None)
+        for run in fresh:
+            before = next((one for one in reversed(found) if _continues(one, run)), None)
             if before is not None:
-                before.parts += told.parts
-                before.error = told.error
+                before.parts += run.parts
+                before.error = run.error
             else:
-                found.append(told)
+                found.append(run)
     return found
 
 
 def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
     """The last trainer that was started and that learns from rewards, with the exception that ended its cell; None if
-    that came to its end."""
+    that cell completed."""
     for cell in reversed(document.cells):
         started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
         if started:
@@ -77,14 +76,14 @@ def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
 
 
 def _take(table: Table, found: list[NotebookRun], fresh: list[NotebookRun]) -> None:
-    """Puts a table to the run that it tells of, among those of its own cell (`fresh`) and of the cells before."""
-    for told in [*reversed(fresh), *reversed(found)]:
-        index = next((index for index, part in enumerate(told.parts) if is_same(part, table)), None)
+    """Adds a table to the run that it shows, among the runs of its own cell (`fresh`) and of earlier cells."""
+    for run in [*reversed(fresh), *reversed(found)]:
+        index = next((index for index, part in enumerate(run.parts) if is_same(part, table)), None)
         if index is not None:
-            kept = told.parts[index]
-            told.parts[index] = joined(kept, table)
+            kept = run.parts[index]
+            run.parts[index] = joined(kept, table)
             if kept.cell != table.cell:
-                told.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
+                run.notes.append(f"cells {kept.cell} and {table.cell} show the same run; the longer table was read")
             return
     fresh.append(NotebookRun([table]))
 
@@ -99,22 +98,22 @@ def _continues(before: NotebookRun, after: NotebookRun) -> bool:
 
 
 def _assign(fresh: Sequence[NotebookRun], cell: int, code: Code) -> None:
-    """Says which trainer each of the runs of one cell belongs to, where the code leaves no doubt."""
+    """Sets the trainer of each run of one cell, where the code is unambiguous."""
     started = code.trainings.get(cell, [])
     made = [trainer for number, trainer in code.trainers if number <= cell]
-    for index, told in enumerate(fresh):
-        rewarded = any(_REWARD.match(tag) for part in told.parts for tag in part.tags)
+    for index, run in enumerate(fresh):
+        rewarded = any(_REWARD.match(tag) for part in run.parts for tag in part.tags)
         if len(started) == len(fresh):
-            told.trainer = started[index]
+            run.trainer = started[index]
         elif started and len({trainer.name for trainer in started}) == 1:
-            told.trainer = Trainer(started[0].name, _shared([trainer.settings for trainer in started]))
+            run.trainer = Trainer(started[0].name, _shared([trainer.settings for trainer in started]))
         elif len({trainer.name for trainer in made}) == 1:
-            told.trainer = Trainer(made[-1].name, _shared([trainer.settings for trainer in made]))
+            run.trainer = Trainer(made[-1].name, _shared([trainer.settings for trainer in made]))
         elif rewarded and len({one.name for one in made if _REWARDED.search(one.name)}) == 1:
             fitting = [trainer for trainer in made if _REWARDED.search(trainer.name)]
-            told.trainer = Trainer(fitting[-1].name, _shared([trainer.settings for trainer in fitting]))
-        if told.trainer is not None and rewarded and not _REWARDED.search(told.trainer.name):
-            told.trainer = None
+            run.trainer = Trainer(fitting[-1].name, _shared([trainer.settings for trainer in fitting]))
+        if run.trainer is not None and rewarded and not _REWARDED.search(run.trainer.name):
+            run.trainer = None
 
 
 def _shared(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ _EVALUATED = ("eval_", "test_", "predict_")
 
 
 def tables_of(cell: Cell) -> list[Table]:
-    """The tables of a cell, in their order; rows that say what a table beside them shows are not told again."""
+    """The tables of a cell, in order; printed rows that repeat a table beside them are left out."""
     displayed: list[Grid] = []
     texts: list[str] = []
     streamed = "".join(output.text for output in cell.outputs if output.is_stream)
@@ -81,7 +81,7 @@ def tables_of(cell: Cell) -> list[Table]:
     framed = _tables(cell.number, frames(streamed)) if "tep" in streamed else []
     found += framed
     if any(PAID.search(tag) for table in found for tag in table.tags):
-        return found  # what a trainer prints beside such a table is less than the table
+        return found  # a trainer prints less beside such a table than the table shows
     rows = _chosen([row for text in ([] if framed else [streamed]) + texts for row in _rows(text)])
     rows = [row for row in rows if row.form != "warning"] if found else rows
     often = {tag for tag, count in Counter(tag for row in rows for tag in row).items() if count >= FEWEST_ROWS}
@@ -124,7 +124,7 @@ def _of_steps(rows: Iterable[PrintedRow]) -> Iterator[PrintedRow]:
 
 
 def _warned(rows: Iterable[PrintedRow]) -> set[str]:
-    """The metrics that warnings tell."""
+    """The metrics whose values come from warnings."""
     return {tag for row in rows if row.form == "warning" for tag in row if not names_step(tag)}
 
 
@@ -145,7 +145,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
 
 
 def _rows(text: str) -> Iterator[PrintedRow]:
-    """The log rows in a text; what is printed for other reasons, and what is of one sample only, is left out."""
+    """The log rows in a text; lines that are no log, and those of a single sample, are left out."""
     if not _TRAINED.search(text) and not PAID.search(text) and not warns(text):
         return
     printed = Printed()
@@ -205,7 +205,7 @@ def _table_of(cell: int, rows: Sequence[PrintedRow], is_cut: bool) -> Table:
 
 
 def _with_rows(found: list[Table], printed: Table) -> list[Table]:
-    """The tables of a cell and the rows that were printed in it: where both tell of one run, what tells more of it
+    """The tables of a cell and the rows that were printed in it: where both show one run, the one that shows more of it
     counts.
     """
     if not found:
@@ -224,9 +224,7 @@ def _with_rows(found: list[Table], printed: Table) -> list[Table]:
 
 
 def _add(table: Table, printed: Table) -> bool:
-    """Adds printed rows to the table of the same steps, which a callback of its trainer printed beside it; False if
-    they are another run's.
-    """
+    """Adds rows that a callback printed to the trainer's table of the same steps; False if they are another run's."""
     if not table.axis.lower().endswith("step") or not printed.axis.lower().endswith("step"):
         return False
     rows = dict(zip(table.steps, table.rows, strict=True))

@@ -1,4 +1,4 @@
-"""Notebooks: finds the runs that a notebook shows, and reads it again whenever it was saved anew."""
+"""Notebooks: finds the runs that a notebook shows, and reads it again each time it is saved."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rlhealth.sources.rows.rewritten import bring_up_to_date
 from rlhealth.sources.rows.rows import Rows
 
 KIND = "notebook"
-#: Bytes of a notebook; a larger one holds pictures or videos, and would take several times its size in memory.
+#: The largest notebook in bytes; a larger one holds pictures or videos, and takes several times its size in memory.
 LARGEST = 256 << 20
-#: Words of which a notebook with rows in it has one; the others are not read further.
-_TELLING = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
+#: A notebook with log rows contains at least one of these words; any other is skipped.
+_LOG_WORDS = (b"Training Loss", b"reward", b"loss", b"Loss", b"ep_rew_mean", b"Reward", b"return", b"Return", b"core")
 HINT = "a notebook keeps its log in the outputs of its cells: run it and save it, or name the trainer's output folder"
 
 
 class Notebook:
-    """One notebook, read as a whole whenever it has changed.
+    """One notebook, read completely each time it changes.
 
     Attributes:
-        runs: what it tells of; they stay the same objects and grow.
+        runs: the runs that it shows; they stay the same objects and grow.
         followed: those that have a reader.
     """
 
@@ -42,7 +42,7 @@ class Notebook:
         self._seen: Stamp | None = None
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved since; True if its runs have changed.
+        """Reads the notebook if it was saved since the last poll; True if its runs changed.
 
         Raises:
             RlhealthError: if it cannot be read, or holds no run.
@@ -105,7 +105,7 @@ class NotebookRunReader:
         notebook.followed.append(run)
 
     def appeared(self) -> list[NotebookRunReader]:
-        """Readers for the runs that have begun in the notebook and that are not read yet."""
+        """Readers for the runs in the notebook that have no reader yet."""
         return [
             NotebookRunReader(self.notebook, run)
             for run in self.notebook.runs
@@ -113,7 +113,7 @@ class NotebookRunReader:
         ]
 
     def poll(self) -> bool:
-        """Reads the notebook if it was saved anew; True if this run has grown or changed since the last call."""
+        """Reads the notebook if it was saved again; True if this run grew or changed since the last call."""
         self.notebook.poll()
         size = sum(len(one) + one.revision for one in self.run.series.values())
         changed, self._size = size != self._size, size
@@ -121,7 +121,7 @@ class NotebookRunReader:
 
 
 def find(path: Path) -> list[Reader]:
-    """A reader for every run in a notebook that somebody named.
+    """A reader for every run in a notebook that the user named.
 
     Raises:
         RlhealthError: if it cannot be read, or holds no run.
@@ -132,16 +132,14 @@ def find(path: Path) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError]) -> list[Reader]:
-    """Readers for those of the notebooks, come across in a folder, that tell of a run; what cannot be read goes to
-    `errors`.
-    """
+    """Readers for the notebooks found in a folder that show a run; what cannot be read is added to `errors`."""
     found: list[Reader] = []
     for path in files:
         notebook = Notebook(path)
         try:
             notebook.poll()
         except RlhealthError as error:
-            if error.hint != HINT:  # a notebook without a log is no log
+            if error.hint != HINT:  # a notebook without a log is not reported
                 errors.append(error)
             continue
         found += [NotebookRunReader(notebook, run) for run in notebook.runs if not run.is_empty]
@@ -156,90 +154,91 @@ def _why(raw: bytes) -> str:
 
 def _read(raw: bytes, notebook: Notebook) -> tuple[list[Run], bool]:
     """The runs in these bytes, and whether all of the notebook could be read."""
-    if not any(word in raw for word in _TELLING):
+    if not any(word in raw for word in _LOG_WORDS):
         return [], True
     best: tuple[int, list[Run], bool] = (-1, [], True)
     for document in documents(raw):
         code = read_code(document.cells)
-        told = runs_of(document, code)
+        logged = runs_of(document, code)
         runs: list[Run] = []
-        for one in told:
+        for one in logged:
             runs += _runs(one, code, notebook, len(runs))
-        if not told:
+        if not logged:
             runs = _died_at_start(document, code, notebook)
         for index, run in enumerate(runs):
             if run.raised and any(_goes_further(later, run) for later in runs[index + 1 :]):
                 run.raised = ""
-                run.notes.append("a later run of this notebook was begun anew and goes further")
+                run.notes.append("a later run in this notebook started again and has more steps")
             run.problems += [f"{notebook.path.name}: {problem}" for problem in document.problems]
-        points = sum(one.points for one in told)
+        points = sum(one.points for one in logged)
         if points > best[0]:
             best = (points, runs, document.is_whole)
     return best[1], best[2]
 
 
 def _goes_further(later: Run, run: Run) -> bool:
-    """Whether a run logs all that an earlier one did, and more rows: whoever ran the notebook mended what broke it."""
+    """Whether a run logs everything that an earlier run did, and more rows: the user fixed the error and ran it
+    again."""
     longest = [max(map(len, one.series.values())) for one in (later, run)]
     return run.series.keys() <= later.series.keys() and longest[0] > longest[1]
 
 
-def _runs(told: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
-    """The runs in the tables of one; printed rows may be those of several, one after another."""
-    axis = told.parts[0].axis
+def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> list[Run]:
+    """The runs in the tables of a `NotebookRun`; printed rows may be of several runs, one after another."""
+    axis = source.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
-    for part in told.parts:
+    for part in source.parts:
         rows.take(part.rows)
     rows.flush(is_over=True)
     runs = [run for run in rows.runs if run.series]
     for index, run in enumerate(runs):
         run.step_axis = {"Step": "global_step", "step": "global_step", "Epoch": "epoch"}.get(axis, run.step_axis)
         run.versions.update(code.versions)
-        _describe(run, told, is_last=index == len(runs) - 1)
+        _describe(run, source, is_last=index == len(runs) - 1)
     return runs
 
 
 def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:
     """The run of which the notebook shows nothing but the exception that ended it."""
-    told = died_at_start(document, code)
-    if told is None:
+    start = died_at_start(document, code)
+    if start is None:
         return []
     run = notebook.make(0)
-    trainer, run.raised = told
+    trainer, run.raised = start
     run.trainer, run.config = trainer.name, dict(trainer.settings)
     run.versions.update(code.versions)
     return [run] if run.died_at_start else []
 
 
-def _note_excerpts(run: Run, told: NotebookRun) -> None:
-    """Names the metrics that the notebook shows at a part of the steps only."""
-    shown = set().union(*(part.excerpted for part in told.parts))
+def _note_excerpts(run: Run, source: NotebookRun) -> None:
+    """Notes the metrics that the notebook shows at only some of the steps."""
+    shown = set().union(*(part.excerpted for part in source.parts))
     run.excerpted = {tag for tag in run.series if plain(tag) in shown}
     if run.excerpted:
         names = ", ".join(sorted(run.excerpted)[:3]) + (", …" if len(run.excerpted) > 3 else "")
-        run.notes.append(f"the notebook shows {names} at a part of the steps only")
+        run.notes.append(f"the notebook shows {names} at only some of the steps")
 
 
-def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
-    """Adds what the progress bar, the code and an exception say of the run."""
-    last = told.parts[-1]
-    cells = list(dict.fromkeys(part.cell for part in told.parts))
+def _describe(run: Run, source: NotebookRun, is_last: bool) -> None:
+    """Adds what the progress bar, the code and an exception say about the run."""
+    last = source.parts[-1]
+    cells = list(dict.fromkeys(part.cell for part in source.parts))
     where = f"cell {cells[0]}" if len(cells) == 1 else f"cells {', '.join(map(str, cells))}"
     run.notes.append(f"read from the output of {where}")
-    run.notes += told.notes
-    if any(part.is_cut for part in told.parts):
+    run.notes += source.notes
+    if any(part.is_cut for part in source.parts):
         run.notes.append(f"rows or columns are left out of the output of {where}; they are missing here")
-    _note_excerpts(run, told)
-    warned = run.series.keys() & set().union(*(part.warned for part in told.parts))
+    _note_excerpts(run, source)
+    warned = run.series.keys() & set().union(*(part.warned for part in source.parts))
     run.excerpted |= warned
     run.notes += of_warnings(warned, is_all=warned == run.series.keys())
-    trainer = told.trainer
+    trainer = source.trainer
     if trainer is not None:
         run.trainer = trainer.name
         run.config = dict(trainer.settings)
     if run.step_axis not in ("global_step", "epoch"):
         run.config.pop("max_steps", None)  # steps are row numbers here
-    if last.total and told.parts[0].axis:
+    if last.total and source.parts[0].axis:
         run.planned_steps = last.total
         asked = run.config.pop("max_steps", None)
         if run.step_axis == "global_step" and isinstance(asked, int | float) and asked > 0:
@@ -252,6 +251,6 @@ def _describe(run: Run, told: NotebookRun, is_last: bool) -> None:
                 )
         if last.done is not None and last.done >= last.total:
             run.clean = True
-    if told.error and is_last and run.clean is None:
-        run.notes.append(f"its cell ended with {told.error}")
-        run.raised = told.error
+    if source.error and is_last and run.clean is None:
+        run.notes.append(f"its cell ended with {source.error}")
+        run.raised = source.error

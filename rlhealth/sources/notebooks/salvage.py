@@ -1,5 +1,5 @@
-"""What is whole in a notebook that is no JSON: the sides of git's conflict marks, the cells and outputs around
-damage, a text that is cut off.
+"""The intact parts of a notebook that is no valid JSON: both sides of git conflict markers, and the cells and outputs
+around damage or before a cut.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""One table of rows with steps, found in a notebook: which cell it stands in, what it holds, which other table tells
-of the same run.
-"""
+"""One table of rows with steps, found in a notebook: its cell, its contents, and which tables show the same run."""
 
 from __future__ import annotations
 
@@ -65,12 +63,12 @@ class Table:
 
     @property
     def begins(self) -> bool:
-        """Whether its first row is where a run that starts from nothing is first logged."""
+        """Whether its first row is where a new run logs first."""
         return not self.steps or self.steps[0] <= max(1.0, self.interval)
 
     @property
     def excerpted(self) -> set[str]:
-        """The metrics that are shown at a part of the steps only: their own table has no row at the others."""
+        """The metrics that are shown at only some of the steps: their own table has no row at the others."""
         steps = set(self.steps)
         return {tag for tag, known in self.covered.items() if not steps <= known}
 
@@ -87,9 +85,7 @@ def plain(tag: str) -> str:
 
 
 def is_same(one: Table, other: Table) -> bool:
-    """Whether two tables show the same run: at the steps that both have, they hold the same numbers, and telling
-    ones.
-    """
+    """Whether two tables show the same run: at shared steps they hold the same numbers, with enough digits."""
     if (one.axis == "Epoch") != (other.axis == "Epoch"):
         return False
     if not one.axis or not other.axis:
@@ -107,8 +103,8 @@ def is_same(one: Table, other: Table) -> bool:
     ]
     if not pairs or not all(_agree(*pair) for pair in pairs):
         return False
-    told = sum(min(_digits(first), _digits(second)) for first, second in pairs)
-    return told >= _SAME_DIGITS or (one.cell == other.cell and one.total == other.total)
+    digits = sum(min(_digits(first), _digits(second)) for first, second in pairs)
+    return digits >= _SAME_DIGITS or (one.cell == other.cell and one.total == other.total)
 
 
 def goes_on(before: Table, after: Table) -> bool:
@@ -122,7 +118,7 @@ def goes_on(before: Table, after: Table) -> bool:
 
 
 def joined(one: Table, other: Table) -> Table:
-    """The longer of two tables of one run, with what only the other one shows at its steps."""
+    """The longer of two tables of one run, plus the values at its steps that only the other one shows."""
     longer, shorter = (one, other) if _worth(one) >= _worth(other) else (other, one)
     numbered = not (longer.axis and shorter.axis)
     more = _by_row(shorter) if numbered else _by_step(shorter)
@@ -148,7 +144,7 @@ def joined(one: Table, other: Table) -> Table:
 
 
 def _filled(row: dict[str, float], more: dict[str, float]) -> dict[str, float]:
-    """The row with what it lacks."""
+    """The row, with the values that it lacks."""
     known = {plain(tag) for tag in row}
     return row | {tag: value for tag, value in more.items() if tag not in known}
 
@@ -191,7 +187,7 @@ def _agree(one: float, other: float) -> bool:
 
 
 def _places(value: float) -> int:
-    """The places behind the point that tell of a number, at least four of them looked at."""
+    """How many decimal places of a number to compare: `_OLD_PLACES` if it has no more, else `_PLACES`."""
     return _OLD_PLACES if math.isfinite(value) and value == round(value, _OLD_PLACES) else _PLACES
 
 

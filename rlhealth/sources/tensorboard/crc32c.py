@@ -44,7 +44,8 @@ def _of_zeros(size: int) -> int:
     return int(crc32c(bytes(size)))
 
 
-#: What a last byte adds to the CRC: CRC is linear, so it is what tells the CRC of this byte from that of a zero.
+#: What a last byte adds to the CRC: CRC is linear, so it is the difference between the CRC of this byte and that of a
+#: zero.
 _contributions = np.array([crc32c(bytes([byte])) ^ crc32c(b"\0") for byte in range(256)], np.uint32)
 
 

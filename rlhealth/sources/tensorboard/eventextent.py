@@ -1,4 +1,4 @@
-"""What one event file covers, told by its first and its last stretch: steps, times, settings, and who wrote it."""
+"""What one event file covers, read from its first and its last stretch: steps, times, settings, and who wrote it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FREE_TO_DIFFER = re.compile(
 
 @dataclass
 class Extent:
-    """What a launch covers, told by the first and the last stretch of its file.
+    """What a launch covers, read from the first and the last stretch of its file.
 
     Attributes:
         every: steps between two points of the tag that is logged most often; 0 if none has two.

@@ -127,7 +127,7 @@ class EventFile:
             stream.seek(self.offset)
 
     def _length(self, header: bytes) -> int:
-        """The length that a header tells, or -1 if it is damaged."""
+        """The length in a header, or -1 if the header is damaged."""
         length = self._lengths.get(header)
         if length is None:
             length = int.from_bytes(header[:8], "little")

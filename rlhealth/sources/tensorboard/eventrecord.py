@@ -18,7 +18,7 @@ from rlhealth.sources.tensorboard.eventvalues import (
 
 @dataclass(slots=True)
 class Event:
-    """One event. `step_at` and `step_bytes` tell where the step's varint stands (0 bytes: it was left out, and is 0;
+    """One event. `step_at` and `step_bytes` give the position of the step's varint (0 bytes: it was left out, and is 0;
     -1: it is longer than need be).
 
     `restart` marks a purge.
@@ -34,7 +34,7 @@ class Event:
 
 
 def event(raw: bytes, plugins: dict[str, str]) -> Event:
-    """The event in `raw`. `plugins` remembers the plugin of each tag, which new-style writers tell once a file.
+    """The event in `raw`. `plugins` remembers the plugin of each tag, which new-style writers write once per file.
 
     Raises:
         ValueError: if the bytes are no event.

@@ -99,7 +99,7 @@ class NeighbourFiles:
         return found
 
     def versions(self) -> dict[str, str]:
-        """Versions that a model card tells, if it is new."""
+        """Versions in a model card, if it is new."""
         return {
             name.lower(): version for card in self._cards for name, version in _VERSION.findall(self._new_text(card))
         }

@@ -32,7 +32,7 @@ _LARGEST_TEXT = 1 << 20
 
 @dataclass(slots=True)
 class Scalar:
-    """A number under a tag. `at` and `kind` tell where in the record it stands, if it stands there as plain bytes
+    """A number under a tag. `at` and `kind` give its position in the record, if it stands there as plain bytes
     (`<f4`, `<f8`).
     """
 
@@ -121,7 +121,7 @@ def signed(value: int) -> int:
 
 
 def tensor(tag: str, raw: bytes, start: int, end: int, plugin: str) -> Item | None:
-    """A new-style summary: which kind it is tells its plugin, or, if no writer named one, its type and shape."""
+    """A new-style summary: its plugin gives its kind, or, if no writer named one, its type and shape."""
     dtype, shape, content, listed, texts = 0, [], (0, 0), [], []
     for number, kind, a, b in fields(raw, start, end):
         if number == 1 and kind == 0:

@@ -119,7 +119,7 @@ class TensorboardReader:
         self._beside = self._beside or self._look_beside()
         self.run.config.update(self._beside.settings([file.path for file in self._files]))
         self.run.versions.update(self._beside.versions())
-        self._tell(errors)
+        self._collect_problems(errors)
         return new
 
     def _drop_replaced(self) -> None:
@@ -230,7 +230,7 @@ class TensorboardReader:
                 extent.every = min(extent.every or apart, apart or extent.every)
         extent.settings = extent.settings or dict(self.run.config)
 
-    def _tell(self, errors: list[RlhealthError]) -> None:
+    def _collect_problems(self, errors: list[RlhealthError]) -> None:
         run = self.run
         run.problems = [error.message for error in errors] + run.refusals
         for file in self._files:

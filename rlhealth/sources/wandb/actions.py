@@ -1,4 +1,4 @@
-"""What rlhealth does to a run online, where a user asks for it: stop it, alert in its name, write into its summary."""
+"""What rlhealth does to an online run at the user's request: stop it, send an alert for it, write into its summary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stop_run(address: str, *, patience: float = PATIENCE) -> None:
 
 
 def alert(address: str, title: str, text: str, level: str = "WARN", *, patience: float = PATIENCE) -> None:
-    """Sends an alert in the run's name (by mail or Slack, as its owner has set it up); `level` is INFO, WARN or ERROR.
+    """Sends an alert for the run (by mail or Slack, as its owner has configured); `level` is INFO, WARN or ERROR.
 
     The SDK's own `alert` needs the process that logs; its transport does not.
 
@@ -66,9 +66,9 @@ def alert(address: str, title: str, text: str, level: str = "WARN", *, patience:
 
 
 def write_back(address: str, facts: Mapping[str, object], tag: str, page: Path, *, patience: float = PATIENCE) -> None:
-    """Writes facts into a run's summary, a tag and a file, as its owner could on its page; nothing else is changed.
+    """Writes facts into a run's summary, a tag and a file, as its owner could on its page; changes nothing else.
 
-    The tag takes the place of others of its kind (`kind:…`).
+    The tag replaces others of its kind (`kind:…`).
 
     Raises:
         RlhealthError: if the address does not name one run, or the server does not take it.

@@ -16,9 +16,9 @@ from rlhealth.sources.wandb.address import Address, parse
 from rlhealth.sources.wandb.faults import NotFound, scrub
 from rlhealth.sources.wandb.first_look import FirstLook, libraries, look_at
 from rlhealth.sources.wandb.history import History, is_needed
+from rlhealth.sources.wandb.history_info import history_info
 from rlhealth.sources.wandb.listing import Listing
 from rlhealth.sources.wandb.session import PATIENCE, Session, session_for
-from rlhealth.sources.wandb.told import told_of
 
 #: How wandb names the end of a run -> the exit code that it stands for. Any other state is that of a run that
 #: continues.
@@ -99,7 +99,7 @@ class WandbReader:
             hosted.state,
             getattr(hosted, "heartbeatAt", None),
             getattr(hosted, "historyLineCount", None),
-            told_of(hosted).last,
+            history_info(hosted).last,
         )
         if mark == self._mark and None not in mark and not self._history.doubtful:
             return False
@@ -254,7 +254,7 @@ def find(
         which = f"no run that is {state}" if state else "no run yet"
         raise RlhealthError(
             f"{named}: the project has {which}",
-            hint="leave the state away to read them all" if state else "",
+            hint="omit --state to read all of them" if state else "",
             location=str(named),
         )
     readers = [

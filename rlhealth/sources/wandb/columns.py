@@ -1,9 +1,9 @@
 """History records of a `.wandb` file decoded many at a time with numpy: one column per metric, one row a record,
 whatever order the items come in.
 
-wandb's core writes the items of a row in random order, so nothing repeats from row to row. All rows are walked abreast
-instead: every round takes one item of each. What is not a plain number under a plain key (a histogram, a list, a nested
-key) is decoded by itself, in Python.
+wandb's core writes the items of a row in random order, so nothing repeats from row to row. All rows are decoded in
+parallel instead: each round takes one item of each row. Anything but a plain number under a plain key (a histogram, a
+list, a nested key) is decoded one by one, in Python.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ KIND = "wandb_export"
 INSTALL = "pip install 'rlhealth[parquet]'"
 MOST_COLUMNS = 20_000
 _AT_ONCE = 1000  # rows of a batch, which may hold thousands of columns
-LARGEST_GROUP = 1 << 30  # bytes of the rows that lie together, by the file's own claim
+LARGEST_GROUP = 1 << 30  # bytes of one row group, as the file declares
 
 
 class ExportReader:
-    """Reads the exported files of one folder, which are the parts of one run; all of them again where one changed.
+    """Reads the exported files of one folder, which are the parts of one run; if one changes, reads all of them again.
 
     Args:
         paths: the files.
@@ -73,7 +73,7 @@ class ExportReader:
         return True
 
     def _in_order(self, parquet: Any, damaged: type[Exception]) -> list[Path]:
-        """The files by the first `_step` in each; their names may say nothing of it."""
+        """The files, ordered by the first `_step` in each; their names may not show the order."""
 
         def first(path: Path) -> float:
             try:
@@ -114,7 +114,7 @@ def _is_needed(name: str) -> bool:
 
 
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
-    """A reader for the exported files of each folder among files that were come across."""
+    """A reader for the exported files of each folder, among the files that were found."""
     return [ExportReader(list(part)) for _, part in groupby(sorted(files), lambda path: path.parent)]
 
 

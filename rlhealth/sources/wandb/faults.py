@@ -1,5 +1,5 @@
-"""What goes wrong between here and a wandb server, told in plain words: from the SDK's exceptions to RlhealthError
-and Unavailable.
+"""What goes wrong between here and a wandb server, in plain words: from the SDK's exceptions to RlhealthError and
+Unavailable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlhealth.errors import RlhealthError, Unavailable
 LOG_IN = "run `wandb login`, or set WANDB_API_KEY"
 LIMITED = "it limits the rate of requests (429)"
 TRY_AGAIN = "try again; `rlhealth watch` keeps trying"
-#: What the SDK's texts say -> kind of fault, what is reported, what to try. The first that is found holds.
+#: What the SDK's texts say -> kind of fault, what is reported, what to try. The first match counts.
 FAULTS: tuple[tuple[str, str, str, str], ...] = (
     (
         r"an answer of more than 64 MiB was cut off",
@@ -105,14 +105,14 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
 )
 #: Reasons that hold for every run of the server.
 AWAY = frozenset(why for _, kind, why, _ in FAULTS if kind == "away")
-#: Kinds that will not pass by waiting; all others are Unavailable.
+#: Kinds that waiting does not fix; all others are Unavailable.
 LASTING = frozenset({"tls", "denied", "missing"})
 _SECRETS = re.compile(r"wandb_v\d_\w+|\b[0-9a-zA-Z]{40,}\b|(?<=://)[^/\s@]+@|(?<=[Bb]asic )\S+|(?<=[Bb]earer )\S+")
 _LONGEST = 200
 
 
 class NotFound(RlhealthError):
-    """There is no such entity, project or run, or the key may not know of it."""
+    """There is no such entity, project or run, or the key has no access to it."""
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
@@ -128,7 +128,7 @@ def kind_of(error: BaseException, unreached: str = "") -> tuple[str, str, str]:
     """The kind of fault ("network", "denied", …), why in a few words, and what to try.
 
     Args:
-        unreached: why the server could not be reached, if that is known besides.
+        unreached: why the server could not be reached, if known from elsewhere.
     """
     said = " ".join([*_texts(error), unreached])
     for pattern, kind, why, hint in FAULTS:

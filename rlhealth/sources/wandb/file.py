@@ -38,8 +38,8 @@ class WandbFileReader:
 
     Args:
         paths: the files of the run.
-        known: all files that were found in the folder, so that one that appears there later and continues with this run
-            is taken up; None to stay with `paths`.
+        known: all files that were found in the folder, so that a file that appears later and continues this run is read
+            too; None to read only `paths`.
     """
 
     def __init__(self, *paths: Path, known: Iterable[Path] | None = None) -> None:
@@ -60,7 +60,7 @@ class WandbFileReader:
         self._peeked = False
 
     def poll(self) -> bool:
-        """Reads what is new; True if anything was.
+        """Reads what is new; True if there was anything new.
 
         Raises:
             RlhealthError: if none of the files can be read.
@@ -75,7 +75,7 @@ class WandbFileReader:
         return new
 
     def peek(self) -> None:
-        """Reads the beginning of the first file, which the next poll does not read again.
+        """Reads the beginning of the first file; the next poll does not read it again.
 
         Raises:
             RlhealthError: if it cannot be read.
@@ -109,11 +109,11 @@ class WandbFileReader:
             self._settle()
         elif self.settings.exit_code is None and self._known is not None:
             self._look_for_a_continuation()
-        self._tell([error.message for error in failed])
+        self._collect_problems([error.message for error in failed])
         return new
 
     def _look_for_a_continuation(self) -> None:
-        """The run stands still: was it resumed, into a file that was not there before?"""
+        """The run has logged nothing new: checks whether it was resumed into a new file."""
         try:
             names = {one.name for one in self.paths[0].parent.parent.iterdir() if _RUN_FOLDER.fullmatch(one.name)}
         except OSError:
@@ -178,7 +178,7 @@ class WandbFileReader:
         self.run.versions = {**self.settings.versions, **_requirements(self._logs[self._part].path)}
 
     def _settle(self) -> None:
-        """What holds of the run as far as it is written."""
+        """Sets what is known about the run so far."""
         self._rows.end(self.settings.summary)
         self.run.exit_code = self.settings.exit_code
         log = self._logs[self._part]
@@ -187,7 +187,7 @@ class WandbFileReader:
         if not self.run.versions:
             self.run.versions = dict(self.settings.versions)
 
-    def _tell(self, failures: list[str]) -> None:
+    def _collect_problems(self, failures: list[str]) -> None:
         several = len(self._logs) > 1
         problems = [
             f"{log.path.name}: {sentence}" if several else sentence for log in self._logs for sentence in log.damage

@@ -65,8 +65,9 @@ def look_at(session: Session, hosted: Any, runs: Sequence[str], place: str) -> l
 
 
 def libraries(session: Session, file: Any, place: str) -> Future[dict[str, str]]:
-    """Library -> version, of a requirements.txt; empty if it cannot be had, as where it lies on another host. Runs of a
-    sweep mostly have the same ones, which are asked for once.
+    """Library -> version, of a requirements.txt; empty if it cannot be read, for example because it is on another host.
+    Runs of a
+    sweep mostly have the same versions; these are requested once.
     """
     digest = str(getattr(file, "md5", None) or "")
     with session.lock:

@@ -1,5 +1,5 @@
-"""The history of one online run: which rows to ask for, in pages of what size, each taken once whatever order they
-come in.
+"""The history of one online run: which rows to request, in pages of which size; each row is taken once, in any order of
+arrival.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from rlhealth.sources.base.columns import columns_of
 from rlhealth.sources.base.history import AXES, Rows
 from rlhealth.sources.base.values import is_metric
 from rlhealth.sources.wandb.first_look import look_at
+from rlhealth.sources.wandb.history_info import ROWS_A_PAGE, history_info, keys_of, page_size
 from rlhealth.sources.wandb.pages import Row, asked, merged, scanned, step_of, steps_of
 from rlhealth.sources.wandb.session import Session
-from rlhealth.sources.wandb.told import ROWS_A_PAGE, keys_of, page_size, told_of
 
-#: With more keys than these the first look asks only for those that are needed, if what comes back is shown to be
-#: complete.
+#: With more keys than this, the first look requests only the needed keys, if the result is provably complete.
 MANY_KEYS = 1000
-#: More scans than these cost more than whole rows.
+#: More scans than this cost more than reading whole rows.
 MOST_GROUPS = 12
-#: Values of one run, about 24 bytes each; what a server sends beyond them is not read.
+#: Values of one run, about 24 bytes each; more than this are not read.
 MOST_VALUES = 50_000_000
-#: Values that wait as Python numbers to be put into arrays.
+#: How many values wait as Python numbers before they are put into arrays.
 MOST_HELD = 500_000
 #: `wandb.watch` logs a histogram for each layer; no metric is made of them.
 WATCHED = ("gradients/", "parameters/", "graph_")
@@ -41,14 +40,14 @@ def is_needed(tag: str) -> bool:
 class History:
     """Fills a run with its history rows.
 
-    A row is known by its `_step`, wandb's own count: what comes twice (exported and live, or after a retry) is taken
-    once, what comes late is put where it belongs, and of the newest row that has grown only what is new is taken.
-    `null` is taken as absent: wandb's exported files have one for every key that a row lacks.
+    A row is identified by its `_step`, wandb's own count. A row that comes twice (exported and live, or after a retry)
+    is taken once. A late row is inserted at its step. Of the newest row, if it has grown, only the new values are
+    taken. `null` counts as absent: wandb's exported files have one for every key that a row lacks.
 
     Attributes:
         last_step: the highest `_step` read; -1 before the first row.
-        exported: whether rows of it lie in files that the server exported.
-        doubtful: the server counts more rows than came, or fewer than before: the next read makes sure.
+        exported: whether some of its rows are in files that the server exported.
+        doubtful: the server counts more rows than were received, or fewer than before; the next read checks this.
     """
 
     def __init__(self, run: Run, place: str, wanted: Callable[[str], bool] = is_needed) -> None:
@@ -81,13 +80,13 @@ class History:
         """
         if self._values > MOST_VALUES:
             return False
-        told = told_of(hosted)
-        keys, last, counted = told
+        info = history_info(hosted)
+        keys, last, counted = info
         gone_back = self._complete and 0 <= last < self.last_step
-        if gone_back and self.doubtful:  # seen twice: no answer that came late
+        if gone_back and self.doubtful:  # seen twice, so not a late response
             self._forget(f"wandb took the run back to row {last}; it was read again from its beginning")
             gone_back = False
-        size, since = told.page_size, max(self.last_step, 0)
+        size, since = info.page_size, max(self.last_step, 0)
         new = self._read_needed(session, hosted, keys, last, counted) if self.last_step < 0 else None
         if new is None:
             new = self._read_whole(session, hosted, size, first=since, fresh=not self._complete)
@@ -105,20 +104,20 @@ class History:
         return new
 
     def begin(self, session: Session, hosted: Any) -> None:
-        """Asks for the first pages already, before it is known whether rows of the run were exported."""
-        told = told_of(hosted)
-        if self.last_step < 0 <= told.last and not self._groups(told.keys):
-            self._early = self._asked(session, hosted, 0, told.page_size)
+        """Requests the first pages early, before it is known whether rows of the run were exported."""
+        info = history_info(hosted)
+        if self.last_step < 0 <= info.last and not self._groups(info.keys):
+            self._early = self._asked(session, hosted, 0, info.page_size)
 
     def end(self, summary: Mapping[str, Any]) -> bool:
-        """Takes what only the summary of an ended run holds; True if that is new."""
+        """Takes the values that only the summary of an ended run holds; True if they are new."""
         if summary == self._summary:
             return False
         self._summary = summary
         return self._rows.end(summary)
 
     def _make_sure(self, session: Session, hosted: Any, counted: int, size: int, gone_back: bool) -> bool:
-        """Reads everything again where the server twice counted more rows than came; True if that brought any."""
+        """Reads everything again if the server twice counted more rows than were received; True if that found any."""
         new = False
         short = counted - len(self._taken)
         suspicious = self._complete and short > self._shortage
@@ -128,14 +127,14 @@ class History:
         self.doubtful = suspicious or gone_back
         if not suspicious:
             self._shortage = max(0, counted - len(self._taken))
-            self._tell(counted)
+            self._report_missing_rows(counted)
         return new
 
-    def _tell(self, counted: int) -> None:
-        told = "rows in this run's history, "
-        self.run.problems = [one for one in self.run.problems if told not in one]
+    def _report_missing_rows(self, counted: int) -> None:
+        missing = "rows in this run's history, "
+        self.run.problems = [one for one in self.run.problems if missing not in one]
         if self._shortage > 0.05 * counted:
-            self.run.problems.append(f"wandb counts {counted:,} {told}of which {len(self._taken):,} could be read")
+            self.run.problems.append(f"wandb counts {counted:,} {missing}of which {len(self._taken):,} could be read")
 
     def _read_whole(self, session: Session, hosted: Any, size: int, *, first: int, fresh: bool) -> bool:
         new = False
@@ -159,7 +158,7 @@ class History:
         return asked(session, hosted, self._place, first=first, last=last, size=size)
 
     def _take_page(self, page: list[Row]) -> bool:
-        """Takes the rows of a page: column by column where all of them are new, which gives the same."""
+        """Takes the rows of a page; if all of them are new, column by column, with the same result."""
         steps = steps_of(page)
         if any(map(operator.ge, steps, steps[1:])):
             page = list(merged(sorted(page, key=step_of)))
@@ -179,10 +178,10 @@ class History:
     def _read_needed(
         self, session: Session, hosted: Any, keys: Mapping[str, int], last: int, counted: int
     ) -> bool | None:
-        """Reads only the needed keys of a run that has thousands; None if that would not pay, or did not bring all.
+        """Reads only the needed keys of a run that has thousands; None if that would not save time, or was incomplete.
 
-        A scan by keys leaves out every row that lacks one of them, so those that were logged equally often are asked
-        for together, and as many rows must come as each was logged.
+        A scan by keys leaves out every row that lacks one of them, so keys that were logged equally often are requested
+        together, and the number of rows must match that count.
         """
         groups = self._groups(keys)
         if not groups:
@@ -232,7 +231,7 @@ class History:
         return True
 
     def _take_more(self, row: Row) -> bool:
-        """Takes what the newest row has gained since it was read."""
+        """Takes the values that were added to the newest row since it was read."""
         gained = {
             key for key, value in row.items() if key not in self._newest or repr(self._newest[key]) != repr(value)
         }

@@ -1,5 +1,5 @@
-"""Keys found again in a buffer of bytes, all at once: each place is compared eight bytes at a time with the keys met
-before.
+"""Known keys found in a buffer of bytes, all at once: each position is compared with the known keys, eight bytes at a
+time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uin
 
 
 class Keys:
-    """The keys met so far, found again by comparing their bytes eight at a time.
+    """The keys seen so far, recognised by comparing their bytes eight at a time.
 
     Args:
         wanted: whether the values of a key are needed at all.

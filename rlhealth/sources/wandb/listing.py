@@ -1,4 +1,4 @@
-"""The runs of a project, listed once for a look at all of them, and what is asked of several at once."""
+"""The runs of a project, listed once for all readers, and requests about several runs at once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TOGETHER = 10  # runs that one question is about
 
 
 class Listing:
-    """The runs of a project: one question for the state and the settings of all, where each would cost one.
+    """The runs of a project: one request for the state and the settings of all, not one for each.
 
-    Every run is given once from each list, so that who asks again gets it from a newer one.
+    Each list gives every run once, so that a repeated request gets it from a newer list.
 
     Args:
         last: only so many of the newest runs.
@@ -61,7 +61,7 @@ class Listing:
         """The SDK's object of one run, newer than the one that was given before.
 
         Raises:
-            RlhealthError: if the server does not say; those that wait for one list share what became of it.
+            RlhealthError: if the server does not say; all who wait for one list get the same error.
         """
         asked = self._asked
         with self._lock:
@@ -74,11 +74,11 @@ class Listing:
         return session.run(self.address.of(run)) if found is None else found
 
     def first_look(self, session: Session, hosted: Any, place: str) -> FirstLook:
-        """What is asked about a run before its history: together with others of the list, which will ask it too.
+        """What is requested about a run before its history, together with other runs of the list that need it too.
 
         Raises:
             Unavailable: if the server limits the rate of requests: the next call asks about all of them again.
-            RlhealthError: if it does not answer for this run; a fault of another one does not count.
+            RlhealthError: if it does not answer for this run; a fault of another run does not count.
         """
         run = str(hosted.id)
         with self._lock:

@@ -1,6 +1,4 @@
-"""The record log of a `.wandb` file: LevelDB's framing under wandb's own header, read on from where the last poll
-stopped.
-"""
+"""The record log of a `.wandb` file: LevelDB's framing after wandb's own header, read on from the last poll."""
 
 from __future__ import annotations
 
@@ -42,11 +40,11 @@ class Records(NamedTuple):
 
 
 class Replaced(Exception):
-    """The file is another one, or a shorter one, than was read so far."""
+    """The file was replaced, or is shorter than what was already read."""
 
 
 class RecordLog:
-    """The records of one growing `.wandb` file, each byte read once however often it is polled.
+    """The records of one growing `.wandb` file; each byte is read once, however often the file is polled.
 
     Attributes:
         chunk: bytes read at once.
@@ -76,18 +74,18 @@ class RecordLog:
 
     @property
     def torn(self) -> bool:
-        """Whether the file ends inside a record: a live file does between two writes, a killed one forever."""
+        """Whether the file ends inside a record, as that of a killed run does, and a live one between two writes."""
         return bool(self._parts) or bool(self._held.strip(b"\0"))
 
     @property
     def damage(self) -> list[str]:
         """A sentence for each damaged place, in the order of the file."""
-        told = self._damage[:MOST_REPORTED]
+        reported = self._damage[:MOST_REPORTED]
         if len(self._damage) > MOST_REPORTED:
-            told.append(f"and {len(self._damage) - MOST_REPORTED:,} more damaged places")
+            reported.append(f"and {len(self._damage) - MOST_REPORTED:,} more damaged places")
         if self._lost_from is not None:
-            told.append(f"damaged from byte {self._lost_from:,} to the end of what is written")
-        return told
+            reported.append(f"damaged from byte {self._lost_from:,} to the end of what is written")
+        return reported
 
     def read(self) -> Iterator[Records]:
         """Yields the new records, those of about `CHUNK` bytes at a time.
@@ -116,7 +114,7 @@ class RecordLog:
         if not new:
             return None
         here = file.tell() - len(new)
-        if here != self.position:  # a hole was jumped over
+        if here != self.position:  # a gap was skipped
             self._lose(self.position - len(self._held))
             self._held = b""
         self._begin(b"".join((_PAD, self._held, new, _PAD)), here - len(self._held) - MARGIN)
@@ -129,7 +127,7 @@ class RecordLog:
         return self._records()
 
     def __getstate__(self) -> dict[str, object]:
-        """All but the view of a chunk, which cannot go to another process, and which the next reading makes anew."""
+        """Everything but the view of a chunk, which cannot be pickled; the next read creates it again."""
         return {**self.__dict__, "_view": None}
 
     def _begin(self, chunk: bytes, base: int) -> None:
@@ -164,7 +162,7 @@ class RecordLog:
         return at
 
     def _holds_fragments(self) -> bool:
-        """Whether there is a whole fragment anywhere in the chunk: then this is a log, however its beginning looks."""
+        """Whether there is a whole fragment in the chunk: then this is a log, even if its beginning is damaged."""
         starts = [MARGIN, *range(MARGIN + BLOCK, self._total, BLOCK)]
         return any(
             self._whole(at) or self._following(at, min(at + BLOCK, self._total)) is not None
@@ -211,7 +209,7 @@ class RecordLog:
             self._lose(self._base + at)
         part = bytes(self._view[at + HEADER : after])
         if self._lost_from is not None:
-            self._tell(self._base + at, part)
+            self._describe_loss(self._base + at, part)
         self._parts.append(part)
         if kind in (FULL, LAST):
             self._start.append(len(self._chunk) + len(self._joined))
@@ -234,8 +232,8 @@ class RecordLog:
                     else bytes(self._joined[begin - size : begin - size + 12])
                 )
 
-    def _tell(self, place: int, record: bytes) -> None:
-        """Says what was lost before `place`, where the beginning of `record` is whole; wandb numbers its records."""
+    def _describe_loss(self, place: int, record: bytes) -> None:
+        """Reports what was lost before `place`, where an intact `record` begins; wandb numbers its records."""
         assert self._lost_from is not None
         lost = _number(record[:12]) - self._number - 1
         what = f"{lost:,} record{'s' if lost > 1 else ''}" if 0 < lost <= place else "a record" if lost else "no record"

@@ -1,9 +1,8 @@
-"""A proxy on loopback that lets the wandb SDK reach the configured server and nothing else: a redirect to another host
-gets no request.
+"""A proxy on loopback that lets the wandb SDK reach only the configured server: a redirect to another host gets no
+request.
 
-The SDK sends its requests from a process of its own, which follows redirects and fetches whatever address the server
-names. It is given this proxy for everything. TLS passes through unread; where the user has a proxy, it is asked in
-turn.
+The SDK sends its requests from a separate process, which follows redirects and fetches any address that the server
+names. All its requests go through this proxy. TLS passes through unread; a proxy of the user is used behind it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 
 LONGEST_HEAD = 64 << 10
 LARGEST_ANSWER = 64 << 20
-#: Bytes that come from the SDK at once and are a request; HTTP/2's acknowledgements of an answer are shorter.
+#: From this many bytes on, what the SDK sends at once is a request; HTTP/2's acknowledgements of an answer are shorter.
 SHORTEST_REQUEST = 256
 TOO_LARGE = "an answer of more than 64 MiB was cut off"
 PATIENCE = 120.0  # seconds without a byte in either direction
@@ -42,7 +41,7 @@ def unreached(server: str) -> str:
     """Why the last connection to the server could not be made, in the system's words, or was cut off; empty if it
     was not.
 
-    The SDK sees no more of it than that this proxy ends its connection.
+    The SDK only sees that this proxy closes its connection.
     """
     gate = _gates.get(server)
     return gate.fault if gate is not None else ""
@@ -144,23 +143,23 @@ class OneHost:
 
 
 def _read_head(connection: socket.socket) -> tuple[bytes, bytes, bytes]:
-    """The lines before the body, and what has come of the body."""
+    """The lines before the body, the separator, and the part of the body received so far."""
     connection.settimeout(PATIENCE)
-    told = b""
-    while b"\r\n\r\n" not in told:
+    received = b""
+    while b"\r\n\r\n" not in received:
         block = connection.recv(4096)
-        if not block or len(told) > LONGEST_HEAD:
+        if not block or len(received) > LONGEST_HEAD:
             raise OSError("no whole request")
-        told += block
-    return told.partition(b"\r\n\r\n")
+        received += block
+    return received.partition(b"\r\n\r\n")
 
 
 def _relay(one: socket.socket, other: socket.socket, *, tunnel: bool) -> bool:
     """Passes bytes both ways until the server ends the connection, or nothing comes for `PATIENCE` seconds; False if
     an answer of the server is too large.
 
-    Outside a tunnel the answer too is told to be the connection's last: else the SDK asks again on one that is about
-    to be closed, and repeats that a second later.
+    Outside a tunnel the response is also marked as the last of its connection (`Connection: close`): else the SDK sends
+    the next request on a connection that is about to close, and repeats it a second later.
     """
     open_ends = [one, other]
     answered, last = 0, tunnel

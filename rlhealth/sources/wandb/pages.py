@@ -1,4 +1,5 @@
-"""Pages of a run's history: rows by their `_step`, several pages asked for at once, none lost where one fails."""
+"""Pages of a run's history: rows by their `_step`; several pages are requested at once, and none is lost if one
+fails."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ from rlhealth.sources.wandb.session import Session
 from rlhealth.system.threads import begun
 
 Row = dict[str, Any]
-#: Pages of one run under way at first, and at most: with every second page that was taken one more, so that a short
-#: run asks for nothing that it does not need.
+#: Pages of one run requested at once, at first and at most: one more after every second page, so that a short run
+#: requests nothing that it does not need.
 AHEAD, MOST_AHEAD = 2, 16
-#: The question by which the SDK reads rows that were not exported.
+#: The query with which the SDK reads rows that were not exported.
 _PAGE = """query HistoryPage($entity: String!, $project: String!, $run: String!, $minStep: Int64!, $maxStep: Int64!,
     $pageSize: Int!) { project(name: $project, entityName: $entity) { run(name: $run) {
     history(minStep: $minStep, maxStep: $maxStep, samples: $pageSize) } } }"""
@@ -46,7 +47,7 @@ def scanned(
                 came = True
                 yield rows
             return
-        except RlhealthError:  # of files on another host, or too large, the rows can be asked for
+        except RlhealthError:  # rows of files on another host, or too large, can be queried instead
             session.asks_pages = stopped(session.server) > before
             if came or not session.asks_pages:
                 raise
@@ -120,7 +121,7 @@ def _scan(hosted: Any, first: int, size: int, keys: Sequence[str] | None, fresh:
 
 
 class _Pages:
-    """The rows of a scan in lists of those within `size` steps; what came before a failure is handed out before it."""
+    """The rows of a scan in lists of those within `size` steps; rows received before a failure are yielded first."""
 
     def __init__(self, rows: Iterator[Row], first: int, size: int) -> None:
         self._rows, self._first, self._size = rows, first, size
@@ -133,7 +134,7 @@ class _Pages:
             raise self._failure
         page, self._held = self._held, []
         try:
-            while (row := next(self._rows, None)) is not None:  # a `for` would have the SDK begin again
+            while (row := next(self._rows, None)) is not None:  # a `for` would make the SDK start again
                 if page and self._number(row) != self._number(page[0]):
                     self._held = [row]
                     break

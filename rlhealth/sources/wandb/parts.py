@@ -1,4 +1,4 @@
-"""Which `.wandb` files are one run: a training that was killed and resumed has one for each start."""
+"""Which `.wandb` files are one run: a training that was killed and resumed has one file for each start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OF_A_START = frozenset(
 
 
 class FileReader(Protocol):
-    """A reader of one file, as far as joining asks it."""
+    """What joining needs from a reader of one file."""
 
     run: Run
     settings: Settings
@@ -47,7 +47,7 @@ def join(readers: Sequence[AnyFileReader]) -> list[list[AnyFileReader]]:
 
 
 def goes_on(earlier: FileReader, later: FileReader) -> bool:
-    """Whether a file continues with the run of an earlier one.
+    """Whether a file continues the run of an earlier one.
 
     It has the same run id, or the same output folder and settings and begins at a later step than that one did.
     """

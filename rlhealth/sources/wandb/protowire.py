@@ -1,6 +1,4 @@
-"""The few lines of protobuf's wire format that reading a record takes; wandb's own messages cost half a second to
-import.
-"""
+"""The part of protobuf's wire format that reading a record needs; wandb's own messages take half a second to import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The wandb SDK kept quiet: it never asks for a key, waits no longer than it may, and writes to folders of its own
-only.
+"""The wandb SDK without side effects: it never prompts for a key, waits for a bounded time, and writes only to private
+folders.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def private_folder() -> str:
 def load_settings() -> Any:
     """wandb's settings, of the user's own file and environment alone.
 
-    The SDK also reads `wandb/settings` below the working folder, which may be a run's folder of a stranger: its server
-    would be sent the key, through its proxy. They are loaded once, from a folder with nothing in it; a process that has
-    loaded them before keeps its own.
+    The SDK also reads `wandb/settings` below the working folder, which may be the run folder of an untrusted person:
+    the key would be sent to that server, through that proxy. So the settings are loaded once, from an empty folder; a
+    process that has already loaded them keeps its own.
     """
     import wandb
 
@@ -124,7 +124,7 @@ def _key_in_netrc(server: str) -> str | None:
 
 @contextmanager
 def bounded(wandb: Any, patience: float) -> Iterator[None]:
-    """Bounds the SDK's own waiting for the session that is made meanwhile, and for no other one in this process.
+    """Limits the SDK's own waiting for the session created inside this context, and for no other one in this process.
 
     The SDK repeats a request after 1, 2, 4 … seconds, or when a `Retry-After` says; a third of the patience is left to
     that (0 would mean 20 times).
@@ -137,7 +137,7 @@ def bounded(wandb: Any, patience: float) -> Iterator[None]:
         "x_graphql_timeout_seconds": max(1.0, min(20.0, patience / 2)),
         "x_file_transfer_retry_max": 1,  # refused exports are read in another way
         "x_file_transfer_retry_wait_max_seconds": 1.0,
-        # an answer is as large as the bytes that come, which are counted on their way
+        # without compression an answer is as large as its bytes on the wire, which are counted
         "x_extra_http_headers": {**(settings.x_extra_http_headers or {}), "Accept-Encoding": "identity"},
     }
     before = {name: getattr(settings, name) for name in wanted if hasattr(settings, name)}
@@ -152,8 +152,8 @@ def bounded(wandb: Any, patience: float) -> Iterator[None]:
 
 @contextmanager
 def private_folders() -> Iterator[None]:
-    """Has the SDK make its folders in the private one; the environment is as before when the last that is in here
-    leaves.
+    """Makes the SDK create its folders in the private one; the environment is restored when the last user of this
+    context exits.
     """
     folder = private_folder()
     logging.getLogger("wandb").addHandler(_NOWHERE)  # else Python prints its errors if no one has set up logging
@@ -177,10 +177,10 @@ def private_folders() -> Iterator[None]:
 
 
 def within(seconds: float, ask: Callable[[], T]) -> T:
-    """The answer of `ask`, which runs in a thread of its own: some calls of the SDK have no time-out.
+    """The result of `ask`, which runs in a separate thread: some calls of the SDK have no time-out.
 
     Raises:
-        TimeoutError: if there was none within so many seconds; the thread is left to itself.
+        TimeoutError: if there was none within that many seconds; the thread is abandoned.
     """
     answer = begun(ask)
     try:

@@ -42,7 +42,7 @@ class RecordContents:
         start, end: the messages `HistoryRecord`, each of shape (R,).
         number: the number of each of their records, shape (R,).
         other: indices of the records to be decoded one by one.
-        unreadable: how many records are none of wandb's.
+        unreadable: how many records are not wandb's.
     """
 
     start: Ints
@@ -53,7 +53,7 @@ class RecordContents:
 
 
 def sort(records: Records) -> RecordContents:
-    """Tells history from the rest by the first bytes of each record."""
+    """Separates history from other records by the first bytes of each record."""
     octets = np.frombuffer(records.buffer, np.uint8)
     number, at = _varints(octets, records.start + 1)
     numbered = octets[records.start] == 0x08
@@ -100,8 +100,8 @@ def _varints(octets: Bytes, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _ends_training(octets: Bytes, body: Ints) -> Flags:
-    """Whether a summary begins with one of the five numbers that transformers leaves at the end; each comes in a
-    record of its own.
+    """Whether a summary begins with one of the five numbers that transformers leaves at the end; each is in a separate
+    record.
     """
     key = body + 4 + (octets[body + 1] >= 128)
     found: NDArray[np.bool_] = np.isin(words_of(octets)[key], _ENDINGS)
@@ -109,7 +109,7 @@ def _ends_training(octets: Bytes, body: Ints) -> Flags:
 
 
 class Settings:
-    """What the records other than history tell of a run.
+    """What the records other than history say about a run.
 
     Attributes:
         config: the user's settings, nested as they came.
@@ -131,7 +131,7 @@ class Settings:
         self.exit_code: int | None = None
 
     def take(self, record: bytes) -> int | None:
-        """Takes a serialised `Record`; returns its kind where that was one of use.
+        """Takes a serialised `Record`; returns its kind if it is one that is used.
 
         Raises:
             ValueError: if it is none.
@@ -166,7 +166,7 @@ class Settings:
                     settings.pop(path[0], None)
 
     def _run(self, message: bytes) -> None:
-        """Takes what names the run; host, user, command and git stay where they are."""
+        """Takes the run's name and id; ignores host, user, command and git."""
         for field, value in fields(message):
             if not isinstance(value, bytes):
                 continue

@@ -1,6 +1,5 @@
-"""One wandb server, asked through the real SDK: every question is bounded in time and asked again, and only so many at
-once.
-"""
+"""One wandb server, queried through the real SDK: every request has a time limit and retries, and a limited number run
+at once."""
 
 from __future__ import annotations
 
@@ -30,10 +29,10 @@ from rlhealth.sources.wandb.quiet import (
 from rlhealth.sources.wandb.turns import Turns
 
 T = TypeVar("T")
-#: Seconds for which a look is tried before it is given up.
+#: Seconds for which a request is retried before it is given up.
 PATIENCE = 60.0
 MOST_RUNS = 10_000  # of a project
-MOST_WHOLE = 500  # of a project, up to which they are listed with their settings and summaries
+MOST_WHOLE = 500  # of a project, up to which runs are listed with their settings and summaries
 OF_A_LOGIN = 10  # requests that the SDK's service sends at once for one login; others wait in it
 _sessions: dict[str, Session] = {}
 _SETTINGS = threading.Lock()  # of the SDK, which one thread at a time changes
@@ -49,7 +48,7 @@ def session_for(address: Address, patience: float | None = PATIENCE) -> Session:
     session = _sessions.get(server)
     if session is None or patience not in (None, session.patience):
         before, session = session, Session(server, PATIENCE if patience is None else patience)
-        if before is not None:  # another patience needs logins of its own; what is known of the server stays
+        if before is not None:  # another patience needs new logins; what is known of the server stays
             session.turns, session._runs, session.libraries = before.turns, before._runs, before.libraries
             session.asks_pages, session.files_elsewhere = before.asks_pages, before.files_elsewhere
         _sessions[server] = session
@@ -86,23 +85,23 @@ class Session:
         self.lock = threading.Lock()  # of what several threads look up and add to
 
     def once(self, ask: Callable[[Any], T], place: str) -> T:
-        """The answer of `ask(api)`, within `patience` seconds and one, so that the SDK may tell first what is wrong.
+        """The result of `ask(api)`, within `patience` seconds plus one, so that the SDK can report its own error first.
 
         Raises:
             Unavailable: if there was none, for a reason that may pass.
-            RlhealthError: for one that will not (no key, no access, no such run).
+            RlhealthError: for a permanent reason (no key, no access, no such run).
         """
         with self.turns.one(place) as turn:
             login = self._logins.setdefault(turn.number // OF_A_LOGIN, _Login())
             try:
                 return within(self.patience + 1, lambda: self._ask(ask, login))
             except Exception as error:
-                told = as_rlhealth_error(error, place, self.secrets, unreached(self.server))
+                failure = as_rlhealth_error(error, place, self.secrets, unreached(self.server))
                 if isinstance(error, TimeoutError):
-                    login.api = None  # whatever it still waits for is left to it
-                if isinstance(error, TimeoutError) or (isinstance(told, Unavailable) and told.reason == LIMITED):
+                    login.api = None  # abandon whatever it still waits for
+                if isinstance(error, TimeoutError) or (isinstance(failure, Unavailable) and failure.reason == LIMITED):
                     self.turns.slow_down(turn)
-                raise told from None
+                raise failure from None
 
     def with_retries(self, ask: Callable[[], T], progress: Callable[[], object] = lambda: None) -> T:
         """Repeats `ask` while it raises Unavailable, with growing and scattered pauses, for `patience` seconds without
@@ -120,7 +119,7 @@ class Session:
                 if progress() != done:
                     until, done, pause = time.monotonic() + self.patience, progress(), min(0.5, self.patience / 20)
                     first = None
-                first = first or error  # later ones may only say that time ran out
+                first = first or error  # later errors may only say that time ran out
                 wait = pause * random.uniform(0.5, 1.5)  # noqa: S311 (scatters the retries of several watchers)
                 if weary or time.monotonic() + wait > until:
                     self._given_up = self._given_up or (time.monotonic(), first)
@@ -130,7 +129,7 @@ class Session:
 
     def _gave_up_recently(self) -> bool:
         """Whether a request was given up just now, so that thirty runs do not wait thirty times for a server that is
-        away.
+        down.
 
         Raises:
             Unavailable: at once, if that server could not even be reached.
@@ -152,7 +151,7 @@ class Session:
         return hosted
 
     def known_run(self, address: Address) -> Any:
-        """The SDK's object of one run as it was last seen; asked for where nobody has it any more."""
+        """The SDK's object of one run as last seen; requested again if no one holds it any more."""
         found = self._runs.get(address.path)
         return self.run(address) if found is None else found
 

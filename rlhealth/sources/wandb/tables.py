@@ -1,4 +1,4 @@
-"""The tables among the files of an online run: listed in one request, fetched one by one, from its server alone."""
+"""The tables among the files of an online run: listed in one request, fetched one by one, from its server only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Table(NamedTuple):
 
 
 class RunTables:
-    """The tables of the run at `address`; what was fetched stays in a private folder until this process ends.
+    """The tables of the run at `address`; fetched tables stay in a private folder until this process ends.
 
     Attributes:
         folder: where fetched tables lie; their names hold a digest of what is in them.
@@ -50,7 +50,8 @@ class RunTables:
         return self._session
 
     def may_have_any(self) -> bool:
-        """Whether the run's summary, which holds what was last logged under each name, names a table; asks nothing."""
+        """Whether the run's summary, which holds what was last logged under each name, names a table; sends no
+        request."""
         summary = self._session.known_run(self.address).summary_metrics
         values = summary.values() if isinstance(summary, Mapping) else ()
         return any(isinstance(one, Mapping) and str(one.get("path", "")).startswith(FOLDER) for one in values)
@@ -84,7 +85,7 @@ class RunTables:
         return [table for table, _ in found.values()]
 
     def fetch(self, table: Table) -> Path:
-        """The file of a table that was listed, fetched unless it is here.
+        """The file of a listed table, fetched unless it is already here.
 
         Raises:
             Unavailable: if it cannot be had now.
@@ -119,4 +120,4 @@ class RunTables:
 
 
 class OtherHost(RlhealthError):
-    """The tables lie on a host that is not the run's server."""
+    """The tables are on a host that is not the run's server."""

@@ -1,4 +1,5 @@
-"""How many requests a server gets at once: a limit, halved where the server asks for fewer, and raised again slowly."""
+"""How many requests a server gets at once: a limit that is halved when the server asks for fewer, and raised again
+slowly."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """Gives requests their turn so that at most `allowed` are under way. Places take precedence in the order in which
-    they first asked: of a sweep the runs that were begun are read to their end, and judged while others still come.
+    """Gives requests their turn so that at most `allowed` are under way. Places have priority in the order of their
+    first request: in a sweep, runs already begun are read to their end and judged while others are still loading.
 
     Attributes:
         most: requests at once, at most.
@@ -67,7 +68,7 @@ class Turns:
                 self._give()
 
     def slow_down(self, turn: Turn) -> None:
-        """The server had too much to do for this request; those that were under way together count once."""
+        """The server limited the rate of this request; requests that were under way together count once."""
         with self._lock:
             if turn.began >= self._slowed_at:
                 self.allowed, self._answers = max(1, self.allowed // 2), 0

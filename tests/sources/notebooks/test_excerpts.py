@@ -83,7 +83,7 @@ def test_a_reward_that_is_displayed_in_part_is_no_reward_that_vanished(
     (run,) = runs(tmp_path, notebook(*cells))
     assert len(run.series["reward"]) == 6 * len(parts)
     assert run.excerpted == {"reward", "learning_rate"}
-    assert "the notebook shows learning_rate, reward at a part of the steps only" in run.notes
+    assert "the notebook shows learning_rate, reward at only some of the steps" in run.notes
     assert not [one for one in judge(run, load_rules(), now=2e9).findings if "vanished" in one.rule]
 
 

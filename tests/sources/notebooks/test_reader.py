@@ -110,13 +110,13 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     anew = book("sft-then-grpo")["cells"]
     first, *_ = runs(tmp_path, broken | {"cells": [*broken["cells"], *anew]})
     assert first.raised == ""
-    assert any("goes further" in note for note in first.notes)
+    assert any("has more steps" in note for note in first.notes)
     *_, last = runs(tmp_path, broken | {"cells": [*anew, *broken["cells"]]})
     assert last.raised.startswith("RuntimeError")
 
 
 @pytest.mark.parametrize(
-    ("trainer", "error", "is_told"),
+    ("trainer", "error", "is_reported"),
     [
         ("GRPOTrainer", "OutOfMemoryError", True),
         ("GRPOTrainer", "KeyboardInterrupt", False),
@@ -124,11 +124,11 @@ def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path:
     ],
 )
 def test_training_by_rewards_that_broke_before_its_first_row_died_at_its_start(
-    tmp_path: Path, trainer: str, error: str, is_told: bool
+    tmp_path: Path, trainer: str, error: str, is_reported: bool
 ) -> None:
     source = f"trainer = {trainer}(model, reward_funcs=[reward], args=GRPOConfig(learning_rate=1e-6))\ntrainer.train()"
     broken = notebook(code(source, CRASHED | {"ename": error, "evalue": "no room"}))
-    if not is_told:
+    if not is_reported:
         with pytest.raises(RlhealthError, match="no training table"):
             runs(tmp_path, broken)
         return
@@ -268,7 +268,7 @@ def test_a_notebook_that_is_cut_off_gives_what_is_whole(tmp_path: Path, share: f
     cut = raw[: int(len(raw) * share)]
     found = runs(tmp_path, cut)
     last = found[-1]
-    assert any("no valid JSON" in problem for problem in last.problems)
+    assert any("not valid JSON" in problem for problem in last.problems)
     assert last.last_step is not None and last.last_step >= {0.3: 10, 0.5: 20, 0.7: 35, 0.9: 50, 0.97: 55}[share]
     for tag in last.series:
         known = dict(values(whole, tag)) if tag in whole.series else {}

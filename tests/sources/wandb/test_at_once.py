@@ -239,8 +239,8 @@ def test_a_list_that_fails_blinds_every_run_at_once(server: WandbServer) -> None
     for one in watch.followers:
         one.reader.patience = 1.0  # type: ignore[attr-defined]
     begun = time.monotonic()
-    told = watch.look()
-    assert [one.kind for one in told] == ["blind"] * 6
+    events = watch.look()
+    assert [one.kind for one in events] == ["blind"] * 6
     assert time.monotonic() - begun < 10, "not one after another"
     server.recover()
 

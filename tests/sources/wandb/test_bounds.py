@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.wandb import history, one_host, session, told
+from rlhealth.sources.wandb import history, history_info, one_host, session
 from rlhealth.sources.wandb.api import find
 from tests.sources.conftest import hosted, nobody, server  # noqa: F401 (fixtures)
 from tests.sources.wandb.test_one_server import Listener, stranger  # noqa: F401 (fixture)
@@ -34,11 +34,11 @@ def serves(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 
     def page(server: WandbServer, given: dict[str, Any]) -> dict[str, Any]:
         first = given["minStep"]
-        told = [
+        page = [
             json.dumps({"_step": step, "train/global_step": step, "train/reward": 0.5})
             for step in range(first, first + rows)
         ]
-        return {"project": {"run": {"history": told}}}
+        return {"project": {"run": {"history": page}}}
 
     monkeypatch.setitem(answers.ANSWERS, "HistoryPage", page)
 
@@ -60,7 +60,7 @@ def test_pages_without_end_end_and_the_report_says_so(
 def test_pages_without_rows_end(hosted: HostedRun, server: WandbServer, monkeypatch: pytest.MonkeyPatch) -> None:
     claims(monkeypatch, BEYOND)
     serves(monkeypatch, 0)
-    monkeypatch.setattr(told, "MOST_PAGES", 20)
+    monkeypatch.setattr(history_info, "MOST_PAGES", 20)
     one = reader()
     one.poll()
     assert not one.run.series and 15 <= server.operations().count("HistoryPage") <= 25
@@ -89,9 +89,9 @@ def test_a_project_that_lists_runs_without_end_is_an_error(
 
     monkeypatch.setitem(answers.ANSWERS, "Runs", runs)
     monkeypatch.setattr(session, "MOST_RUNS", 120)
-    with pytest.raises(RlhealthError, match="more than 120 runs") as told:
+    with pytest.raises(RlhealthError, match="more than 120 runs") as refused:
         find("wandb://ada/grpo")
-    assert "--last" in told.value.hint and len(listed) <= 4
+    assert "--last" in refused.value.hint and len(listed) <= 4
 
 
 def test_an_answer_of_two_hundred_megabytes_is_cut_off_before_it_is_held(
@@ -116,8 +116,8 @@ def test_an_answer_of_two_hundred_megabytes_is_cut_off_before_it_is_held(
     one.poll()
     server.fail(large, operation="HistoryPage")
     hosted.log(train__global_step=6, train__reward=0.6)
-    told = blind(one)
-    assert told.reason == "an answer of more than 64 MiB was cut off" and max(sent) < 50
+    failed = blind(one)
+    assert failed.reason == "an answer of more than 64 MiB was cut off" and max(sent) < 50
     assert rewards(one.run) == expected(1, 5)
     server.recover()
     one.poll()

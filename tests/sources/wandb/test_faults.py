@@ -45,9 +45,9 @@ def test_a_watch_is_blind_while_the_server_fails_and_then_misses_nothing(
     hosted.log(train__global_step=6, train__reward=0.6)
     server.fail(answer, operation=operation)
     begun = time.time()
-    told = blind(one)
-    assert reason in told.reason
-    assert begun <= told.since <= time.time()
+    failed = blind(one)
+    assert reason in failed.reason
+    assert begun <= failed.since <= time.time()
     server.recover()
     hosted.log(train__global_step=7, train__reward=0.7)
     assert one.poll()

@@ -1,4 +1,4 @@
-"""What a server tells of a run's history before its rows are asked for: its keys, its length, and so the pages."""
+"""What a server reports about a run's history before its rows are requested: keys, length, and so the page size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 #: Rows of a page, and values in it: wandb serves 1,000 rows by default; of wide rows fewer keep the memory small.
 ROWS_A_PAGE = 1000
 VALUES_A_PAGE = 100_000
-#: Of one scan, so that steps without rows end it too.
+#: The most pages of one scan, so that a scan over steps without rows ends.
 MOST_PAGES = 50_000
 
 
-class Told(NamedTuple):
-    """What the server tells of a history.
+class HistoryInfo(NamedTuple):
+    """What the server reports about a history.
 
     Attributes:
         keys: how often each key was logged; 0 if the server does not say.
@@ -32,28 +32,28 @@ class Told(NamedTuple):
         return page_size(len(self.keys), self.last, self.rows)
 
 
-def told_of(hosted: Any) -> Told:
-    """What the server told with the SDK's object of a run."""
+def history_info(hosted: Any) -> HistoryInfo:
+    """What the server reported, from the SDK's object of a run."""
     keys, last = keys_of(hosted)
     rows = getattr(hosted, "historyLineCount", None)
-    return Told(keys, last, rows if isinstance(rows, int) else 0)
+    return HistoryInfo(keys, last, rows if isinstance(rows, int) else 0)
 
 
 def keys_of(hosted: Any) -> tuple[dict[str, int], int]:
     """How often the run logged each of its keys (0 if the server does not say), and its last `_step` (-1 if it
     does not say).
     """
-    told = getattr(hosted, "historyKeys", None)
-    if not isinstance(told, Mapping):
+    logged = getattr(hosted, "historyKeys", None)
+    if not isinstance(logged, Mapping):
         return {}, -1
-    last, keys = told.get("lastStep"), told.get("keys")
+    last, keys = logged.get("lastStep"), logged.get("keys")
     return {str(key): _count(value) for key, value in keys.items()} if isinstance(
         keys, Mapping
     ) else {}, last if isinstance(last, int) else -1
 
 
-def _count(told: object) -> int:
-    types = told.get("typeCounts") if isinstance(told, Mapping) else None
+def _count(entry: object) -> int:
+    types = entry.get("typeCounts") if isinstance(entry, Mapping) else None
     counts = [one.get("count") for one in types if isinstance(one, Mapping)] if isinstance(types, list) else []
     return sum(count for count in counts if isinstance(count, int))
 
