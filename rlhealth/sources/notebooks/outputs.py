@@ -64,6 +64,7 @@ _TRAINS = re.compile(
 )
 #: What an evaluation returns, whose result a notebook prints.
 _EVALUATED = ("eval_", "test_", "predict_")
+_EVALUATING = frozenset({"Training Loss", "Validation Loss"})
 
 
 def tables_of(cell: Cell) -> list[Table]:
@@ -167,7 +168,7 @@ def _tables(cell: int, found: Iterable[Grid]) -> list[Table]:
 
 def _table(cell: int, grid: Grid) -> Table | None:
     """A grid as rows of numbers; None if it is no log."""
-    names = grid.heading[: MOST_TAGS + 1]
+    names = _with_evaluations(grid.heading[: MOST_TAGS + 1])
     axis = axis_of_names(names)
     metrics = [name for name in names if name not in ("", axis) and name not in _DOTS]
     if not axis or not (names[0] == axis or is_log_row(dict.fromkeys(metrics, 1.0)) or "Training Loss" in metrics):
@@ -194,6 +195,21 @@ def _table(cell: int, grid: Grid) -> Table | None:
     total = grid.epochs if axis in ("Epoch", "epoch") else grid.total
     done = grid.done if axis not in ("Epoch", "epoch") else None
     return Table(cell, axis, rows, done, total, cut)
+
+
+def _with_evaluations(heading: list[str]) -> list[str]:
+    """The heading with the logged names of what transformers shows of evaluations: beside `Validation Loss`, all that
+    is neither a count nor a loss is of them, and `eval_completions/mean_length` is shown as `Completions/mean Length`
+    (`NotebookProgressCallback.on_evaluate`).
+    """
+    if not {*heading} >= _EVALUATING:
+        return heading
+    return [
+        f"eval_{name.lower().replace(' ', '_')}"
+        if name[:1].isupper() and "_" not in name and name not in _EVALUATING and not axis_of_names([name])
+        else name
+        for name in heading
+    ]
 
 
 def _table_of(cell: int, rows: Sequence[PrintedRow], is_cut: bool) -> Table:

@@ -209,8 +209,21 @@ def test_no_log_cells_and_columns_that_come_later_leave_no_points(tmp_path: Path
     heading = ("Step", "Training Loss", "Validation Loss", "Accuracy")
     (run,) = runs(tmp_path, notebook(code("", shown(table(rows, heading)))))
     assert [step for step, _ in values(run, "Training Loss")] == [200, 300]
-    assert values(run, "Accuracy") == [(200, 0.9), (300, 0.8)]
+    assert values(run, "eval_accuracy") == [(200, 0.9), (300, 0.8)]
     assert str(run.series["Training Loss"].values[-1]) == "nan"
+
+
+def test_what_transformers_shows_of_evaluations_has_the_names_under_which_it_is_logged(tmp_path: Path) -> None:
+    heading = ("Step", "Training Loss", "Validation Loss", "Reward", "Completions/mean Length", "Frac Reward Zero Std")
+    rows = [(step, "0.5", "0.4", "0.25", "200", "0.5") for step in (10, 20)]
+    (run,) = runs(tmp_path, notebook(code("GRPOTrainer(args=GRPOConfig()).train()", shown(table(rows, heading)))))
+    metrics = translate(run).metrics
+    assert metrics["eval/reward"].tag == "eval_reward"
+    assert metrics["eval/completions/mean_length"].values.tolist() == [200, 200]
+    assert metrics["eval/frac_reward_zero_std"].values.tolist() == [0.5, 0.5]
+    trained = ("Step", "Training Loss", "reward", "completions / mean_length")
+    (run,) = runs(tmp_path, notebook(code("", shown(table([(1, "0.5", "0.25", "200")] * 2, trained)))))
+    assert "completions / mean_length" in run.series, "rows of training have their own names"
 
 
 def test_rows_by_epoch_are_counted_in_epochs(tmp_path: Path) -> None:
