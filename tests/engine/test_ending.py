@@ -11,6 +11,7 @@ from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
+from rlhealth.sources.base.values import said_by_exception
 
 LONG_AGO = 1e6  # seconds after the last event at which a run is asked for
 
@@ -94,6 +95,13 @@ def test_an_exception_is_named_where_it_ended_training(
         ("FloatingPointError: NaN loss", True),
         ("Exception: Current loss scale already at minimum - cannot decrease scale anymore.", True),
         ("RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.", True),
+        (
+            said_by_exception(
+                "ValueError: Expected parameter loc (Tensor of shape (3200, 7)) of distribution Normal(loc: torch.Size([32"
+                "00, 7]), scale: torch.Size([3200, 7])) to satisfy the constraint Real(), but found invalid values:"
+            ),
+            True,
+        ),
         ("ImportError: cannot import name 'nanmean'", False),
         ("ValueError: cannot convert float NaN to integer", False),
         ("KeyError: 'finance'", False),
