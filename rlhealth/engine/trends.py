@@ -8,7 +8,7 @@ import numpy as np
 from rlhealth.engine.estimate import NOTHING, Bound, Estimate, Flags, ValueMeasure
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.variogram import UNIQUE
+from rlhealth.engine.variogram import HELD, SINGLE, UNIQUE
 from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, summed
 from rlhealth.run import Floats, Ints
 from rlhealth.series import plain_median
@@ -214,8 +214,9 @@ class Standstill:
     """For how many points a series has stood still, over how many each of its values is usually written; 0 before
     `window` points.
 
-    A log that writes the mean of the last finished episode in every row stands still after each of them. It is told
-    from a reward of few values, which stands still by chance, by its values: they never come back.
+    A log that writes the mean of the last finished episode in every row stands still after each of them. A reward of
+    few values stands still by chance: its values come back, and some stand in a single row, which is rare where rows
+    repeat a value until the next episode ends.
     """
 
     def __init__(self, window: int) -> None:
@@ -261,5 +262,6 @@ class Standstill:
             for before, one in zip(self.known, (lengths > 0, lengths > 1, (lengths > 1) & ~is_back[:-1]), strict=True)
         )
         self.known = int(ended[-1]), int(repeated[-1]), int(fresh[-1])
-        is_held = (repeated > 0) & (fresh >= UNIQUE * repeated) & ~is_back
+        never_back = (repeated > 0) & (fresh >= UNIQUE * repeated) & ~is_back
+        is_held = never_back | ((ended >= HELD) & (ended - repeated <= SINGLE * ended))
         return np.where(is_held, (starts - 1) / np.fmax(ended, 1), 1.0)

@@ -27,6 +27,7 @@ CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the
 DOUBTFUL = 20  # with that many points an error is taken for twice what it seems
 STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
 HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # values, points to each of them, and the part of them that never comes back
+SINGLE = 0.05  # the part of them that stands for one point, at most, where each is repeated until the next comes
 FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
@@ -124,13 +125,17 @@ class Beginnings:
     def _held(self, count: int) -> tuple[float, Floats | None]:
         """For how many points each value is repeated, on average, and the values; 1 and None where none are.
 
-        A reward of few levels repeats itself by chance: there a value comes back. Repeated rows seldom bring one back.
+        A reward of few levels repeats itself by chance: there a value comes back, and some stand for a single point.
+        Repeated rows seldom bring one back, or are hardly ever alone.
         """
         changes = int(self.changes[count - 1]) if count else 1
         if changes < HELD or count < TIMES * changes:
             return 1.0, None
-        values = self.points[:count][self.is_new[:count]]
-        return (count / changes, values) if len(np.unique(values)) >= UNIQUE * changes else (1.0, None)
+        is_new = self.is_new[:count]
+        values = self.points[:count][is_new]
+        singles = int(np.count_nonzero(is_new[:-1] & is_new[1:]))
+        is_held = singles <= SINGLE * changes or len(np.unique(values)) >= UNIQUE * changes
+        return (count / changes, values) if is_held else (1.0, None)
 
     def _typical(self, count: int, distance: int) -> float | None:
         """The spread that second differences at that distance would have come from, were the points independent."""

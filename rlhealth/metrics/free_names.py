@@ -7,7 +7,7 @@ import re
 from functools import cache, lru_cache
 
 from rlhealth.metrics.catalogue import FOLDER, names
-from rlhealth.metrics.languages import in_english
+from rlhealth.metrics.languages import HUMP, in_english
 from rlhealth.parsing.own_texts import read_texts
 
 _BETWEEN = re.compile(r"[\s.():-]+")
@@ -23,7 +23,6 @@ _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w
 #: The first pass of an update over its samples, under which a loop logs its losses: `epoch0/loss`.
 _PASS = re.compile(r"(?:inner_|ppo_)?epoch_?0")
 _FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def plain(tag: str) -> str:
@@ -42,7 +41,7 @@ def forms(tag: str) -> tuple[str, ...]:
     tag = _without_environment(in_english(tag))
     found: list[str] = _of_the_last(tag)
     averaged = len(found)
-    for text in dict.fromkeys((tag, _HUMP.sub("_", tag), _without_aside(tag))):
+    for text in dict.fromkeys((tag, HUMP.sub("_", tag), _without_aside(tag))):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
         while len(parts) > 1 and parts[-1] in _words()["tails"]:
             parts = parts[:-1]
@@ -106,7 +105,7 @@ def _said(name: str) -> list[str]:
 
 
 def _split(name: str) -> list[str]:
-    return plain(_HUMP.sub("_", name)).replace("/", "_").split("_")
+    return plain(HUMP.sub("_", name)).replace("/", "_").split("_")
 
 
 def _meant(word: str) -> str:

@@ -12,6 +12,9 @@ LONGEST_TRANSLATED = 1000  # characters
 #: Stems of the words for a reward and an episode that need no letter beyond ASCII: few lines of a log have one.
 _ASCII_STEMS = ("ecompens", "icompens", "elohnung", "eloning", "agroda", "pisodi", "pizod")
 _ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_STEMS)
+#: Where a name of several words begins another one: `RecompensaTotal`.
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_JOINED = re.compile(rf"\w*(?:{'|'.join(_ASCII_STEMS)})\w*")
 _SIGNALS = re.compile(r"reward|return|score|episode")
 SHORTEST_SIGN = 4  # bytes; fewer stand in any text
 _ALPHABETS = re.compile("[A-Za-z\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]")  # Latin and Cyrillic letters
@@ -25,6 +28,7 @@ def in_english(text: str) -> str:
     `LONGEST_TRANSLATED` stays as it is."""
     if len(text) > LONGEST_TRANSLATED or not _may_be_foreign(text):
         return text
+    text = _JOINED.sub(lambda found: HUMP.sub(" ", found[0]), text)
     return _foreign().sub(_english_of, _ORDINAL.sub(r"episode \g<n>", text))
 
 

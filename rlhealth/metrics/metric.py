@@ -154,6 +154,36 @@ class ConvertedSeries(DerivedSeries):
         self._made.extend(self._series.steps[start:][keep], values[keep], self._series.times[start:][keep])
 
 
+class EndedEpisodes(DerivedSeries):
+    """A reward without the points at which no episode had ended yet: 0, beside a mean length of 0, which no episode
+    has. A loop that logs more often than episodes end begins with such points."""
+
+    def __init__(self, tag: str, reward: Points, length: Points) -> None:
+        super().__init__(tag)
+        self._reward, self._length = reward, length
+        self._lengths = 0
+        self._made_to = -1
+        self._late = 0
+
+    def _raw(self) -> tuple[int, int]:
+        """A length of 0 that comes after its reward takes that away: that is a revision."""
+        new = slice(self._lengths, len(self._length))
+        if np.any((self._length.values[new] == 0) & (self._length.steps[new] <= self._made_to)):
+            self._late += 1
+        self._lengths = new.stop
+        return self._reward.revision + self._length.revision + self._late, len(self._reward)
+
+    def _make(self, start: int) -> None:
+        steps, values = self._reward.steps[start:], self._reward.values[start:]
+        self._made_to = int(steps[-1]) if len(steps) else self._made_to
+        lengths = self._length.steps
+        where = np.searchsorted(lengths, steps)
+        none = where < len(lengths)
+        none[none] = (lengths[where[none]] == steps[none]) & (self._length.values[where[none]] == 0)
+        keep = ~(none & (values == 0))
+        self._made.extend(steps[keep], values[keep], self._reward.times[start:][keep])
+
+
 class HistogramSeries(DerivedSeries):
     """One number per step from a distribution."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
-from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, Metric, Points, SummedSeries
+from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.rewards import PART, is_paid_for
 from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
@@ -110,6 +110,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     metrics = _plain(run, sorting, settings) | _summed(run, sorting, settings)
     metrics = _distributed(run, known, settings) | metrics
     metrics |= _total(metrics)
+    metrics |= _ended(metrics)
     absent = tuple(not_logged(tag) for tag in wanted if tag not in sorting.named)
     return Translation(
         framework=_framework(known, metrics),
@@ -197,6 +198,14 @@ def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     parts = said if len(parts) > 1 and len(said) == 1 else parts
     sole = metrics.get(parts[0] if len(parts) == 1 else EVALUATED) if len(parts) < 2 else None
     return {} if sole is None or is_paid_for("form_reward", sole.name) else {"reward": replace(sole, name="reward")}
+
+
+def _ended(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """The reward of the episodes that ended, where their length is logged beside it."""
+    reward, length = metrics.get("reward"), metrics.get("episodes/mean_length")
+    if reward is None or length is None:
+        return {}
+    return {"reward": replace(reward, source=EndedEpisodes(reward.tag, reward.source, length.source))}
 
 
 def is_evaluated_only(translation: Translation) -> bool:

@@ -34,6 +34,13 @@ def test_a_value_that_is_written_in_every_row_until_the_next_one_counts_once():
     assert spread <= error < 1.5 * spread, "ten rows hold one value or two: their level strays as far as a value"
 
 
+def test_a_mean_that_stands_until_the_next_episode_ends_counts_once_though_it_comes_back():
+    rounded = np.round(series(3, 60, 0.0), 1)
+    assert len(np.unique(rounded)) < 40
+    spread, error = noise(np.repeat(rounded, 8))
+    assert spread <= error < 1.5 * spread
+
+
 def test_a_reward_of_two_values_repeats_itself_by_chance_and_every_row_counts():
     won = (np.random.default_rng(4).random(400) < 0.2).astype(float)
     assert noise(won)[1] < 0.6 * noise(won)[0]

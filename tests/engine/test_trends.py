@@ -12,8 +12,14 @@ def test_a_standstill_is_measured_by_how_long_values_usually_stand():
 
 
 def test_a_value_that_comes_back_is_no_longer_written_but_chance():
-    coins = np.append(np.tile([0.0, 0.0, 0.0, 0.5, 0.5], 8), np.zeros(12))
+    coins = np.append(np.tile([0.0, 0.0, 0.0, 0.5], 8), np.zeros(12))
     assert Standstill(8).extend(coins)[-1] == 12
+
+
+def test_values_that_never_stand_in_a_single_row_are_written_until_the_next_one_comes():
+    means = np.repeat([15.3, 15.4, 15.5, 15.4, 15.3, 15.4, 15.2, 15.3, 15.4, 15.4, 15.3], 10)
+    assert Standstill(8).extend(means)[100:].max() < 2.5, "two episodes may have the same mean"
+    assert Standstill(8).extend(np.append(means, np.full(60, 15.3)))[-1] > 4
 
 
 def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():

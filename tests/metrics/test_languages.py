@@ -27,6 +27,10 @@ from rlhealth.metrics.languages import in_english, signs
         ("Bölüm 1, Toplam Ödül: 2.0", "episode 1, total reward: 2.0"),
         ("回合奖励5", "episode reward 5"),
         ("recompensa_media", "average reward"),
+        ("Episod,RecompensaTotala,Epsilon", "episode,total reward,Epsilon"),
+        ("Episod 10, Recompensă medie: 2.0", "episode 10, average reward: 2.0"),
+        ("Епізод 10: винагорода = 2.0", "episode 10: reward = 2.0"),
+        ("Epizoda 3, odměna: 2.0", "Epizoda 3, reward: 2.0"),
     ],
 )
 def test_words_for_rewards_and_episodes_are_put_into_english(text: str, english: str) -> None:

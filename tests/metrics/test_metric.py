@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.metrics import translate
-from rlhealth.metrics.metric import ConvertedSeries, HistogramSeries, SummedSeries
+from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, SummedSeries
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
 from tests.examples import examples
@@ -46,6 +46,25 @@ def test_a_metric_that_grows_equals_the_metric_of_the_whole(values: list[float],
     np.testing.assert_array_equal(metric.values, ConvertedSeries(whole, change).values)
     np.testing.assert_array_equal(metric.steps, ConvertedSeries(whole, change).steps)
     assert metric.revision == 0
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from([0.0, 1.5, -2.0]), st.sampled_from([0.0, 7.0])), max_size=20),
+    cuts=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=5),
+)
+def test_a_reward_of_no_episode_is_left_out_in_whatever_order_reward_and_length_come(
+    rows: list[tuple[float, float]], cuts: list[tuple[int, int]]
+) -> None:
+    reward, length = Series("reward"), Series("length")
+    metric = EndedEpisodes("reward", reward, length)
+    for ends in [*zip(*(sorted(one) for one in zip(*cuts, strict=True)), strict=True), (len(rows), len(rows))]:
+        for column, (series, end) in enumerate(zip((reward, length), ends, strict=True)):
+            start, end = len(series), min(end, len(rows))
+            series.extend(range(start, end), [row[column] for row in rows[start:end]])
+        _ = metric.values
+    ended = [(step, value) for step, (value, long) in enumerate(rows) if value or long]
+    assert list(zip(metric.steps.tolist(), metric.values.tolist(), strict=True)) == ended
 
 
 def test_each_point_is_transformed_once() -> None:

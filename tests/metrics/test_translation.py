@@ -121,3 +121,10 @@ def test_counts_of_tied_groups_become_the_share_of_groups_without_spread() -> No
     assert list(metric.steps) == [1, 2, 3]
     del run.config["rollout_batch_size"]
     assert "frac_reward_zero_std" not in translate(run).metrics
+
+
+def test_a_loop_that_logs_before_an_episode_ends_begins_with_the_first_that_ended() -> None:
+    run = run_of(["policy_loss", "entropy"])
+    run.add("mean_return", [1, 2, 3, 4], [0.0, 0.0, -200.0, 0.0])
+    run.add("mean_episode_length", [1, 2, 3, 4], [0.0, 0.0, 200.0, 150.0])
+    assert translate(run).metrics["reward"].values.tolist() == [-200.0, 0.0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics.languages import in_english
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS, number
@@ -174,7 +175,10 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
     if kind == "jsonl":
         return _are_log_rows([row for line in lines[:2000] if (row := row_in(line)) is not None], doubtful)
     if kind == "csv":
-        header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+        place = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+        if place is None:
+            return False
+        header = lines[place] = in_english(lines[place])
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
         if len(names) < 2 or header.lower().startswith("name"):
             return False

@@ -30,6 +30,14 @@ def reward(run: Run) -> list[tuple[int, float]]:
     return list(zip(found.steps.tolist(), found.values.tolist(), strict=True))
 
 
+@pytest.mark.parametrize("header", ["Episodio,Recompensa Total", "Episod,RecompensaTotala", "Épisode,Récompense"])
+def test_a_table_with_names_in_another_language_is_found_in_its_folder(header: str, tmp_path: Path) -> None:
+    rows = "".join(f"{step},{value}\n" for step, value in ROWS)
+    (tmp_path / "log.csv").write_text(f"{header}\n{rows}")
+    (run,) = open_runs(tmp_path)
+    assert reward(run) == ROWS
+
+
 LINES: dict[str, Callable[[int, float], str]] = {
     "words and numbers": lambda n, r: f"episode {n} reward {r} length 20\n",
     "arrows and dots": lambda n, r: f"Step {n} ▸ reward {r} · kl 0.01 · loss 0.1\n",
