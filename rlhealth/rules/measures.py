@@ -18,7 +18,7 @@ class MeasureKind:
         has_error: whether it is an estimate, so that a rule can ask for `standard_errors`.
         at_once: whether it can say something from the first point on, whatever its window.
         falls: whether it speaks of a fall: what has fallen is the lower half of the window.
-        foretold: whether it speaks of what is still to come, which has no first row.
+        predicts: whether it predicts what is still to come, which has no first row.
     """
 
     words: str
@@ -27,7 +27,7 @@ class MeasureKind:
     has_error: bool = False
     at_once: bool = False
     falls: bool = False
-    foretold: bool = False
+    predicts: bool = False
 
 
 KINDS: dict[str, MeasureKind] = {
@@ -68,7 +68,7 @@ KINDS: dict[str, MeasureKind] = {
         "how far the median of {window} of {metric} lies above that of the {last} points before",
         unit="noise",
         has_error=True,
-        foretold=True,
+        predicts=True,
     ),
     "plunge": MeasureKind(
         "how far a point of {metric} lies below the median of the {last} before it", unit="noise", has_error=True
@@ -77,7 +77,7 @@ KINDS: dict[str, MeasureKind] = {
         "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
         "faster,",
         unit="count",
-        foretold=True,
+        predicts=True,
     ),
     "correlation": MeasureKind(
         "the correlation of the changes of {metric} with those of {other} over {window}",
