@@ -17,16 +17,16 @@ from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labell
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_warnings import Warnings
-from rlhealth.sources.rows.printed_words import first_told, spaced_pairs, told_in, with_sign
+from rlhealth.sources.rows.printed_words import leading_reward, reward_in_sentence, spaced_pairs, with_sign
 from rlhealth.sources.rows.row_names import (
     PAID,
     has_step,
     is_learning,
     is_log_row,
     is_of_episode,
+    names_reward,
     names_sample,
     names_step,
-    tells_reward,
 )
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
@@ -171,7 +171,7 @@ class Printed:
                 yield made
             return
         was_open = self._boxes.is_open
-        yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_told)
+        yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_of_log)
         if was_open or self._boxes.is_open:
             return
         signs = ":" in text or "=" in text or "|" in text
@@ -189,9 +189,9 @@ class Printed:
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text) and PAID.search(text):
-            several = told_in(text) | several
+            several = reward_in_sentence(text) | several
         if "(" in text or len(several) < FEWEST_PAIRS:
-            several = first_told(text) | several
+            several = leading_reward(text) | several
         if is_labelled(text) and several:
             self._blocks.add(several)
             return
@@ -240,7 +240,7 @@ class Printed:
     def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
         row = pairs(text) if several is None else several
         step = steps_in(text) if _NAMED_STEP.search(text) else None
-        if len(row) + (step is not None) > 1 or (form == "bar" and tells_reward(row)):
+        if len(row) + (step is not None) > 1 or (form == "bar" and names_reward(row)):
             is_log = step is not None and step.name == "episode" and is_of_episode(row)
             for made in self._made([row], form, step, len(text) >= WANDB_CUT, is_log):
                 made.names_sample = not is_learning(made) and names_sample(text)

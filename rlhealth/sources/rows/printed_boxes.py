@@ -44,7 +44,7 @@ class Boxes:
         return bool(self._box or self._columns)
 
     @property
-    def is_told(self) -> bool:
+    def is_of_log(self) -> bool:
         """Whether the headings of the table that is begun are those of a log."""
         return any(is_log_name(name) for name in self._columns)
 
@@ -93,8 +93,8 @@ class Boxes:
         for cell in self._cells(line, drawn=True):
             if (step := _STEP_OF.fullmatch(cell)) is not None:
                 self._box["global_step"] = step["step"]
-            elif (told := _ASSIGNED.fullmatch(cell)) is not None and number(told["value"]) is not None:
-                self._box[f"{self._title}/{told['name']}"] = told["value"]
+            elif (assigned := _ASSIGNED.fullmatch(cell)) is not None and number(assigned["value"]) is not None:
+                self._box[f"{self._title}/{assigned['name']}"] = assigned["value"]
 
     def _group(self, group: str, text: str) -> None:
         """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group continues with the one

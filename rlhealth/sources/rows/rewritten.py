@@ -15,9 +15,9 @@ def bring_up_to_date(run: Run, found: Run) -> bool:
     A file that has only grown makes series grow. One that says something else from a step on (a trainer that was
     resumed from a checkpoint cuts its history back) rewinds the run to that step.
     """
-    told = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
-    _tell(run, found)
-    changed = told != (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    before = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    _copy_state(run, found)
+    changed = before != (run.step_axis, run.planned_steps, *run.notes, *run.problems)
     if not run.series and not run.histograms:
         run.series.update(found.series)
         run.histograms.update(found.histograms)
@@ -42,7 +42,7 @@ def bring_up_to_date(run: Run, found: Run) -> bool:
     return changed
 
 
-def _tell(run: Run, found: Run) -> None:
+def _copy_state(run: Run, found: Run) -> None:
     run.step_axis = found.step_axis
     run.planned_steps = found.planned_steps or run.planned_steps
     run.refused = found.refused

@@ -13,8 +13,8 @@ from typing import Any
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.printed_line import LABEL
-from rlhealth.sources.rows.printed_warnings import faults, told_in_rows
-from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
+from rlhealth.sources.rows.printed_warnings import also_in_rows, faults
+from rlhealth.sources.rows.row_names import has_step, is_learning, names_reward
 
 REMEMBERED = 16  # rows in which a row that comes twice is looked for
 DIGITS = 6  # significant digits of a value that does not come twice by chance
@@ -83,7 +83,7 @@ class RowChoice:
         twice: rows that were printed twice.
         samples: names of rows that tell nothing of learning, of which several stand below one heading.
         labels: the bare numbers that stand before the rows.
-        told: the metrics of warnings that rows tell too, each with the form of those rows.
+        in_rows: the metrics of warnings that rows show too, each with the form of those rows.
         warned: the metrics that were read from warnings.
         has_guessed: whether a row was accepted that `samples` and `are_paid` may still refuse, once they grow.
     """
@@ -94,7 +94,7 @@ class RowChoice:
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
         self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
         self._were_paid = bool(before and before.are_paid)
-        self.told: frozenset[tuple[FormRank, str]] = before.told if before else frozenset()
+        self.in_rows: frozenset[tuple[FormRank, str]] = before.in_rows if before else frozenset()
         self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
@@ -132,10 +132,10 @@ class RowChoice:
             return FormRank.LINE  # beside rows of another form; alone, a list may be of anything
         self._recent.append(dict(row))
         found = worth(row)
-        if told := told_in_rows(row):
-            self.told |= {(found, tag) for tag in told}
+        if tags := also_in_rows(row):
+            self.in_rows |= {(found, tag) for tag in tags}
         if found in _LEARNING:
-            if found not in self._paid and tells_reward(row):
+            if found not in self._paid and names_reward(row):
                 self._paid.add(found)
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
@@ -173,7 +173,7 @@ class RowChoice:
     @property
     def known(self) -> tuple[object, ...]:
         """What decides which rows below a heading, and behind a bare number, are accepted."""
-        return self.samples, self.are_paid, self.labels.count_steps, self.told
+        return self.samples, self.are_paid, self.labels.count_steps, self.in_rows
 
     def _judge_warning(self, row: PrintedRow) -> FormRank | None:
         """Python prints a warning again only once it says something else: the same twice is one that two handlers
@@ -191,8 +191,8 @@ class RowChoice:
         tags = row.keys() - _COUNTS
         if best is not FormRank.WARNING:
             self.has_guessed = True
-            told = {tag for form, tag in self.told if (form in _BARS) == (best in _BARS)}
-            if best in (FormRank.DICT, FormRank.LEARNING_DICT) or not tags <= faults() - told:
+            shown = {tag for form, tag in self.in_rows if (form in _BARS) == (best in _BARS)}
+            if best in (FormRank.DICT, FormRank.LEARNING_DICT) or not tags <= faults() - shown:
                 return False
         self.warned |= tags
         return True
@@ -221,11 +221,11 @@ class RowChoice:
         if self._rank is not None:
             return False
         recent = {tuple(row.items()) for row in self._recent}
-        told = {tuple(row.items()) for row in rows}
-        if len(told) < len(rows) or not told.isdisjoint(recent):
+        distinct = {tuple(row.items()) for row in rows}
+        if len(distinct) < len(rows) or not distinct.isdisjoint(recent):
             return False
         self._recent.extend(rows[-REMEMBERED:])
-        if tells_reward(rows[0]):
+        if names_reward(rows[0]):
             self._paid.add(FormRank.LEARNING_DICT)
         known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
         self._counts[FormRank.LEARNING_DICT] += known * len(rows)

@@ -17,7 +17,7 @@ from rlhealth.sources.rows.answers import ANSWERS, are_answers
 from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
-from rlhealth.sources.rows.split_rows import StepMeans, told_apart, writers, written
+from rlhealth.sources.rows.split_rows import StepMeans, with_eval_prefix, writers, written
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
 FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
@@ -192,7 +192,7 @@ class Rows:
         if self._writers:
             self._own = written(waiting[0].get(self._writers))
         else:
-            self._means = StepMeans((told_apart(row, self.axis) for row in waiting), self.axis)
+            self._means = StepMeans((with_eval_prefix(row, self.axis) for row in waiting), self.axis)
         for row in waiting if take else ():
             self._take(row)
 
@@ -209,7 +209,7 @@ class Rows:
                 self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
             self._others[writer].take((flat,))
             return
-        row = told_apart(flat, self.axis)
+        row = with_eval_prefix(flat, self.axis)
         if not self._means.is_needed:
             self._take_one(row)
             return

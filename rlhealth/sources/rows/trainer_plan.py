@@ -67,13 +67,13 @@ def _agree(rows: Iterable[Mapping[str, Any]], run: Run) -> bool:
             continue
         for tag, value in row.items():
             series = run.series.get(f"train/{tag}", run.series.get(tag))
-            told = number(value)
-            if tag == "step" or series is None or told is None or not math.isfinite(told):
+            logged = number(value)
+            if tag == "step" or series is None or logged is None or not math.isfinite(logged):
                 continue
             at = int(np.searchsorted(series.steps, step))
             if at < len(series) and series.steps[at] == step:
                 compared += 1
-                alike += math.isclose(series.values[at], told, rel_tol=1e-3, abs_tol=1e-4)
+                alike += math.isclose(series.values[at], logged, rel_tol=1e-3, abs_tol=1e-4)
     return not compared or 2 * alike > compared
 
 
