@@ -17,8 +17,8 @@ LOOKED_AT = 1000  # rows that show whether the rows of several runs are interlea
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns as masked float64 arrays of shape (rows,). Empty cells and texts are masked; a logged NaN is not. Empty
-    if no cell is a number.
+    """The columns as masked float64 arrays of shape (rows,). Empty cells and texts are masked; a logged NaN is not. The
+    result is empty if no cell is a number.
     """
     import pandas as pd  # late: half a second
 
