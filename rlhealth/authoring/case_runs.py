@@ -1,4 +1,4 @@
-"""Runs `*.test.yaml`: each case is judged by the real engine, and what it found is set against what was expected."""
+"""Runs `*.test.yaml`: the engine judges each case, and its findings are compared with the expected ones."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import RunVerdict
 
-CLOSE = 0.01  # a number holds to one percent: cases are written by hand
+CLOSE = 0.01  # numbers match within one percent, because cases are written by hand
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one case: as expected where `got` is empty.
+    """The outcome of one case: as expected if `got` is empty.
 
     Attributes:
         exp, got: what was expected and what was found instead, one line each.
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the rule said what was expected."""
+        """Whether the result was as expected."""
         return not self.got
 
 
@@ -53,7 +53,7 @@ def find_cases(
     """Every test file at and below those places, with its location.
 
     Args:
-        wanted: ids of rules: only files that name one of them are read; all where it is empty.
+        wanted: ids of rules: only files that name one of them are read; all files if it is empty.
 
     Raises:
         RlhealthError: for a place that is not there, or a file that cannot be used.
@@ -83,7 +83,7 @@ def find_cases(
 
 
 def run_case(case: Case, rule: Rule, rules: Sequence[Rule], location: str = "") -> Outcome:
-    """Judges one case by its rule; by all rules, where the rule reads other findings or how a run ends."""
+    """Judges one case by its rule; by all rules, if the rule depends on other findings or on how a run ends."""
     verdict = judge_case(case, rule, rules)
     found = [one for one in verdict.findings if one.rule == rule.id]
     outcome = Outcome(rule.id, case.name, location)
@@ -117,7 +117,7 @@ def judge_case(case: Case, rule: Rule, rules: Sequence[Rule], until: int | None 
 
 
 def _misses(expected: Expected, found: Finding, verdict: RunVerdict) -> list[tuple[str, object, object]]:
-    """Each thing that is not as expected: its name, what it should be, what it is."""
+    """Each value that is not as expected: its name, the expected and the found value."""
     seen = {
         "severity": str(found.worst_severity),
         "metric": found.metric,

@@ -1,4 +1,4 @@
-"""Cases of `*.test.yaml`: what is logged, and what a rule is to say of it."""
+"""Cases of `*.test.yaml`: what is logged, and what a rule must report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rlhealth.parsing.strict_yaml import read_yaml
 from rlhealth.rules.model import Rule
 from rlhealth.run import Place, Run, Series
 
-BEGAN = 1_700_000_000.0  # any moment will do: nothing but differences of times is judged
+BEGAN = 1_700_000_000.0  # an arbitrary time: only differences of times are judged
 STEP_TAKES = 10.0  # seconds
 
 
@@ -69,7 +69,7 @@ class Expected(StrictModel):
 
 
 class Case(StrictModel):
-    """One run in a few lines, and what the rule is to say of it.
+    """One run in a few lines, and what the rule must report.
 
     Attributes:
         framework: its id; one that the rule is about if not given.

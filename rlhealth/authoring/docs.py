@@ -1,4 +1,4 @@
-"""Documentation that is written from the rules themselves, and a check that it is up to date."""
+"""Documentation that is generated from the rules, and a check that it is up to date."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _type(said: Mapping[str, Any]) -> str:
 
 
 def stale(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
-    """The documents below `root` that are not what the rules say now."""
+    """The documents below `root` that differ from the current rules."""
     return [
         name
         for name, text in documents(rules).items()
@@ -115,7 +115,7 @@ def stale(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
 
 
 def write(root: Path, rules: Sequence[Rule] | None = None) -> list[str]:
-    """Writes the documents that are stale below `root`; answers with their names."""
+    """Writes the stale documents below `root`; returns their names."""
     texts = documents(rules)
     changed = stale(root, rules)
     for name in changed:

@@ -1,4 +1,4 @@
-"""What a rule file can get wrong that its schema cannot see: names that do not exist, an order that nobody expects, a
+"""Mistakes in a rule file that its schema cannot detect: names that do not exist, an unexpected order of keys, a
 missing test."""
 
 from __future__ import annotations

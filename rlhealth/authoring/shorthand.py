@@ -10,7 +10,7 @@ import numpy as np
 
 from rlhealth.run import Floats, Ints
 
-LONGEST = 100_000  # points a test series may have: a slip of the finger shall not fill the memory
+LONGEST = 100_000  # points of a test series: a typing error must not fill the memory
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|nan|inf)"
 _PIECE = re.compile(

@@ -36,12 +36,12 @@ _COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-# typer carries a copy of click; its base of all errors in the use of a command is exported under no name
+# typer has a copy of click, whose base class of usage errors is not exported
 _MISUSED: type[Exception] = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
 
 
 def main() -> None:
-    """Runs the command line. Exits with code 0, 1, 2 or 130; an error of rlhealth's own never exits with code 1."""
+    """Runs the command line. Exits with code 0, 1, 2 or 130; an internal error never exits with code 1."""
     _open_streams()
     try:
         with process.settled():
@@ -72,9 +72,9 @@ def main() -> None:
 
 
 def _app(asked: list[str]) -> typer.Typer:
-    """The command line: the command that is asked for, or all of them where none is, such as for help.
+    """The command line: only the requested command, or all commands if there is none, for example for help.
 
-    To import the others and build their hundred options would take a check a tenth of its time.
+    Importing the others and building their hundred options would take a tenth of the time of a check.
     """
     app = typer.Typer(
         cls=PlainGroup,
@@ -102,8 +102,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def _flush() -> None:
-    """Writes out what is still held, so that an output that cannot take it is an error of ours and not of the
-    interpreter's end."""
+    """Flushes the output, so that a write error is reported here and not when the interpreter exits."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -114,14 +113,14 @@ def _flush() -> None:
 
 
 def _unwritable(error: OSError) -> NoReturn:
-    """Says that the answer could not be written, and exits with 2."""
+    """Reports that the output could not be written, and exits with code 2."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     said = (error.strerror or type(error).__name__).lower()
     fail(RlhealthError(f"standard output cannot be written: {said}", hint="write the report to a file: -o FILE"))
 
 
 def _internal(error: Exception) -> int:
-    """Reports an error of our own; the code to exit with."""
+    """Reports an internal error; returns the exit code."""
     if os.environ.get("RLHEALTH_DEBUG"):
         return _traceback(error)
     hint = "this is a bug; run again with RLHEALTH_DEBUG=1 and report what it prints"
@@ -130,8 +129,8 @@ def _internal(error: Exception) -> int:
 
 
 def _open_streams() -> None:
-    """What a stream cannot encode is escaped, what a CI system would take for a command is broken up, and a stream that
-    was closed before the start is one into the void."""
+    """Sets up the streams: escapes characters that a stream cannot encode, breaks up text that a CI system would read
+    as a command, and replaces a closed stream by the null device."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -144,7 +143,7 @@ def _open_streams() -> None:
 
 
 def _misused(error: Any) -> NoReturn:
-    """An error in the use of a command, said as every other error; a command without arguments shows its help."""
+    """Reports a usage error like every other error; a command without arguments shows its help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         raise SystemExit(error.exit_code)

@@ -1,4 +1,4 @@
-"""What the flags of a command mean together with the settings and the terminal: places, gate, names, look."""
+"""Combines the flags of a command with the settings and the terminal: places, gate, names, report options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def with_completions(look: ReportOptions, verdict: Verdict, completions: str | None) -> ReportOptions:
-    """The look with the texts to show, where `--completions` asks for them; an empty path is "beside the logs"."""
+    """The report options with the texts to show, if `--completions` is given; an empty path means "beside the logs"."""
     if completions is None:
         return look
     from dataclasses import replace
@@ -31,7 +31,7 @@ def with_completions(look: ReportOptions, verdict: Verdict, completions: str | N
 
 
 def places_of(command: str, where: list[str] | None, wandb: list[str] | None) -> list[str]:
-    """Everything that was named to a command as a place of runs. Raises RlhealthError if nothing was."""
+    """All places of runs that the user named. Raises RlhealthError if there are none."""
     places = [*(where or ()), *(one if "://" in one else f"wandb://{one}" for one in wandb or ())]
     if not places:
         raise RlhealthError(
@@ -42,8 +42,8 @@ def places_of(command: str, where: list[str] | None, wandb: list[str] | None) ->
 
 
 def note_unused(verdict: Verdict, aliases: Iterable[str], last: int | None, state: str | None) -> None:
-    """Says on stderr which flags changed nothing: names of one's own that no run logged, a choice among the runs of a
-    wandb project where none was named."""
+    """Notes on stderr which flags had no effect: aliases that no run logged, and a choice among the runs of a wandb
+    project without such a project."""
     from rlhealth.metrics.translation import not_logged
     from rlhealth.reports.words import clean
     from rlhealth.sources.discovery.registry import is_online
@@ -63,7 +63,7 @@ def note_unused(verdict: Verdict, aliases: Iterable[str], last: int | None, stat
 
 
 def settings_of(config: Path | None) -> Settings:
-    """The project's settings; what the user should know of them is noted on stderr."""
+    """The project's settings; their notes are printed on stderr."""
     from rlhealth.settings.project import load_settings
 
     settings = load_settings(file=config)
@@ -73,7 +73,7 @@ def settings_of(config: Path | None) -> Settings:
 
 
 def first_said(given: int | None, said: int | None) -> int:
-    """A flag if it was given, else the setting, else 0."""
+    """The flag if it was given, otherwise the setting, otherwise 0."""
     return given if given is not None else said or 0
 
 
@@ -85,7 +85,7 @@ def gate_of(
     strict: bool = False,
     past: bool = False,
 ) -> Gate:
-    """The gate that the flags ask for."""
+    """The gate that the flags set."""
     from rlhealth.verdict.findings import Severity
     from rlhealth.verdict.gate import Gate
 
@@ -102,7 +102,7 @@ def gate_with(
     strict: bool = False,
     past: bool = False,
 ) -> Gate:
-    """The gate of a check or a watch: what the flags say, and else the settings."""
+    """The gate of a check or a watch: the flags, otherwise the settings."""
     level = fail_on or FailOn(settings.fail_on or "critical")
     least = first_said(min_steps, settings.min_steps)
     strict, past = strict or settings.strict, past or settings.fail_on_past
@@ -110,7 +110,7 @@ def gate_with(
 
 
 def listed(said: Iterable[str] | None) -> tuple[str, ...]:
-    """Names given one a flag or several with commas, each once."""
+    """Names given one per flag or several with commas, each once."""
     return tuple(dict.fromkeys(name.strip() for one in said or () for name in one.split(",") if name.strip()))
 
 
@@ -139,7 +139,7 @@ def _forced() -> bool:
 
 
 def report_options(color: Color, width: int | None, quiet: bool, show_all: bool) -> ReportOptions:
-    """How the terminal report is to look: the flags first, then what the terminal and the environment say."""
+    """The options of the terminal report: the flags first, then the terminal and the environment."""
     from rlhealth.reports import ReportOptions
 
     terminal = sys.stdout.isatty()

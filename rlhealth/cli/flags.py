@@ -204,7 +204,7 @@ WriteBack = Annotated[
 
 
 class WithCompletions(panels.Panelled):
-    """A command whose `--completions` may stand alone: before another option, or at the end."""
+    """A command whose `--completions` may have no value: before another option, or at the end."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Gives a `--completions` without a path an empty one."""

@@ -1,4 +1,4 @@
-"""What a command judges by: rules, metric names and what is left out, from its flags and the project's settings."""
+"""What a command judges by: rules, aliases and ignored rules, from its flags and the project's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Judging(NamedTuple):
     """What to judge by, as `check` and `watch` take it.
 
     Attributes:
-        rules: with the limits of the settings; of `--select` only those that it names.
+        rules: with the limits of the settings; with `--select`, only the named ones.
         aliases: raw tag to canonical name.
         ignore: rule ids and families to leave out, each with the reason.
     """
@@ -37,7 +37,7 @@ def judging(
     alias: list[str] | None = None,
     require: Sequence[str] = (),
 ) -> Judging:
-    """What the flags ask for on top of the settings. Raises RlhealthError for a name that no rule and no family has."""
+    """The flags on top of the settings. Raises RlhealthError for a name that no rule and no family has."""
     from rlhealth.rules.loading import check_names, choose, load_rules
     from rlhealth.settings.project import apply
 

@@ -1,4 +1,4 @@
-"""Help in panels: the options of a command under what they are about, and its examples; printed without `rich`."""
+"""Help in panels: the options of a command grouped by topic, and its examples; printed without `rich`."""
 
 from __future__ import annotations
 

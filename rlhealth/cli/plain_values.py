@@ -1,7 +1,7 @@
-"""Values of the command line that are what they should be already: most are texts, or were not given at all.
+"""Values of the command line that need no conversion: most are texts, or were not given at all.
 
-For each parameter of a command typer builds a pydantic adapter, given or not; importing pydantic takes longer than a
-small run takes to read and judge. Here an adapter is built only for a value that has to be converted or checked.
+Typer builds a pydantic adapter for each parameter of a command, given or not, and importing pydantic takes longer than
+reading and judging a small run. Here an adapter is built only for a value that must be converted or checked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class PlainValues(TyperCommand):
-    """A command that converts only what has to be converted."""
+    """A command that converts only values that need it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses its part of the command line."""
@@ -39,7 +39,7 @@ def _spare(params: list[Any]) -> None:
 
 
 def _processed(param: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
-    """The value of a parameter: as it stands where it is of its type already, else as typer converts it."""
+    """The value of a parameter: unchanged if it already has its type, otherwise converted by typer."""
     if not hasattr(param, "type_descriptor"):  # an older typer, which has no pydantic
         return convert(context, value)
     kind, many = param.type_descriptor.annotation, param.nargs == -1 or getattr(param, "multiple", False)

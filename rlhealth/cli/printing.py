@@ -1,4 +1,4 @@
-"""Printing: each report where it is to go, errors on stderr; stdout is the answer."""
+"""Printing: writes each report to its output, and errors to stderr; stdout is for the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_error(error: RlhealthError) -> None:
-    """One line for what went wrong, one for what to try, on stderr; nothing from a log can control the terminal."""
+    """Prints one line with the error and one with the hint on stderr; text from a log cannot control the terminal."""
     from rlhealth.reports.words import clean
 
     sys.stderr.write(f"error: {clean(error.message)}\n")
@@ -25,8 +25,8 @@ def print_error(error: RlhealthError) -> None:
 
 
 def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple[str, str]]:
-    """Each format with its file, `-` for stdout: in the order in which they were said, an output belongs to the
-    format before it.
+    """Each format with its file, `-` for stdout: in the order of the command line, an output belongs to the format
+    before it.
     """
     found = [[name, "-"] for name in formats]
     rest = iter(outputs)
@@ -36,13 +36,13 @@ def pairs(formats: list[str], outputs: list[str], said: list[str]) -> list[tuple
             at += 1
         elif word == "--output" or word.startswith(("-o", "--output=")):
             found[max(at, 0)][1] = next(rest, "-")
-    for file in rest:  # not said on this command line: by their order
+    for file in rest:  # not on this command line: matched by order
         next(one for one in found if one[1] == "-")[1] = file
     return [(name, file) for name, file in found]
 
 
 def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict | None = None) -> None:
-    """Writes a report to a file, whole or not at all.
+    """Writes a report to a file, atomically.
 
     Raises:
         RlhealthError: if it cannot be written, or is one of the logs that `verdict` is about.
@@ -64,13 +64,13 @@ def write_file(file: str, text: str, *, append: bool = False, verdict: Verdict |
 
 
 def _print(text: str, format: str) -> None:
-    """Prints a report; the commands in GitHub's annotations are ours and pass."""
+    """Prints a report; commands in GitHub annotations are rlhealth's own, and are not escaped."""
     raw = getattr(sys.stdout, "raw", None) if format == "github" else None
     sys.stdout.write(text) if raw is None or not callable(raw) else raw(text)
 
 
 def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | None, look: ReportOptions) -> None:
-    """Writes each format where it is to go: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
+    """Writes each format to its output: an `-o` belongs to the `-f` before it; a format without one goes to stdout.
 
     In GitHub Actions the terminal report is followed by annotations, and the job summary is written too.
     """
@@ -99,7 +99,7 @@ def report(verdict: Verdict, formats: list[str] | None, outputs: list[str] | Non
 
 
 def write_back(verdict: Verdict) -> bool:
-    """Writes each verdict into the tracker of its run, and says on stderr where; False if one could not be."""
+    """Writes each verdict into the tracker of its run, and notes on stderr where; False if one could not be written."""
     from rlhealth.publishing.publish import publish
 
     good = True

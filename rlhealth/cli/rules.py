@@ -21,7 +21,7 @@ rules_app: typer.Typer = typer.Typer(
 
 
 def _rules(added: list[Path] | None, config: Path | None) -> tuple[list[Rule], list[Path]]:
-    """The rules as they would judge here, and the folders that they come from."""
+    """The rules as they apply in this project, and the folders that they come from."""
     from rlhealth.rules.loading import load_rules, shipped_rules
     from rlhealth.settings.project import apply
 
@@ -152,4 +152,4 @@ def docs(
     raise SystemExit(1 if check and names else 0)
 
 
-rules_app.command("explain")(explain)  # also at the top, where it is looked for
+rules_app.command("explain")(explain)  # also at the top level, where users look for it

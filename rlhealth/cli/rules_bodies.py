@@ -1,4 +1,4 @@
-"""Bodies of `rlhealth rules …` and `rlhealth explain`: each takes rules and answers with text."""
+"""Bodies of `rlhealth rules …` and `rlhealth explain`: each takes rules and returns text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def list_text(rules: Sequence[Rule], piped: bool) -> str:
 
 
 def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[Path]) -> str:
-    """All that there is to know of the rules of those ids and families.
+    """The explanation of the rules of those ids and families.
 
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.
@@ -58,7 +58,7 @@ def explain_text(names: Sequence[str], rules: Sequence[Rule], folders: Sequence[
 
 
 def _explained_envelope() -> str:
-    """The one finding that no rule file makes."""
+    """The explanation of the one finding that has no rule file."""
     lines = [
         known_good.RULE,
         known_good.TITLE,
@@ -122,8 +122,8 @@ def _wanted(case: Case) -> str:
 
 
 def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool]:
-    """Lints the rule files of those places and runs their cases: what was expected and what was found, and whether all
-    was well.
+    """Lints the rule files of those places and runs their cases: the expected and the found results, and whether all
+    passed.
 
     Raises:
         RlhealthError: for a file that cannot be used.
@@ -150,7 +150,7 @@ def test_text(folders: Sequence[Path], rules: Sequence[Rule]) -> tuple[str, bool
     return "\n".join([*lines, last]) + "\n", not lines
 
 
-test_text.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's, whatever its name
+test_text.__test__ = False  # type: ignore[attr-defined]  # not a pytest test, despite its name
 
 
 def _failure(one: Outcome) -> list[str]:

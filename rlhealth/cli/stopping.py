@@ -67,7 +67,7 @@ Grace = Annotated[
 
 @dataclass(frozen=True)
 class Means:
-    """How a run is to be stopped: one of these, or none for a run on a wandb server."""
+    """How to stop a run: one of these, or none for a run on a wandb server."""
 
     pid: int | None = None
     command: str | None = None
@@ -94,7 +94,7 @@ def stopping_of(
     named: str | None = None,
     source: str | None = None,
 ) -> Stopping | None:
-    """What stops the run, and when; None where nothing was asked for.
+    """What stops the run, and when; None if no flag requests it.
 
     Raises:
         RlhealthError: where the flags do not fit.

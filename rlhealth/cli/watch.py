@@ -208,7 +208,7 @@ def _run(
 
 
 def _writes_to_stdout(formats: Sequence[str] | None, outputs: Sequence[str] | None) -> bool:
-    """Whether a report for a program goes to stdout, which must then hold nothing else."""
+    """Whether a machine-readable report goes to stdout, which must then contain nothing else."""
     files = [*(outputs or ()), *["-"] * max(0, len(formats or ()) - len(outputs or ()))]
     return any(file == "-" and name != "terminal" for name, file in zip(formats or (), files, strict=False))
 

@@ -1,5 +1,5 @@
-"""Compares runs with known-good runs of the same task: which metric left their envelope, since which step, and what
-was set otherwise.
+"""Compares runs with known-good runs of the same task: which metric left their envelope, since which step, and which
+settings differ.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def compare(
     jobs: int = 1,
     at_once: int | None = None,
 ) -> Verdict:
-    """Reads runs, and known-good runs of the same task, and says where each of the former left what is usual among the
-    latter.
+    """Reads runs and known-good runs of the same task, and reports where each run left the envelope of the known-good
+    runs.
 
     Args:
         where, source, aliases: as in `check`.
@@ -67,9 +67,9 @@ def compare(
             among them.
         gate: what makes it fail; warnings if not given.
         ignore: canonical metrics not to compare, each with the reason.
-        hold: for how many points in a row a metric has to be outside.
-        jobs: how many processes to read and compare in, where there is enough to do.
-        at_once: how many requests the server of online runs may get at the same time.
+        hold: for how many points in a row a metric must be outside.
+        jobs: how many processes to use for reading and comparing, if there is enough work.
+        at_once: the largest number of concurrent requests to the server of online runs.
 
     Raises:
         RlhealthError: if there are fewer than two known-good runs, or one of them cannot be read.
@@ -166,7 +166,7 @@ def _left(metric: Metric, mine: Curve | None, good: Sequence[Metric], usual: Usu
 def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: int, runs: int) -> Finding | None:
     low, high = band.band(mine.steps)
     excess = np.fmax(low - mine.smooth, mine.smooth - high)
-    known = ~np.isnan(low)  # where too few known-good runs came, nothing is inside or outside
+    known = ~np.isnan(low)  # at steps that too few known-good runs reached, nothing is inside or outside
     episodes = Episodes(hold, None, "above")
     outside = excess[known] > 1e-9 * np.abs(mine.smooth[known])
     episodes.extend(mine.steps[known], [Estimate(excess[known])], outside)
@@ -193,14 +193,14 @@ def _outside(metric: Metric, mine: Curve, band: Envelope, scale: Scale, hold: in
 
 
 def _possible(name: str, low: float, high: float) -> tuple[float, float]:
-    """The ends of a band, no further than the metric's values can go."""
+    """The ends of a band, limited to the metric's possible values."""
     meant = meaning(name)
     least, most = (meant.low, meant.high) if meant is not None else (None, None)
     return low if least is None else max(low, least), high if most is None else min(high, most)
 
 
 def _onset(step: int, mine: Curve, low: Floats, high: Floats) -> int:
-    """The first of the points in the median's window from which on every one is outside: the median itself comes
+    """The first point in the median's window from which on all points are outside, because the median itself reacts
     late.
     """
     place = int(np.searchsorted(mine.steps, step))
@@ -211,7 +211,7 @@ def _onset(step: int, mine: Curve, low: Floats, high: Floats) -> int:
 
 
 def _broken(metric: Metric, good: Sequence[Metric]) -> Finding | None:
-    """A value that is no number, if no known-good run ever had one."""
+    """A finding for NaN or infinity, if no known-good run ever had one."""
     lost = ~np.isfinite(metric.values)
     if not lost.any() or any(not np.isfinite(one.values).all() for one in good):
         return None
@@ -271,8 +271,9 @@ def _finding(
 
 
 def _with_settings(findings: Sequence[Finding], differing: str, runs: int, alien: str) -> list[Finding]:
-    """The findings in the order in which they began; what is left after the first is folded under it, and only the
-    first explains. Of runs of another trainer, `alien`, no setting is to blame: one name may stand for two quantities.
+    """The findings in the order in which they began. The later ones are explained by the first, which carries the
+    explanation. For runs of another trainer, `alien`, no setting is named as the cause, because one metric name may
+    stand for two quantities.
     """
     ordered = sorted(
         (replace(one, source=f"envelope of {runs} known-good runs") for one in findings),

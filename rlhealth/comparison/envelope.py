@@ -1,12 +1,12 @@
-"""The envelope of known-good runs: between which values a metric of theirs lies at each step, and how far outside
-another run is.
+"""The envelope of known-good runs: the range of a metric at each step, and how far outside of it another run
+is.
 
 The band at a step is from the lowest to the highest of the known-good runs (each a causal rolling median, linearly
 between its points), widened on both sides by three parts:
 
 - noise: three times the robust standard deviation of the points around their rolling median, pooled over the runs
   (1.4826 x the median absolute deviation; where most points are equal, the 95th percentile of |deviation| / 1.96):
-  what a run strays by chance within itself;
+  how far a run moves by chance;
 - range: the usual width of the band / (n - 1): n runs see only (n - 1)/(n + 1) of the range that runs can take, and
   this makes the ends of the range unbiased (for a uniform spread: David and Nagaraja, Order Statistics, 2003);
 - strangeness: the furthest that any of the known-good runs is outside the unwidened band of the others, for as many
@@ -25,7 +25,7 @@ from rlhealth.engine.windows import ROLLING, Rolling
 from rlhealth.metrics import Metric
 from rlhealth.run import Floats, Ints
 
-WINDOW = 5  # points of the rolling median: two stray points in five do not move it
+WINDOW = 5  # points of the rolling median: two outliers in five points do not move it
 LEAST = 3
 SIGMAS = 3.0
 
@@ -46,16 +46,16 @@ class Curve:
         return np.where(inside, np.interp(steps, self.steps, self.smooth), np.nan)
 
     def points_at(self, place: int) -> int:
-        """Of how many points the median at that place is: the first ones have fewer before them than the window."""
+        """How many points the median at that place covers: the first places have fewer points than the window."""
         return min(WINDOW, LEAST + place)
 
 
 class Scale:
-    """How values are compared, so that chance moves them as far at every height.
+    """The scale on which values are compared, so that chance moves them equally far at every level.
 
-    By their logarithm where the metric is one that is read on a log scale and never negative; a share of a batch by the
-    arcsine of its square root, which gives binomial counts the same variance at 2 % as at 50 % (Anscombe, 1948); else
-    as they are.
+    The logarithm, for a metric that is read on a log scale and never negative. The arcsine of the square root, for a
+    share of a batch: it gives binomial counts the same variance at 2 % as at 50 % (Anscombe, 1948). Otherwise the
+    values themselves.
     """
 
     def __init__(self, known_good: Sequence[Metric], log: bool) -> None:
@@ -67,8 +67,8 @@ class Scale:
         self.share = not self.log and known_good[0].unit == "fraction" and not sign and not (values > 1).any()
 
     def into(self, values: Floats) -> Floats:
-        """The values as they are compared; no less than the least that known-good runs ever had, where that is a
-        logarithm.
+        """The values on this scale; for a logarithm, they are at least the smallest value of the known-good
+        runs.
         """
         if self.share:
             return np.arcsin(np.sqrt(np.clip(values, 0, 1)))
@@ -82,7 +82,7 @@ class Scale:
 
 
 def curve(metric: Metric, scale: Scale) -> Curve | None:
-    """The metric of one run as it is compared; None if it has too few finite points."""
+    """The curve of one run's metric; None if it has too few finite points."""
     finite = np.isfinite(metric.values)
     values = scale.into(metric.values[finite])
     smooth = Rolling(ROLLING["median"], WINDOW, LEAST).extend(values)
@@ -98,13 +98,13 @@ class Envelope:
     width: float
 
     def band(self, steps: Ints) -> tuple[Floats, Floats]:
-        """The lower and upper end at those steps, each of shape (n,); NaN if fewer than two of the runs came."""
+        """The lower and upper end at those steps, each of shape (n,); NaN at steps that fewer than two runs reached."""
         low, high = _extremes(self.curves, steps, least=2)
         return low - self.width, high + self.width
 
 
 def envelope(curves: Sequence[Curve], hold: int) -> Envelope:
-    """The envelope of two or more runs; `hold` is the number of points in a row for which a run has to be outside."""
+    """The envelope of two or more runs; `hold` is the number of points in a row for which a run must be outside."""
     grid = np.unique(np.concatenate([one.steps for one in curves]))
     low, high = _extremes(curves, grid, least=2)
     spread = (high - low)[~np.isnan(low)]

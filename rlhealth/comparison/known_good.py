@@ -1,4 +1,4 @@
-"""Known-good runs, and what distinguishes another run from them before any value is compared: settings, metrics,
+"""Known-good runs, and the differences of another run that show before any value is compared: settings, metrics,
 length.
 """
 
@@ -19,7 +19,7 @@ _SETTINGS = (
     "clip_range",
     "clip_range_vf",
     "entropy_coef",
-)  # logged, and no measurement: reported among the settings
+)  # logged, but no measurements: reported among the settings
 _NO_CHOICES = ("max_steps", "epochs", "logging_steps", "num_total_batches")
 
 
@@ -56,8 +56,8 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class UsualBand:
-    """What is usual of one metric: how its values are compared, and their band; None if too few of the runs have
-    enough points.
+    """The usual range of one metric: its scale and its band; None if too few of the runs have enough
+    points.
     """
 
     scale: Scale
@@ -77,8 +77,8 @@ class KnownGood:
         return [one.metrics[name] for one in self.translations if name in one.metrics and len(one.metrics[name])]
 
     def usual(self, name: str, hold: int) -> UsualBand:
-        """What is usual of a metric that two or more of the runs have, where one has to be outside for `hold`
-        points; found out once for all that is compared.
+        """The usual range of a metric that two or more of the runs have, if a run must be outside for `hold` points;
+        computed once for all compared runs.
         """
         if (name, hold) not in self._usual:
             good, known = self.metrics(name), meaning(name)
@@ -89,10 +89,10 @@ class KnownGood:
 
 
 def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None) -> KnownGood:
-    """The runs as something to compare with.
+    """The runs, prepared for comparison.
 
     Raises:
-        RlhealthError: for fewer than two: one run does not say how much good runs differ.
+        RlhealthError: for fewer than two, because one run does not show how much good runs differ.
     """
     if len(runs) < 2:
         said = "no known-good run" if not runs else f"one known-good run ({runs[0].name})"
@@ -105,15 +105,15 @@ def known_good_of(runs: Sequence[Run], aliases: Mapping[str, str] | None = None)
 
 
 def comparable(name: str) -> bool:
-    """Whether a metric says something of the run's health: how far a run is, how fast its machine is and what was
-    set do not.
+    """Whether a metric is about the run's health: its progress, the speed of its machine and its settings are
+    not.
     """
     known = meaning(name)
     return name not in _SETTINGS and (known is None or known.group not in _NOT_OF_THE_TASK)
 
 
 def other_trainer(translation: Translation, known: KnownGood) -> str:
-    """That a known trainer logged this run, and others the known-good runs, in words; empty if that is not known."""
+    """A sentence that other trainers logged the known-good runs than this run; empty if that is not known."""
     theirs = {one.framework: one.title for one in known.translations}
     if {translation.framework, *theirs} & {"generic", "unknown"} or translation.framework in theirs:
         return ""
@@ -160,7 +160,7 @@ class Unlike:
     missing: tuple[str, ...]
 
     def nothing_compared(self, hold: int) -> str:
-        """Why nothing was compared, where nothing was."""
+        """Why nothing was compared, if nothing was."""
         if self.few:
             return f"no metric of this run has {_points(hold)} at steps that two of the known-good runs reached"
         return "no metric of this run is in two of the known-good runs"
@@ -171,7 +171,7 @@ def _points(count: int) -> str:
 
 
 def notes_on(run: Run, known: KnownGood, unlike: Unlike, ignore: Mapping[str, str], hold: int) -> list[str]:
-    """What a reader of the comparison has to know of it: with which runs, how far, and what could not be compared."""
+    """Notes on the comparison: with which runs, up to which step, and what could not be compared."""
     ends = sorted((one.last_step or 0 for one in known.runs), reverse=True)
     notes = [f"compared with {len(known.runs)} known-good runs: {', '.join(one.name for one in known.runs)}"]
     if (run.last_step or 0) > ends[1]:

@@ -10,16 +10,16 @@ from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.model import Rule, SettingChange
 from rlhealth.verdict.findings import Change
 
-NEXT_TO_NOTHING = 0.1  # of what is usual: below it, a setting is raised to what is usual
-CLEARLY_BELOW = 0.4  # of the present value: a usual one above it would change next to nothing
+NEXT_TO_NOTHING = 0.1  # of the usual value: a setting below this is raised to the usual value
+CLEARLY_BELOW = 0.4  # of the present value: a usual value above this would change almost nothing
 
 
 def changes_of(rule: Rule, translation: Translation) -> tuple[Change, ...]:
     """The settings that a rule would change, in the names and from the values of this run; of several changes of one
     setting the first that applies.
 
-    Nothing is said of a setting that the run's trainer is not known to have, that is switched off, or of which a
-    multiple is asked and the present value is not known.
+    A setting is left out if the run's trainer is not known to have it, if it is switched off, or if the rule asks for
+    a multiple of a present value that is not known.
     """
     found = [one for one in (_change(one, translation) for one in rule.changes) if one is not None]
     return tuple({one.setting: one for one in reversed(found)}.values())[::-1]
@@ -43,13 +43,13 @@ def _change(one: SettingChange, translation: Translation) -> Change | None:
 
 
 def _highest(metric: Metric) -> float | None:
-    """The largest value that was logged, to two digits: a schedule stays a little below the setting that it is of."""
+    """The largest logged value, to two digits: a scheduled value stays a little below its setting."""
     finite = metric.values[np.isfinite(metric.values)]
     return float(f"{finite.max():.2g}") if len(finite) else None
 
 
 def _number(one: SettingChange, before: Any, usual: float | None) -> float | int | None:
-    """The new value of a setting that is a number; None where nothing is to be changed, or not known to what."""
+    """The new value of a numeric setting; None if it needs no change, or if the new value is not known."""
     if before is None:
         return one.unknown
     if isinstance(before, bool) or not isinstance(before, int | float):

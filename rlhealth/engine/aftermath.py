@@ -1,4 +1,4 @@
-"""Aftermath: whether what a finding cost has come back: the reward, and the band in which its metric used to lie."""
+"""Aftermath: whether a run recovered from a finding: its reward, and the band in which the metric used to lie."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from rlhealth.series import plain_median, worth_of
 from rlhealth.verdict.findings import Episode, State
 
 WINDOW = 20  # rows of reward on either side whose levels are compared
-PARTS = 50  # of a long run, the first and last of which are compared too: episodes differ by more than they gained
-FEWEST = 5  # rows of reward it takes on either side
-BAND = 50  # rows before an onset that say where the metric used to lie
-RECENT = 5  # rows that say where it lies now
+PARTS = 50  # of a long run, the first and last fiftieth are compared too: single episodes differ more than they gain
+FEWEST = 5  # the fewest rows of reward on either side
+BAND = 50  # rows before an onset that give the metric's usual band
+RECENT = 5  # rows that give its present level
 SURE = 3.0  # standard errors
-REAL = 0.25  # of what had been gained
-SMALL = 0.1  # of what had been gained: less is no loss
-SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: they grow with the reward itself
-FROM_ZERO = ("kl", "objective/kl")  # where training begins: policy and reference are one model
+REAL = 0.25  # of the gain so far
+SMALL = 0.1  # of the gain so far: less is no loss
+SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: their scale grows with the reward
+FROM_ZERO = ("kl", "objective/kl")  # training begins at 0: policy and reference are one model
 
 
 class MeanLevel(NamedTuple):
-    """A mean with the standard error that its autocorrelation leaves it.
+    """A mean with its standard error, which takes autocorrelation into account.
 
     Attributes:
         spread: the standard deviation of single rows.
@@ -39,12 +39,12 @@ class MeanLevel(NamedTuple):
     spread: float
 
 
-#: Before a finding, now, at the start of the run, and what luck makes of the first.
+#: Before a finding, now, at the start of the run, and the allowance for luck in the first.
 Levels = tuple[MeanLevel | None, MeanLevel | None, MeanLevel | None, float]
 
 
 class Aftermath:
-    """What became of a run after its findings, from its points up to and including step `until`."""
+    """What happened to a run after its findings, by its points up to and including step `until`."""
 
     def __init__(self, translation: Translation, until: int) -> None:
         self.until = until
@@ -56,8 +56,8 @@ class Aftermath:
     ) -> State:
         """The state of a finding with these episodes: standing, lasting or over.
 
-        `elsewhere`: the metric ended it by going where the rule does not speak of it, as an entropy that turns negative
-        is none of tokens: its old band says nothing.
+        `elsewhere`: the finding ended because the metric left the range that the rule is about, so its old band says
+        nothing. Example: an entropy that turns negative is not the entropy of tokens.
         """
         if episodes[-1].active or oscillates(metric, episodes, self.until):
             return State.STANDING
@@ -65,14 +65,14 @@ class Aftermath:
         if moved < 0:
             return State.LASTING
         if moved > 0 and (metric.name in SCALED or metric.name.startswith("loss/")):
-            return State.OVER  # reward has passed its level from before, and its scale with it
+            return State.OVER  # reward is above its earlier level, and so is the scale of the metric
         is_outside = not elsewhere and self._outside(metric, condition, limit, episodes)
         return State.LASTING if is_outside else State.OVER
 
     def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool | None:
-        """Whether reward has shown that it is back where it was before the first episode, within one standard error.
+        """Whether reward is back at its level before the first episode, within one standard error.
 
-        None where too few rows tell: there is no reward, or the finding began with the run or has only just ended.
+        None if too few rows show it: there is no reward, the finding began with the run, or it has only just ended.
         `fell`: the finding is a fall of the reward itself, see `_levels`.
         """
         old, new, _, luck = self._levels(episodes, fell)
@@ -81,8 +81,8 @@ class Aftermath:
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
 
     def learned_since(self, episodes: tuple[Episode, ...]) -> bool:
-        """Whether reward has risen, by 3 standard errors, above its level when the first episode began: where it began
-        with the run, or rewards did not differ, there is nothing else to regain.
+        """Whether reward has risen by 3 standard errors above its level when the first episode began. If the episode
+        began with the run, or all rewards were equal, there is nothing else to regain.
         """
         if self.reward is None:
             return False
@@ -97,9 +97,8 @@ class Aftermath:
 
     @cached_property
     def at_its_best(self) -> bool:
-        """Whether reward has risen, by 3 standard errors, and lies now where it was highest: within one standard error,
-        or a tenth of what was gained. In a long run of single episodes, of which a few say little, that shows in a
-        fiftieth of it.
+        """Whether reward has risen by 3 standard errors and is now at its highest level, within one standard error or a
+        tenth of the gain. In a long run of single episodes, a few of which show little, a fiftieth of the run is used.
         """
         if self.reward is None:
             return False
@@ -109,12 +108,11 @@ class Aftermath:
         return any(risen) and any(high)
 
     def _levels(self, episodes: tuple[Episode, ...], fell: bool) -> Levels:
-        """Of the reward: the level before the first episode, that of now, and that of the start; None if rows are
-        few.
+        """Levels of the reward: before the first episode, now, and at the start; None if there are too few rows.
 
-        A fall is dated where it has given back half of a gain, so the rows before it are falling too. Its level before
-        is the best there was. The best of m levels is a lucky one: q errors then say as much as sqrt(q^2 + 2 ln m)
-        would, of which the last answer is 2 ln m (see `DropFromBest`).
+        A fall is dated where half of the gain is lost, so the rows before it are falling too: its level before is the
+        best so far. The best of m levels is a lucky one, so sqrt(q^2 + 2 ln m) errors are needed in place of q; the
+        last item returned is 2 ln m (see `DropFromBest`).
         """
         if self.reward is None:
             return None, None, None, 0.0
@@ -143,7 +141,7 @@ class Aftermath:
         return int(np.sign(change)) if abs(change) > max(sure, real) else 0
 
     def _outside(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> bool:
-        """Whether the metric stays past half of the way from the band that it had before to the limit that it broke."""
+        """Whether the metric stays beyond the middle between its earlier band and the limit that it broke."""
         past = before(metric, episodes[0].first_step, BAND)
         now = after(metric, episodes[-1].last_step, self.until, RECENT)
         if len(past) < 3 and metric.name in FROM_ZERO:
@@ -162,8 +160,8 @@ class Aftermath:
 
 
 def oscillates(metric: Metric, episodes: tuple[Episode, ...], until: int) -> bool:
-    """Whether a limit is crossed back and forth: it has come back after rests as long as this one, and held most of
-    the time.
+    """Whether a limit is crossed back and forth: the finding returned after pauses as long as this one, and held most
+    of the time.
     """
     steps = np.asarray([(one.first_step, one.last_step) for one in episodes[-50:]], np.int64)
     ends = count_until(metric.steps, until)
@@ -192,13 +190,13 @@ def after(metric: Metric, step: int, until: int, count: int) -> Floats:
 
 
 def is_fall(metric: Metric, condition: Condition) -> bool:
-    """Whether a condition speaks of a fall of the reward itself."""
+    """Whether a condition is about a fall of the reward itself."""
     return metric.name == "reward" and KINDS[condition.measure].falls
 
 
 def _risen_and_high(values: Floats, many: int) -> tuple[bool, bool]:
-    """Whether the last of so many values lie above the first by 3 standard errors, and whether where they were highest.
-    The best of m levels is a lucky one, see `Aftermath._levels`."""
+    """Whether the last `many` values lie above the first by 3 standard errors, and whether they are at the highest
+    level. The best of m levels is a lucky one, see `Aftermath._levels`."""
     start, now, top = level_of(values[:many]), level_of(values[-many:]), level_of(best(values, many))
     if start is None or now is None or top is None or len(values) < 2 * many:
         return False, False
@@ -209,7 +207,7 @@ def _risen_and_high(values: Floats, many: int) -> tuple[bool, bool]:
 
 
 def best(values: Floats, many: int = WINDOW) -> Floats:
-    """The `many` values in a row with the highest mean, all of them where there are no more; shape (n,)."""
+    """The `many` consecutive values with the highest mean, or all values if there are fewer; shape (n,)."""
     if len(values) <= many:
         return values
     sums = np.cumsum(np.append(0.0, values))
@@ -218,8 +216,8 @@ def best(values: Floats, many: int = WINDOW) -> Floats:
 
 
 def level_of(values: Floats) -> MeanLevel | None:
-    """The mean of a few rows in order, and its error, in which rows that repeat each other count once; None if they are
-    too few."""
+    """The mean of a few rows in order, and its error, for which rows that repeat each other count once; None if there
+    are too few."""
     if len(values) < FEWEST:
         return None
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
@@ -230,7 +228,7 @@ def level_of(values: Floats) -> MeanLevel | None:
 
 
 def _as_level(condition: Condition, limit: float, metric: Metric, usual: float) -> float | None:
-    """The limit as a level of the metric's own values; None if the condition speaks of something else."""
+    """The limit as a level of the metric's own values; None if the condition measures something else."""
     if not KINDS[condition.measure].level or condition.equals is not None:
         return None
     versus = condition.versus

@@ -1,5 +1,5 @@
-"""Measures against the best so far: the largest value, how far a level fell from the best one, and how much of the gain
-that is; and against the lowest."""
+"""Measures relative to the best so far: the largest value, how far a level fell from the best one, and what share of
+the gain that is; and relative to the lowest."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rlhealth.engine.variogram import APART
 from rlhealth.engine.windows import ROLLING, KnownSoFar, Rolling, highest, median, numbered
 from rlhealth.run import Floats, Ints
 
-START = 3  # points that say where a series began
-SHORT = 50  # what lasts a smaller part of the run is no fall
-HELD = 16  # points that a level is ever asked to be held: more than a few lucky ones lift a median of ten for
-LONGEST = 512  # points that a fall is ever asked to last
-SURE = 3.0  # errors that a lasting fall is asked for, about
+START = 3  # points that give the start of a series
+SHORT = 50  # a fall that lasts less than this part of the run does not count
+HELD = 16  # the most points that a level must be held: more than a few lucky points lift a median of ten for
+LONGEST = 512  # the most points that a fall must last
+SURE = 3.0  # errors that a lasting fall needs, about
 
 
 class SmoothedLevels:
-    """The medians of the last `window` points, and the best of them so far; the first `START` points are a level too.
+    """The medians of the last `window` points, and the best of them so far; the first `START` points also give a level.
 
-    A series that is averaged over many points is none at first: as long as the average fills, a level says little, and
-    the best begins after it. A part of measures.
+    A series that is a moving average over many points is not yet one at first: until its window is full, a level says
+    little, and the best is taken only after that. A part of measures.
     """
 
     def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -37,7 +37,7 @@ class SmoothedLevels:
         self.first = np.nan
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points: the level, the best so far, and the first there was; shape (3, n)."""
+        """At each of the next points: the level, the best so far, and the first level; shape (3, n)."""
         level, began = self.level.extend(values), self.began.extend(values)
         if self.count < self.smoothed:
             count = self.count + numbered(~np.isnan(values))
@@ -57,22 +57,23 @@ class SmoothedLevels:
 
 
 def levels_of(window: int, least: int, smoothed: int, parts: Parts) -> PartCursor:
-    """The levels of a series, which its measures share."""
+    """The levels of a series, shared by its measures."""
     return parts.take(("levels", window, least), lambda: SmoothedLevels(window, least, smoothed, parts))
 
 
 class DropFromBest:
     """How far the median of the last `window` points lies below the best such median so far, in units of noise.
 
-    Three things that chance does are allowed for. The best of many levels is a lucky one: where the best of m
-    independent levels is looked at, q errors say as much as sqrt(q^2 + 2 ln m) would (Bonferroni, by the tail of the
-    normal), so the error grows with the run. A level that dips comes back as fast as its points forget each other: the
-    fall is that of the highest level in as many points as a fluctuation lasts, or in a hundredth to a fiftieth of the
-    run, so that a short dip of a mean over 100 episodes, logged every episode, is none. And where a game is won now and
-    then, a few wins in a row lift a median: in a long run the best is the highest level that was held for some points.
+    Three effects of chance are allowed for. First, the best of many levels is a lucky one: for the best of m
+    independent levels, sqrt(q^2 + 2 ln m) errors are needed in place of q (Bonferroni, by the tail of the normal), so
+    the error grows with the run. Second, a level that dips by chance comes back once its points are no longer
+    correlated. So the fall is measured from the highest level in as many points as a fluctuation lasts, or in a
+    hundredth to a fiftieth of the run: a short dip of a mean over 100 episodes, logged every episode, does not count.
+    Third, where a game is won only now and then, a few wins in a row lift a median. So in a long run the best is the
+    highest level that was held for some points.
 
-    The noise is that of the points up to the best, so that a fall is not measured by the unrest that it makes itself;
-    once the run has grown to twice that length, it is estimated from all of them.
+    The noise is that of the points up to the best, so that the fall does not widen the noise that it is compared with.
+    Once the run has twice that length, the noise is estimated from all points.
     """
 
     def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -84,7 +85,7 @@ class DropFromBest:
         self.recent: Floats = np.full(LONGEST, np.nan)
         self.held = HeldLevels()
         self.best = -np.inf
-        self.then = np.full(5, np.nan)  # how many points, the spread and the errors there were at the best
+        self.then = np.full(5, np.nan)  # the number of points, the spread and the errors at the best
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -107,8 +108,8 @@ class DropFromBest:
             return per_noise(np.maximum(fall, 0.0), error, spread)
 
     def _noise(self, finite: Floats, count: Floats, best: Floats) -> list[Floats]:
-        """By which noise a fall is measured: the spread, for how many points a fluctuation lasts, and the errors of a
-        level and of the first; shape (n,) each.
+        """The noise against which a fall is measured: the spread, how many points a fluctuation lasts, and the errors
+        of a level and of the first level; shape (n,) each.
         """
         spread, _, lasts, error, began = self.noise.extend(finite)
         now = [count, spread, lasts, error, began]
@@ -117,7 +118,7 @@ class DropFromBest:
         since = np.repeat(np.append(-1, bests), np.diff(bests, prepend=0, append=len(best)))  # -1 if it came before
 
         def then(row: int, places: Ints | slice) -> Floats:
-            """What was known at the newest best, at each of those places."""
+            """The values at the newest best, at each of those places."""
             return np.asarray(np.where(since[places] < 0, self.then[row], now[row][since[places]]), np.float64)
 
         early = np.flatnonzero(count <= 2 * then(0, slice(None)))
@@ -131,8 +132,8 @@ class DropFromBest:
 
 
 def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
-    """A function of series of shape (n,), point by point: computed where one of them changes, and held in between, for
-    what is estimated once in a while seldom does.
+    """A pointwise function of series of shape (n,): computed where one of them changes, and repeated in between,
+    because estimates seldom change.
     """
     changes = np.zeros(len(series[0]), np.bool_)
     changes[0] = True
@@ -143,15 +144,15 @@ def _unchanged(function: Callable[..., Floats], *series: Floats) -> Floats:
 
 
 class HeldLevels:
-    """The highest level so far that was held for some points in a row: for 2, 4, … up to `HELD` of them."""
+    """The highest level so far that was held for some points in a row: for 2, 4, … up to `HELD` points."""
 
     def __init__(self) -> None:
         self.recent: Floats = np.full(HELD, -np.inf)
         self.highest = [-np.inf] * int(np.log2(HELD))
 
     def extend(self, levels: Floats, long: Floats) -> Floats:
-        """At each of the next levels the highest that was held for `long` points, a power of two; infinite where that
-        is less than two. Both have shape (n,)."""
+        """At each of the next levels: the highest level that was held for `long` points, a power of two; infinite where
+        `long` is less than two. Both have shape (n,)."""
         lowest = np.concatenate([self.recent, np.where(np.isnan(levels), -np.inf, levels)])
         self.recent = lowest[-HELD:].copy()
         found, wide = np.full(len(levels), np.inf), 1
@@ -165,9 +166,9 @@ class HeldLevels:
 
 
 def lasting(levels: Floats, back: Floats) -> Floats:
-    """The highest of each level and those of the points before it, as far back as `back` says there; shape (n,).
+    """At each point, the highest of its level and the levels of the `back` points before it; shape (n,).
 
-    `levels` has `LONGEST` points more, at its beginning. A point without a level has none.
+    `levels` has `LONGEST` additional points at its start. A point without a level stays without one.
     """
     length = len(back)
     reach = np.where(np.isnan(back), 0, np.minimum(back, LONGEST)).astype(np.int64)
@@ -182,7 +183,7 @@ def lasting(levels: Floats, back: Floats) -> Floats:
 
 
 def _highest_of(levels: Floats, width: int) -> Floats:
-    """The highest of each `width` levels in a row, shape (n - width + 1,), in as many passes as `width` has bits."""
+    """The highest of each `width` consecutive levels, shape (n - width + 1,), in as many passes as `width` has bits."""
     wide = 1
     while 2 * wide <= width:
         levels, wide = np.fmax(levels[:-wide], levels[wide:]), 2 * wide
@@ -193,7 +194,7 @@ class ShareOfGainLost:
     """How much of its gain a series has lost: its fall from the best level so far, over that level's height above the
     first.
 
-    A level is the median of the last `window` points. Where nothing had been gained, any fall counts as infinite.
+    A level is the median of the last `window` points. If there was no gain, any fall counts as infinite.
     """
 
     def __init__(self, window: int, least: int, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -224,8 +225,8 @@ class MaxSoFar:
 
 
 class AboveLowest:
-    """How far the largest of the last `window` points lies above the lowest so far: 0 where a series stands at its
-    lowest, and nowhere else."""
+    """How far the largest of the last `window` points lies above the lowest so far: 0 only where the series is at its
+    lowest."""
 
     def __init__(self, window: int, least: int, parts: Parts | None = None) -> None:
         self.top = Rolling(ROLLING["max"], window, least, parts)

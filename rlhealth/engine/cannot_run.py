@@ -1,7 +1,7 @@
-"""Why a rule cannot run at a run: its metric or a setting is missing, or it is not meant for it."""
+"""Why a rule cannot run: the run has no such metric or setting, or the rule does not apply to it."""
 
 from __future__ import annotations
 
 
 class CannotRun(Exception):
-    """A rule cannot run at this run; the message says why."""
+    """A rule cannot run on this run; the message says why."""

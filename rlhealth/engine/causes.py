@@ -1,5 +1,5 @@
-"""Causes: hypotheses over findings, facts and their order in time. One is named where there is evidence for it and none
-against."""
+"""Causes: hypotheses over findings, facts and their order in time. A cause is named if there is evidence for it and
+none against it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ENOUGH = 2  # pieces of evidence: families of findings, and facts; one alone is 
 
 
 class Hypothesis(NamedTuple):
-    """A cause for which the evidence holds.
+    """A cause that the evidence supports.
 
     Attributes:
-        begin: the finding that it begins with.
-        members: all that it would explain, `begin` among them, in order of time.
+        begin: the finding that it starts with.
+        members: all findings that it would explain, including `begin`, in order of time.
         raised: the first step at which it could have been known.
-        facts: what speaks for it beside the findings, in words.
-        needed: how many of these it could not do without: what is asked of it makes it the more specific.
-        missing: what would speak against it and does not hold, in words.
+        facts: evidence for it other than findings, in words.
+        needed: how many of these facts it requires: a cause with more requirements is more specific.
+        missing: facts that would speak against it and do not hold, in words.
     """
 
     rule: Rule
@@ -44,18 +44,17 @@ class Hypothesis(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """How much evidence there is: families that it explains, and facts; those it could not do without count
-        twice."""
+        """How much evidence there is: the families that it explains and its facts; required facts count twice."""
         return len({one.family for one in self.members}) + len(self.facts) + self.needed
 
 
 def explain(
     findings: list[Finding], diagnoses: Sequence[Rule], translation: Translation, facts: Facts, now: int
 ) -> tuple[list[Finding], list[Finding], set[str]]:
-    """Names the cause of findings where the evidence is there.
+    """Names the cause of findings where there is enough evidence.
 
-    A cause begins no later than its consequences, and a finding has one cause: of the hypotheses that hold, the one
-    that began first, and of several that began together the one with the most evidence; the others are named as its
+    A cause begins no later than its consequences, and a finding has one cause. Of the hypotheses that hold, that is
+    the one that began first; if several began together, the one with the most evidence. The others are listed as its
     rivals.
 
     Args:
@@ -77,8 +76,8 @@ def explain(
         rivals = [other for other in rivals if other.begin.first_step == one.begin.first_step]
         kept.append(_finding(one._replace(members=mine), rivals, translation, now))
         explained |= {member.key: one.rule.id for member in mine}
-    told = [replace(one, explained_by=explained[one.key]) if one.key in explained else one for one in findings]
-    return told, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
+    linked = [replace(one, explained_by=explained[one.key]) if one.key in explained else one for one in findings]
+    return linked, kept, {rule.id for rule in diagnoses} - {one.rule for one in kept}
 
 
 def _evidence_count(members: Sequence[Finding], one: Hypothesis) -> int:
@@ -88,8 +87,7 @@ def _evidence_count(members: Sequence[Finding], one: Hypothesis) -> int:
 def _hypothesis(
     rule: Rule, findings: Sequence[Finding], translation: Translation, facts: Facts, now: int
 ) -> Hypothesis | None:
-    """One diagnosis over the findings; None if it does not begin, where something is missing or speaks against
-    it."""
+    """One diagnosis over the findings; None if it does not begin, lacks evidence or is contradicted."""
     cause = rule.cause
     assert cause is not None
     graded = [one for one in findings if one.worst_severity >= Severity.WARNING or one.rule in cause.begins_with]
@@ -136,8 +134,8 @@ def _hypothesis(
 
 
 def _is_consequence(one: Finding, begin: Finding, cause: Cause) -> bool:
-    """Whether a cause that begins with `begin` can explain a finding; what comes from outside, only where it could have
-    begun with it, and what is a symptom of several families, only where all of them follow from it."""
+    """Whether a cause that begins with `begin` can explain a finding. A finding from outside is explained only if the
+    cause could have begun with it; a symptom of several families, only if all of them follow from the cause."""
     if one.from_outside and not named(one, cause.begins_with):
         return False
     if not set(one.also) <= {*cause.begins_with, *cause.followed_by}:
@@ -146,16 +144,16 @@ def _is_consequence(one: Finding, begin: Finding, cause: Cause) -> bool:
 
 
 def _follows(one: Finding, begin: Finding) -> bool:
-    """Whether a finding can be a consequence: it began no earlier, and what was so from the start follows from nothing
-    that was not. Nothing follows later from what is over and did no damage."""
+    """Whether a finding can be a consequence: it began no earlier, and a finding that held from the start follows only
+    from one that did too. Nothing follows later from a finding that is over and did no damage."""
     if begin.was_harmless and one.first_step > begin.last_step:
         return False
     return one.first_step >= begin.first_step and (begin.from_start or not one.from_start)
 
 
 def _had_begun(one: Finding, begin: Finding, findings: Sequence[Finding]) -> bool:
-    """Whether what a finding says of its metric was on its way before a cause began, by another finding of its family
-    that lasted until then: reward that had been falling did not begin to fail with the entropy."""
+    """Whether the problem had begun before the cause did: another finding of the same family lasted until then. A
+    reward that was already falling did not begin to fail with the entropy."""
     return any(
         (other.family, other.metric) == (one.family, one.metric)
         and other.first_step < begin.first_step <= other.last_step
@@ -170,7 +168,7 @@ def _contradicted(
 
 
 def points_between(translation: Translation, begin: Finding, step: int) -> int:
-    """How many points of its metric lie between the beginning of a finding and a later step."""
+    """How many points of its metric lie between the start of a finding and a later step."""
     metric = translation.metrics.get(begin.metric)
     if metric is None:
         return step - begin.first_step
@@ -223,7 +221,7 @@ def _finding(one: Hypothesis, rivals: Sequence[Hypothesis], translation: Transla
 
 
 def _episodes(one: Hypothesis, state: State) -> tuple[Episode, ...]:
-    """The stretches in which any of its members held; the first is that of the whole story."""
+    """The episodes in which any of its members held; the first is that of the whole story."""
     first, *others = united([member.episodes for member in one.members], state)
     raised = one.raised if one.raised <= first.last_step else first.raised_step
     begun = replace(first, first_step=one.begin.first_step, raised_step=raised, from_start=one.begin.from_start)
@@ -231,14 +229,14 @@ def _episodes(one: Hypothesis, state: State) -> tuple[Episode, ...]:
 
 
 def _families(members: Sequence[Finding]) -> str:
-    """The families of findings, said to be families and no metrics."""
+    """The families of findings, worded so that they are not mistaken for metrics."""
     families = list(dict.fromkeys(member.family for member in members))
     return f"rule {'family' if len(families) == 1 else 'families'} {', '.join(families)}"
 
 
 def _severity(one: Hypothesis, translation: Translation, now: int) -> Severity:
-    """As severe as the worst that it explains. What lasts of the consequences is what the whole story cost: as long as
-    reward has not shown that it came back, its root counts as it did while it held. A cause of notes is a note too.
+    """As severe as the worst finding that it explains. Lasting consequences are the cost of the whole story: until the
+    reward is known to be back, the root cause counts as severe as while it held. A cause of notes is a note too.
     """
     worst = max(member.severity for member in one.members)
     if worst < Severity.WARNING:

@@ -1,4 +1,4 @@
-"""One clause of a rule on one run: what its conditions look at, and at which points they hold."""
+"""One clause of a rule on one run: the operands of its conditions, and the points at which they hold."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ class ClausePoints(NamedTuple):
 
     Attributes:
         steps: of the points, shape (n,).
-        found: what each condition measured there; of those that were not looked at, nothing.
-        held: where each condition holds, shape (n,) each; without the last ones, where the others together never hold.
+        found: what each measured condition measured there.
+        held: where each condition holds, shape (n,) each; the last conditions are left out if the others never hold
+            together.
         worse: where the critical limit of the first condition is passed.
-        before: which conditions held at the point before; None where that was not looked at.
-        base: how many of them are conditions of the rule itself; what follows is asked of the critical level.
+        before: which conditions held at the point before; None for a condition that was not measured there.
+        base: how many of them are conditions of the rule itself; the others are those of the critical level.
     """
 
     steps: Ints
@@ -37,11 +38,11 @@ class ClausePoints(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all conditions were looked at."""
+        """Whether all conditions were measured."""
         return len(self.held) == len(self.before)
 
     def level(self, is_worse: bool) -> Flags:
-        """Where the conditions of the rule hold, or those of its critical level; shape (n,)."""
+        """Where the conditions of the rule hold, or those of its critical level, shape (n,)."""
         if not self.is_whole:
             return np.zeros(len(self.steps), np.bool_)
         parts = [self.worse, *self.held[1:]] if is_worse else self.held[: self.base]
@@ -63,14 +64,14 @@ class Clause:
     """The conditions of one clause, as far as the run has been judged.
 
     Args:
-        measured: operands by their number in the plan, and `parts` by that of their series: of other rules, from the
-            first step on.
+        measured: operands of other rules by their number in the plan, from the first step on; `parts` by the number of
+                their series.
 
     Attributes:
-        sides: what each condition looks at; `anchor` is the first, at whose points the others are looked up.
-        held: which conditions hold at the newest point; None for one that was left out there.
-        left_out: points at which some condition was.
-        points: how many were judged; `latest` is what the first condition measured at the last of them.
+        sides: the operand of each condition; `anchor` is the first, at whose points the others are looked up.
+        held: which conditions hold at the newest point; None for a condition that was left out there.
+        left_out: the number of points at which some condition was left out.
+        points: how many points were judged; `latest` is the value of the first condition at the last of them.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Clause:
 
     @property
     def late(self) -> bool:
-        """Whether one of its metrics got a point at a step that was judged without it."""
+        """Whether one of its metrics got a late point, at a step that was judged without it."""
         return self.anchor.late or any(one.late for one in self.others)
 
     def advance(self, until: int) -> ClausePoints | None:
@@ -131,11 +132,11 @@ class Clause:
         return points
 
     def _held_at(self, steps: Ints, found: Estimate, first: Flags, worse: Flags) -> tuple[list[Estimate], list[Flags]]:
-        """What each condition measures and where it holds, the first of them as given; without the last ones, where the
-        others together never hold.
+        """What each condition measures and where it holds; the first condition is given. The last conditions are left
+        out if the others never hold together.
 
-        Most rules' first conditions never hold. What must hold with them is then not looked at before it is asked for,
-        which changes nothing: measures say the same in whatever pieces points come.
+        Most rules' first conditions never hold. The other conditions are then measured only when they are needed, which
+        changes no result: measures do not depend on the pieces in which points arrive.
         """
         each, held, possible = [found], [first], first | worse
         for place, (bound, other) in enumerate(zip(self.bounds[1:], self.others, strict=True), 1):
@@ -149,26 +150,26 @@ class Clause:
         return each, held
 
     def _look_back(self, place: int) -> None:
-        """Looks at one condition up to the newest point that was judged, if it was left out there."""
+        """Measures one condition up to the newest judged point, if it was left out there."""
         if self.held[place] is None:
             self.held[place] = bool(self.bounds[place].holds(self.others[place - 1].at(self.newest))[0])
 
     def settle(self) -> None:
-        """Looks at the conditions that are asked for after all points were judged, where they were left out: those on
-        the same metric, and those that refute."""
+        """Measures the left-out conditions that are needed after all points were judged: those on the same metric, and
+        those that refute."""
         for place, one in enumerate(self.sides[1:], 1):
             if one.metric is self.metric or one.condition.refutes:
                 self._look_back(place)
 
     def catch_up(self) -> None:
-        """Looks at all conditions that were left out, so that nothing has to be kept for them."""
+        """Measures all conditions that were left out, so that nothing has to be kept for them."""
         for place in range(1, len(self.bounds)):
             self._look_back(place)
         self.left_out = 0
 
     def release(self) -> None:
-        """Ends what it looks at, as no more points will come, so that nothing is kept for it; but for what is to say
-        how much it lacks.
+        """Releases its operands, because no more points will come, so that nothing is kept for them. The operands that
+        report how many items are missing stay.
         """
         self.count_items()
         for one in self.sides:
@@ -176,12 +177,12 @@ class Clause:
                 one.release()
 
     def end(self) -> None:
-        """Ends all that it looks at: another follows the rule from here on, or none."""
+        """Releases all its operands: another clause follows the rule from here on, or none."""
         for one in self.sides:
             one.release()
 
     def count_items(self) -> None:
-        """Looks at the conditions that are to say of how many items they have too few."""
+        """Measures the conditions that must report how many items are missing."""
         for place, one in enumerate(self.sides):
             if place and one.waits and len(self.newest):
                 self._look_back(place)
@@ -191,9 +192,8 @@ class Clause:
         return self.worse if self.worse is not None and is_worse else self.bounds[0]
 
     def dated_back(self, steps: Ints, marks: Ints, is_worse: bool) -> tuple[Ints, Flags]:
-        """Where a level began to hold that was told to begin at those steps: where the last of the conditions that made
-        it hold began (`marks`, as `ClausePoints.begun` gives them); and whether that is the start of the run. Shape
-        (k,) each.
+        """Dates the onsets of a level back: to where the last of the conditions that made it hold began (`marks`, from
+        `ClausePoints.begun`). Returns these steps, and whether each is the start of the run. Shape (k,) each.
         """
         bounds = [self.first_bound(is_worse), *self.bounds[1:]]
         first, from_start = np.full(len(steps), np.iinfo(np.int64).min), np.zeros(len(steps), np.bool_)
@@ -212,14 +212,14 @@ class Clause:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether its first condition still holds, and another one on the same metric does not any more."""
+        """Whether its first condition still holds while another condition on the same metric no longer does."""
         self.settle()
         others = zip(self.held[1:], self.sides[1:], strict=True)
         return bool(self.held[0]) and any(held is False and one.metric is self.metric for held, one in others)
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a condition without which it is no symptom does not hold any more."""
+        """Whether a condition that the symptom requires no longer holds."""
         self.settle()
         others = zip(self.held[1:], self.sides[1:], strict=True)
         return any(held is False and one.condition.refutes for held, one in others)

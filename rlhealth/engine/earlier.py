@@ -1,5 +1,5 @@
-"""What a resume replaced, or a second writer overwrote, is judged too: its findings stand beside those of the run as
-it is now.
+"""Rows that a resume replaced, or a second writer overwrote, are judged too: their findings are reported beside those
+of the current run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Examine = Callable[[Run], RunVerdict]
 
 
 class EarlierFindings:
-    """The findings of a run as it stood before each of its resumes, and as its other writers told it.
+    """The findings of a run as it was before each of its resumes, and as its other writers logged it.
 
     Args:
         examine: judges one run.
-        endings: ids of the rules that judge how a run ended: a run that was resumed had not ended.
+        endings: ids of the rules that judge how a run ended; they are left out, because a resumed run had not ended.
     """
 
     def __init__(self, examine: Examine, endings: Sequence[str]) -> None:
@@ -29,9 +29,7 @@ class EarlierFindings:
         self._found: list[Finding] = []
 
     def findings(self, run: Run) -> list[Finding]:
-        """Findings that were raised in what was replaced; what was raised before it, the run as it is now raises
-        too.
-        """
+        """Findings that were raised in the replaced rows; the current run also raises those from before these rows."""
         state = run.replacements
         if state != self._seen:
             self._seen = state
@@ -47,7 +45,7 @@ class EarlierFindings:
 
 
 def with_earlier(found: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """Both; of two findings of one rule on one metric the more severe, of equals the one that holds now."""
+    """Both lists; of two findings of one rule on one metric the more severe, of equals the one that holds now."""
     kept = {(one.rule, one.metric): one for one in found}
     order = [*found]
     for one in earlier:

@@ -1,4 +1,4 @@
-"""Whether a run without findings has earned to be called healthy: a reward and a witness of learning were looked at."""
+"""Whether a run without findings can be called healthy: a reward and a witness of learning were judged."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rlhealth.verdict.rises import Rising, rose_beyond_errors, surely_rose
 
 
 def why_not_healthy(translation: Translation) -> str:
-    """Why a run in which nothing is wrong is not healthy but unknown; empty if it has earned it.
+    """Why a run without findings is not healthy but unknown; empty if it is healthy.
 
-    Healthy takes a reward, or what stands for it, with enough points, that rose beyond its noise, and one witness that
-    something was learned: KL, entropy, gradients, spread of the rewards, or a reward that surely rose. earned.yaml says
-    which metrics count.
+    A healthy run needs a reward, or a metric in its place, with enough points, that rose beyond its noise. It also
+    needs one witness that something was learned: KL, entropy, gradients, spread of the rewards, or a reward that surely
+    rose. earned.yaml lists the metrics that count.
     """
     if translation.is_rl is False:
         return f"this is {translation.title}; rlhealth judges reinforcement learning"
@@ -43,7 +43,7 @@ def why_not_healthy(translation: Translation) -> str:
     if missing := _no_witness(translation, least["witness"], rose):
         surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))
         surely = surely or _rose_beyond_errors(translation)
-        if not surely and somewhat:  # more reward: and more episodes that ended as they should?
+        if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
     if somewhat:
@@ -52,8 +52,8 @@ def why_not_healthy(translation: Translation) -> str:
 
 
 def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
-    """The total alone, where it is logged often enough, or about as often as its components: one of these may rise at
-    the cost of another."""
+    """The total alone, if it is logged often enough or about as often as its components, because one component can rise
+    at the cost of another."""
     longest = max((_count(one) for one in rewards), default=0)
     return [one for one in rewards if one.name == total and _count(one) >= min(least, longest / 2)] or rewards
 
@@ -83,7 +83,7 @@ def _no_witness(translation: Translation, least: int, rose: str) -> str:
 
 
 def not_recognised(translation: Translation) -> str:
-    """How many logged names are not known, with the likeliest of them and what to do; empty if all are."""
+    """How many logged names are unknown, with the likeliest of them and what to do; empty if all are known."""
     names = translation.unrecognised
     if not names:
         return ""
@@ -140,8 +140,8 @@ def _moves(metric: Metric) -> bool:
 
 
 def _lost(values: Floats) -> float:
-    """How much of its gain the last third of a run lies below the best part before it, as a share; 0 where that is
-    little, or no more than chance does."""
+    """How far the last third of a run lies below the best part before it, as a share of the gain; 0 if that is little,
+    or no more than chance explains."""
     said = _said()["lost"]
     if len(values) < int(said["points"]):
         return 0.0

@@ -1,4 +1,4 @@
-"""How a run ended, or that it continues: what the logs themselves prove of it."""
+"""How a run ended, or that it continues, as far as the logs prove it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CLOSING = (
     "train_samples_per_second",
     "total_flos",
 )  # transformers logs these once, when train() returns
-PATIENCE = 20.0  # a run is silent when its last event is this many usual steps old …
-AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take their time
+PATIENCE = 20.0  # a run is silent when its last event is older than this many usual step intervals …
+AT_LEAST = 600.0  # … and this many seconds: evaluation and checkpoints take time
 #: Exit codes of an interrupt from the keyboard: wandb's exit hook records 255 for KeyboardInterrupt, a shell 130,
 #: Python -2.
 BY_HAND = frozenset((255, 130, -2))
@@ -31,7 +31,7 @@ SNAPSHOTS = frozenset(("trainer_state",))  # a checkpoint's file shows the run a
 
 
 class Ending(NamedTuple):
-    """How a run stands at its newest point.
+    """The state of a run at its newest point.
 
     Attributes:
         state: finished, running, stopped or unknown.
@@ -40,14 +40,14 @@ class Ending(NamedTuple):
             before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it
             ended), `at_start` (an exception before a second row), `not_finite` (an exception that says so).
         step: the newest step.
-        planned: the number of steps planned, where the logs say.
-        idle: seconds since the last sign of life, at the time of asking; NaN if no time is known.
+        planned: the number of planned steps, if it is logged.
+        idle: seconds from the last sign of life until now; NaN if no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
-        is_whole: the log shows all of a run, as far as anybody can tell. Its first step is no higher than the number of
-            steps that it shows, unlike that of a run that was resumed; it reached its plan, where one is known, or was
-            stopped; no more is to come by its own times, or by the date of its file for who follows it as it grows; and
-            it was not begun anew.
+        is_whole: the log shows the whole run, as far as is known. Its first step is no higher than the number of
+                    steps in the log (a resumed run starts higher). It reached its planned steps, if they are known, or
+                        was stopped. Its own times, or the file's date while the log is watched, show that no more
+                        points will come. And it was not restarted.
     """
 
     state: str
@@ -63,20 +63,20 @@ class Ending(NamedTuple):
 def ending_of(
     run: Run, translation: Translation, now: float | None = None, ended: bool = False, followed: bool = False
 ) -> Ending:
-    """Judges how the run stands, at `now` (seconds since 1970; the clock's time if not given).
+    """Judges the state of the run at `now` (seconds since 1970; default: the current time).
 
     Args:
-        ended: the user says that the run is over: what has not come by now will not come.
-        followed: somebody looks at the run as it grows.
+        ended: the user says that the run is over, so no more points will come.
+        followed: the log is watched as it grows.
 
-    What is wrong with an end rests on the log alone (its plan, exit code, times), so that a copy of it gives the same
-    answer: the date of a file decides only whether a log without times of its own is called running.
+    Problems with an end are judged by the log alone (its planned steps, exit code, times), so that a copy of the log
+    gives the same answer. The date of a file decides only whether a log without timestamps counts as running.
     """
     step = run.last_step or 0
     planned = translation.planned_steps
     usual = usual_seconds(run)
     idle = (time.time() if now is None else now) - last_sign(run)
-    if idle < 0:  # the clock of whoever wrote the log is ahead of ours
+    if idle < 0:  # the clock of the machine that wrote the log is ahead of ours
         idle = 0.0
     short = (
         _between_plans(run.planned_steps, step)
@@ -147,7 +147,7 @@ def ending_of(
 
 
 def _recorded(run: Run) -> str:
-    """What the log says of the end: `by hand`, `died`, `ended`; empty if it says nothing."""
+    """What the log records about the end: `by hand`, `died`, `ended`; empty if nothing."""
     if run.exit_code in BY_HAND:
         return "by hand"
     if run.exit_code not in (None, 0):
@@ -157,15 +157,15 @@ def _recorded(run: Run) -> str:
 
 
 def last_sign(run: Run) -> float:
-    """When the run last gave a sign of life: its newest point, or what its tracker last heard of it.
+    """When the run last gave a sign of life: its newest point, or the last time its tracker heard from it.
 
-    The date of its files counts only where neither is known: a copy is always fresh. NaN if no time is known.
+    The date of its files counts only if neither is known, because a copy is always fresh. NaN if no time is known.
     """
     return max(_own_signs(run), default=run.modified)
 
 
 def _own_signs(run: Run) -> list[float]:
-    """When the run last gave a sign of life, as far as the log and its tracker say."""
+    """When the run last gave a sign of life, according to the log and its tracker."""
     return [moment for moment in (run.last_time, run.heartbeat) if math.isfinite(moment)]
 
 
@@ -181,8 +181,8 @@ def _not_finite() -> tuple[str, ...]:
 
 
 def _between_plans(said: int | None, step: int) -> bool:
-    """Whether a run certainly ended early, where its tracker's plan may count mini-batches (TRL 0.13's PPO): a
-    finished run's steps divide it.
+    """Whether a run certainly ended early, although its tracker's planned steps may count mini-batches (TRL 0.13's
+    PPO): the steps of a finished run divide that number.
     """
     return said is not None and 0 < step < said and said % step != 0
 

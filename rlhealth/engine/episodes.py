@@ -1,4 +1,4 @@
-"""Episodes: from a condition that holds or not at each step to stretches with an onset, a telling and an end."""
+"""Episodes: from a condition that holds or not at each step to episodes with an onset, a raising step and an end."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Worst(NamedTuple):
-    """The point at which it was worst.
+    """The worst point of an episode.
 
     Attributes:
-        each: what each condition measured there, the first first: the value, and its standard error (NaN without one).
+        each: what each condition measured there, in order: the value, and its standard error (NaN without one).
     """
 
     step: int
@@ -38,14 +38,14 @@ class Episodes:
     """Follows one condition. It is reported once it has held for `hold` points in a row, and ends after `clear` points
     without it.
 
-    The damping on both sides keeps a metric that sits at its limit from chattering. All stretches of a call are looked
-    at in one go: a run that flutters has thousands of them.
+    `hold` and `clear` keep a metric at its limit from raising many short episodes. All stretches of a call are
+    processed together, because an unstable run has thousands of them.
 
     Attributes:
-        count: how many episodes were told so far.
+        count: how many episodes were raised so far.
         open: whether the last of them has not ended.
-        streak: for how many points in a row it has held, where they are too few to tell.
-        worst: the point furthest on the unhealthy side by the first condition, of all that were told.
+        streak: for how many points in a row it has held, if these are too few to raise an episode.
+        worst: the point furthest on the unhealthy side by the first condition, over all raised episodes.
     """
 
     def __init__(self, hold: int, clear: int | None, sign: str) -> None:
@@ -56,21 +56,21 @@ class Episodes:
         self.open = False
         self.worst = NOTHING
         self._ended: Ints = np.empty((4, 0), np.int64)
-        self._current: Ints = np.zeros(4, np.int64)  # of the episode that is open, or of what may become one
+        self._current: Ints = np.zeros(4, np.int64)  # of the open episode, or of the streak that may become one
         self.streak = 0
-        self._rest = 0  # points in a row without it, where an episode is open
+        self._rest = 0  # points in a row without it, while an episode is open
         self._candidate: Worst | None = None  # the worst of the streak
 
     @property
     def spans(self) -> Ints:
-        """Of each episode told so far, in order: its first step, the step that raised it, its last, and what was marked
+        """Of each episode raised so far, in order: its first step, the step that raised it, its last step, and the mark
         at the first; shape (4, n).
         """
         return np.column_stack([self._ended, self._current]) if self.open else self._ended
 
     @property
     def raised_episodes(self) -> tuple[Episode, ...]:
-        """The episodes told so far, in order; the last may still be open."""
+        """The episodes raised so far, in order; the last may still be open."""
         states = [State.OVER] * (self.count - self.open) + [State.STANDING] * self.open
         rows = zip(*self.spans[:3].tolist(), states, strict=True)
         return tuple(Episode(first, raised, last, state) for first, raised, last, state in rows)
@@ -79,31 +79,31 @@ class Episodes:
         """Follows the next points, each of shape (n,); the mark at the point where an episode begins is kept with
         it.
 
-        `found`: what each condition measured there. The first says what is worst.
+        `found`: what each condition measured there. The first condition decides which point is worst.
         """
         if not len(holds) or not (self.open or self.streak or holds.any()):
             return
         starts, ends = self._stretches(holds)
-        part = np.cumsum(np.append(False, starts[1:] - ends[:-1] >= self.clear))  # what lies close together is one part
+        part = np.cumsum(np.append(False, starts[1:] - ends[:-1] >= self.clear))  # close stretches are one part
         enough = np.flatnonzero(ends - starts >= self.hold)
         opening = enough[np.diff(part[enough], prepend=-1) > 0]
         begin, end = starts[opening], ends[np.searchsorted(part, part[opening], side="right") - 1]
         marks = np.zeros(len(holds), np.int64) if marks is None else marks
         rows = ((begin, steps), (begin + self.hold - 1, steps), (end - 1, steps), (begin, marks))
-        told = np.array([self._looked_up(row, place, of) for row, (place, of) in enumerate(rows)])
-        self._see_told(steps, found, holds, begin, end)
+        spans = np.array([self._looked_up(row, place, of) for row, (place, of) in enumerate(rows)])
+        self._see_raised(steps, found, holds, begin, end)
         self.count += len(opening) - self.open
         rest = len(holds) - int(ends[-1]) if len(ends) else 0
         self.open = bool(len(opening)) and bool(end[-1] == ends[-1]) and rest < self.clear
         if len(opening) > self.open:
-            self._ended = np.concatenate([self._ended, told[:, : len(opening) - self.open]], axis=1)
+            self._ended = np.concatenate([self._ended, spans[:, : len(opening) - self.open]], axis=1)
         if self.open:
-            self._current, self._rest, self.streak = told[:, -1], rest, 0
+            self._current, self._rest, self.streak = spans[:, -1], rest, 0
         else:
             self._begin_streak(steps, found, marks, int(starts[-1]) if holds[-1] else len(holds))
 
     def _stretches(self, holds: Flags) -> tuple[Ints, Ints]:
-        """Where the stretches in which it holds begin, and where they end; shape (k,) each.
+        """Where the stretches in which the condition holds begin and end; shape (k,) each.
 
         The first may have begun before these points: an open episode counts as one stretch that was long enough, a
         streak as points before the first.
@@ -119,10 +119,10 @@ class Episodes:
         return starts, ends
 
     def _looked_up(self, row: int, places: Ints, of: Ints) -> Ints:
-        """What stands at those places; before these points, what was known of the current episode."""
+        """The values at those places; for places before these points, the values of the current episode."""
         return np.where(places < 0, self._current[row], of[np.maximum(places, 0)])
 
-    def _see_told(self, steps: Ints, found: Sequence[Estimate], holds: Flags, begin: Ints, end: Ints) -> None:
+    def _see_raised(self, steps: Ints, found: Sequence[Estimate], holds: Flags, begin: Ints, end: Ints) -> None:
         """Keeps the worst of the episodes that lie between those places."""
         if not len(begin):
             return
@@ -131,11 +131,11 @@ class Episodes:
         inside = np.zeros(len(holds) + 1, np.int8)
         inside[np.maximum(begin, 0)] += 1
         inside[np.maximum(end, 0)] -= 1
-        told = np.flatnonzero(np.cumsum(inside[:-1], dtype=np.int8).view(np.bool_) & holds)
-        self._keep(self._worst_of(steps, found, told))
+        raised = np.flatnonzero(np.cumsum(inside[:-1], dtype=np.int8).view(np.bool_) & holds)
+        self._keep(self._worst_of(steps, found, raised))
 
     def _begin_streak(self, steps: Ints, found: Sequence[Estimate], marks: Ints, start: int) -> None:
-        """Remembers the points from place `start` on, at which it holds, too few to tell."""
+        """Remembers the points from place `start` on, at which it holds: too few to raise an episode."""
         self.streak = len(steps) - start
         worst = self._worst_of(steps, found, np.arange(max(start, 0), len(steps)))
         if start >= 0:
@@ -146,14 +146,14 @@ class Episodes:
             self._candidate = worst
 
     def _worst_of(self, steps: Ints, found: Sequence[Estimate], places: Ints) -> Worst | None:
-        """The worst of those points, the first without a value where none has one; None if there are no points."""
+        """The worst of those points, or the first point if none has a value; None if there are no points."""
         if not len(places):
             return None
         values = found[0].value[places]
         known = np.flatnonzero(~np.isnan(values))
         best = np.argmin if self.sign == "below" else np.argmax
         place = int(places[int(known[best(values[known])]) if len(known) else 0])
-        return Worst(int(steps[place]), tuple(_told(one, place) for one in found))
+        return Worst(int(steps[place]), tuple(_measured_at(one, place) for one in found))
 
     def _keep(self, found: Worst | None) -> None:
         if found is not None and (self.worst is NOTHING or self._beats(found.value, self.worst.value)):
@@ -165,13 +165,13 @@ class Episodes:
         return one < other if self.sign == "below" else one > other
 
 
-def _told(found: Estimate, place: int) -> tuple[float, float]:
+def _measured_at(found: Estimate, place: int) -> tuple[float, float]:
     """The value at one point, and its error."""
     return float(found.value[place]), float("nan") if found.error is None else float(found.error[place])
 
 
 def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode, ...]:
-    """The episodes of several findings as one row: those that overlap are one, the last is in that state."""
+    """The episodes of several findings as one list: episodes that overlap become one, and the last has that state."""
     found = [one for part in parts for one in part]
     first, raised, last = np.array([(one.first_step, one.raised_step, one.last_step) for one in found]).T
     order = np.lexsort((first, raised))
@@ -187,7 +187,7 @@ def united(parts: Sequence[tuple[Episode, ...]], state: State) -> tuple[Episode,
 
 
 class NewestRow:
-    """A condition that is asked of the newest row alone, where it speaks of all rows before it.
+    """A condition that is judged at the newest row alone, because it covers all rows before it.
 
     Attributes:
         count: 1 where it holds there, else 0.
@@ -201,7 +201,7 @@ class NewestRow:
 
     @property
     def raised_episodes(self) -> tuple[Episode, ...]:
-        """One that began with the run, where it holds."""
+        """One episode that began with the run, if the condition holds."""
         if not self.count or self._first is None:
             return ()
         step = self.worst.step
@@ -213,4 +213,4 @@ class NewestRow:
             return
         self._first = int(steps[0]) if self._first is None else self._first
         self.count = int(holds[-1])
-        self.worst = Worst(int(steps[-1]), tuple(_told(one, -1) for one in found))
+        self.worst = Worst(int(steps[-1]), tuple(_measured_at(one, -1) for one in found))

@@ -1,4 +1,4 @@
-"""Estimate: what a measure says at each point, and how far chance alone may have moved it."""
+"""Estimate: the value of a measure at each point, and how far chance alone may have moved it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Estimate:
     """Measured values with their standard errors.
 
     Attributes:
-        value: shape (n,); NaN if the measure cannot say yet.
-        error: standard error of each value, shape (n,), in the unit of the value; None if the measure is no
-            estimate (the largest of five points is what it is). NaN if it is not known yet.
+        value: shape (n,); NaN if it is not known yet.
+        error: standard error of each value, shape (n,), in the unit of the value; None if the measure is exact
+                (the largest of five points). NaN if it is not known yet.
     """
 
     value: Floats
@@ -33,7 +33,7 @@ class Estimate:
         return Estimate(self.value[which], None if self.error is None else self.error[which])
 
     def at(self, places: Any) -> Estimate:
-        """The points at those places, NaN if a place is negative."""
+        """The points at those indices; NaN where an index is negative."""
         if not len(places) or places.min() >= 0:
             return Estimate(self.value[places], None if self.error is None else self.error[places])
         before = places < 0
@@ -55,10 +55,10 @@ NOTHING = Estimate(np.empty(0), np.empty(0))
 
 
 class Bound(NamedTuple):
-    """A limit in numbers, which side of it is unhealthy, and how sure a rule wants to be.
+    """A limit as a number, which side of it is unhealthy, and how sure a rule must be.
 
-    A value counts as beyond the limit where it is so by more than `sure` of its standard errors: effect and
-    significance. A negative `sure` gives the benefit of the doubt: the value may be beyond it within so many errors.
+    A value counts as beyond the limit if it is beyond by more than `sure` of its standard errors: effect and
+    significance. With a negative `sure`, a value also counts if it lies within so many errors of the limit.
     """
 
     sign: str
@@ -78,7 +78,7 @@ class Bound(NamedTuple):
 
 
 class ValueMeasure(Protocol):
-    """A measure without an error: fed values of shape (n,), it answers with shape (n,); NaN if it cannot say yet."""
+    """A measure without an error: takes values of shape (n,), returns shape (n,); NaN if it is not known yet."""
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
@@ -86,7 +86,7 @@ class ValueMeasure(Protocol):
 
 
 class Measure(Protocol):
-    """A causal measure: fed values of shape (n,), it answers with n estimates; NaN if it cannot say yet."""
+    """A causal measure: takes values of shape (n,), returns n estimates; NaN if it is not known yet."""
 
     def extend(self, values: Floats) -> Estimate:
         """Measures the next points."""
@@ -94,7 +94,7 @@ class Measure(Protocol):
 
 
 class WithoutError:
-    """A plain measure as an estimate: what it says is no sample of anything, and has no error."""
+    """A plain measure as an estimate: its value is exact, no sample, and has no error."""
 
     def __init__(self, inner: ValueMeasure) -> None:
         self.inner = inner

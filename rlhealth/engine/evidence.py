@@ -1,4 +1,4 @@
-"""What the conditions of a clause saw where it was worst, as the evidence that its finding carries."""
+"""The evidence of a finding: what the conditions of its clause measured at the worst point."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rlhealth.verdict.evidence import Evidence
 
 
 def evidence_of(clause: Clause, is_worse: bool, worst: Worst) -> tuple[Evidence, ...]:
-    """The conditions that made a clause hold at its worst point, the first first; `is_worse` for those of its critical
-    level, beside one of its own."""
-    asked = len(clause.bounds) if is_worse else clause.base
-    bounds = [clause.first_bound(is_worse), *clause.bounds[1:asked]]
-    seen = zip(clause.sides, bounds, worst.each, strict=False)  # what the critical level alone asks for comes last
+    """The conditions that made a clause hold at its worst point, the first condition first; `is_worse` for those of
+    its critical level, if it has one of its own."""
+    count = len(clause.bounds) if is_worse else clause.base
+    bounds = [clause.first_bound(is_worse), *clause.bounds[1:count]]
+    seen = zip(clause.sides, bounds, worst.each, strict=False)  # conditions of the critical level alone come last
     return tuple(_evidence(side, bound, worst.step, *found) for side, bound, found in seen)
 
 
@@ -49,7 +49,7 @@ def _name_of(filled: ForwardFill | None) -> str:
 
 @lru_cache(maxsize=1024)
 def _said(condition: Condition, metric: str, per: str, other: str) -> str:
-    """What was measured, by the canonical names of what the run logs."""
+    """What was measured, with the canonical names of the run's metrics."""
     named: dict[str, object] = {"metric": metric}
     if condition.divided_by is not None and per:
         named["divided_by"] = condition.divided_by.model_copy(update={"metric": per})

@@ -1,4 +1,4 @@
-"""Facts: what speaks for a cause or against it beside the findings that it explains."""
+"""Facts: evidence for or against a cause, other than the findings that it explains."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rlhealth.verdict.findings import Finding, Severity
 
 
 def named(one: Finding, names: Iterable[str]) -> bool:
-    """Whether a finding is one of these rules, or of one of these families."""
+    """Whether a finding is of one of these rules or families."""
     return one.rule in names or one.family in names
 
 
 class FollowedCondition:
-    """One condition, measured on as points come."""
+    """One condition, measured further as points arrive."""
 
     def __init__(self, operand: Operand, bound: Bound) -> None:
         self.operand = operand
@@ -35,7 +35,7 @@ class FollowedCondition:
         self.newest: float | None = None
 
     def at(self, now: int) -> float | None:
-        """What is measured at the last point up to and including step `now`, where the condition holds there."""
+        """The measured value at the last point up to and including step `now`, if the condition holds there."""
         steps, found = self.operand.advance(now)
         if len(steps):
             self.newest = float(found.value[-1]) if bool(self.bound.holds(found)[-1]) else None
@@ -43,8 +43,8 @@ class FollowedCondition:
 
 
 class Facts:
-    """Looks facts up in one run, each measured once: a watch asks again and again, and what is past changes only where
-    a point comes late."""
+    """Looks facts up in one run. Each is measured once, because a watch asks repeatedly and the past changes only when
+    a point arrives late."""
 
     def __init__(self, translation: Translation) -> None:
         self.translation = translation
@@ -53,12 +53,12 @@ class Facts:
 
     @cached_property
     def said(self) -> dict[str, Any]:
-        """What texts may name of the run's settings: facts are looked up anew where one of these changes."""
+        """The settings that texts can use: facts are looked up again when one of them changes."""
         return settings(self.translation)
 
     def holds(self, fact: Fact, findings: Sequence[Finding], begin: Finding, raised: int, now: int) -> str | None:
-        """The fact in words where it holds of the cause that begins with `begin` and was raised at `raised`; else None,
-        as where nothing of its words is meant for such a trainer."""
+        """The fact in words if it holds for the cause that begins with `begin` and was raised at `raised`. None if it
+        does not hold, or if none of its words apply to the trainer."""
         if fact.finding:
             return self._found(fact, findings, begin, now if fact.at == "now" else raised)
         if fact.settings:
@@ -79,7 +79,7 @@ class Facts:
             if (
                 (one is begin and fact.order != "by")
                 or not named(one, fact.finding)
-                or (one.worst_severity < Severity.WARNING and one.rule not in fact.finding)  # a note counts where named
+                or (one.worst_severity < Severity.WARNING and one.rule not in fact.finding)  # a note counts if named
             ):
                 continue
             in_order = {
@@ -94,8 +94,8 @@ class Facts:
         return None
 
     def _follow(self, fact: Fact, now: int) -> float | None:
-        """What the fact's first condition measures at the newest point, where all hold; each look measures only new
-        points."""
+        """The value of the fact's first condition at the newest point, if all conditions hold; each call measures only
+        new points."""
         values = []
         for condition in fact.when:
             one = self._followed.get(id(condition))
@@ -110,8 +110,8 @@ class Facts:
         return None if None in values else values[0]
 
     def _measure(self, fact: Fact, until: int, since: int) -> float | None:
-        """What the fact's first condition measures up to step `until`, where all hold: at the last point, or since that
-        step."""
+        """The value of the fact's first condition up to step `until`, if all conditions hold: at the last point, or
+        since that step."""
         key = (id(fact), since, until, tuple(self._points(condition, until) for condition in fact.when))
         if key not in self._measured:
             values = []
@@ -136,7 +136,7 @@ class Facts:
         except CannotRun:
             return None
         steps, found = operand.advance(until)
-        looked = min(int(np.searchsorted(steps, since)), len(steps) - 1)  # the last point, where none came since
+        looked = min(int(np.searchsorted(steps, since)), len(steps) - 1)  # the last point, if there is none since
         if not len(steps):
             return None
         held = np.flatnonzero(bound.holds(found)[looked:])

@@ -39,8 +39,8 @@ class GainSinceStart:
 class GainByThirds:
     """How far the mean of the newest third of the run so far lies above that of its first third, in units of noise.
 
-    Thirds grow with the run, and with them shrinks the error: whether a reward has not risen can be said of a run of
-    any length, or cannot be said of it.
+    The thirds grow with the run, and their error shrinks: so a run of any length either shows that its reward has not
+    risen, or leaves it open.
     """
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -63,7 +63,7 @@ class GainByThirds:
         with np.errstate(all="ignore"):
             first = sums[third] / third
             newest, square = ((row[end] - row[end - third]) / third for row in (sums, squares))
-            tails = np.sqrt(np.fmax(square - newest**2, 0.0)) / spread  # outliers move a mean, and no median shows them
+            tails = np.sqrt(np.fmax(square - newest**2, 0.0)) / spread  # outliers move a mean; medians do not show them
             made = per_noise(newest - first, ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), spread)
         short = third < LEAST_THIRD
         made.value[short] = np.nan

@@ -1,5 +1,5 @@
-"""The inventory of a run: what was logged and what it is, what is not recognised, which rules therefore cannot run,
-and what to log so that they can.
+"""The inventory of a run: the logged metrics, the unrecognised ones, the rules that cannot run, and what to log so
+that they can.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from rlhealth.verdict.verdicts import RunVerdict
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was not logged and would let rules look.
+    """Metrics that were not logged and that rules need.
 
     Attributes:
-        metrics: canonical names, any one of which will do.
-        spellings: what the run's trainer calls them; empty if it has no such metric.
+        metrics: canonical names; any one of them is enough.
+        spellings: their names in the run's trainer; empty if it has no such metric.
         rules: ids of the rules that wait for it.
-        alike: tags that nothing recognises and whose last part is that of one of the metrics: perhaps it, under a name
-            of the user's own.
+        alike: unrecognised tags whose last part matches one of the metrics: perhaps that metric under the user's name.
     """
 
     metrics: tuple[str, ...]
@@ -38,7 +37,7 @@ class Wanted:
 
     @property
     def is_measured(self) -> bool:
-        """Whether rlhealth measures it, from the texts of completions: no trainer logs it."""
+        """Whether rlhealth measures it from the texts of completions, and no trainer logs it."""
         return all(name.startswith(TEXT) for name in self.metrics)
 
 
@@ -48,10 +47,10 @@ class Inventory:
 
     Attributes:
         judged: the run, its metrics and the rules that could not run.
-        metrics: those that have points, in the order of their names.
-        unrecognised: tags that no alias knows.
-        dropped: tags that are known and not used, each with the reason.
-        wanted: what is missing, what the trainer could log first.
+        metrics: those that have points, sorted by name.
+        unrecognised: tags that match no alias.
+        dropped: tags that are known but not used, each with the reason.
+        wanted: missing metrics; those that the trainer could log come first.
         others: rules that could not run for another reason: a setting, the framework, too few points.
         rules: how many rules there are.
     """
@@ -66,7 +65,7 @@ class Inventory:
 
 
 def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
-    """Takes stock of a run that was judged by those rules."""
+    """Makes the inventory of a run that was judged by those rules."""
     known = {rule.id: rule for rule in rules}
     translation = judged.translation
     waiting: dict[tuple[str, ...], list[str]] = {}
@@ -94,7 +93,7 @@ def inventory(judged: RunVerdict, rules: Sequence[Rule]) -> Inventory:
 
 
 def _joined(waiting: dict[tuple[str, ...], list[str]]) -> dict[tuple[str, ...], list[str]]:
-    """Rules by what they wait for; those that would take one metric more join those that take fewer."""
+    """Rules by the metrics they wait for; a group that accepts more alternatives joins one that accepts fewer."""
     joined: dict[tuple[str, ...], list[str]] = {}
     for metrics, rules in sorted(waiting.items(), key=lambda one: len(one[0])):
         fewer = next((one for one in joined if set(one) <= set(metrics)), metrics)
@@ -106,8 +105,8 @@ def _missing(rule: Rule, translation: Translation) -> tuple[str, ...] | None:
     """The first of the rule's metrics that was not logged, with its alternatives; None if all were."""
     if rule.when is None:
         return None
-    asked = (*rule.when.conditions, *(rule.critical.and_ if rule.critical else ()))
-    conditions = [one for one in asked if not one.if_logged]
+    every = (*rule.when.conditions, *(rule.critical.and_ if rule.critical else ()))
+    conditions = [one for one in every if not one.if_logged]
     for name in _names(conditions):
         if name in ALWAYS:
             continue

@@ -1,4 +1,4 @@
-"""The engine: rules over one run, in one causal pass that can continue where it stopped."""
+"""The engine: judges one run by rules, in one causal pass that can continue where it stopped."""
 
 from __future__ import annotations
 
@@ -36,21 +36,19 @@ from rlhealth.verdict.verdicts import RunVerdict
 Shape = tuple[Any, ...]
 NEVER = int(np.iinfo(np.int64).max)
 NO_LOOK = "no rule that judges a metric could run"
-LONG = 15  # points; a rule that takes more speaks of long runs, and says nothing about whether a run is too short
-SHORT = 4096  # points: what is kept of a shorter series is not worth dropping before the whole run goes
-LEFT_OUT = 512  # points that a condition may lag behind: at once they cost what one would, and little is kept for it
-no_float_warnings = np.errstate(
-    all="ignore"
-)  # runs hold NaN, infinities and the largest numbers there are: what becomes of them is judged, not warned of
+LONG = 15  # points; a rule that needs more is about long runs, and does not count in whether a run is too short
+SHORT = 4096  # points: the data kept for a shorter series is too small to drop before the end of the run
+LEFT_OUT = 512  # points that a condition may lag behind: a batch costs as much as one point, and little is kept
+no_float_warnings = np.errstate(all="ignore")  # runs contain NaN and infinities, and their results are judged
 
 
 class Symptoms(NamedTuple):
-    """What the rules say of a run, each by itself: causes are sought among them.
+    """The results of each rule by itself, among which causes are searched.
 
     Attributes:
-        looked: ids of the rules that looked at a metric and found nothing.
+        looked: ids of the rules that measured a metric and found nothing.
         waiting: rules that have too few points.
-        has_looked: whether any metric was looked at: what the end of a run says is no look at its health.
+        has_looked: whether any metric was measured: how a run ended is no evidence that it is healthy.
     """
 
     found: list[Finding]
@@ -65,7 +63,7 @@ class Symptoms(NamedTuple):
 
 
 class Judge:
-    """All rules on one run. `check` advances it once to the end; `watch` again and again: the findings are the same."""
+    """All rules on one run. `check` advances it once to the end; `watch` does so repeatedly, with the same findings."""
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class Judge:
         translation: Translation | None = None,
     ) -> None:
         self.run = run
-        self.fixed = translation  # of a run that is written in canonical names already
+        self.fixed = translation  # of a run that already uses canonical names
         self.book = rule_book(rules)
         self.aliases = aliases or {}
         self.follows_all = False
@@ -84,7 +82,7 @@ class Judge:
 
     @no_float_warnings
     def restart(self) -> None:
-        """Begins again from the first step: the names changed, or the run was rewound."""
+        """Starts again from the first step: the names changed, or the run was rewound."""
         self.translation = self.fixed or translate(self.run, self.aliases)
         self.plan = self.book.plan(self.run, self.translation)
         self.vanishing = VanishedMetrics(self.plan.others, self.translation)
@@ -97,8 +95,8 @@ class Judge:
         self.shape = self._shape()
 
     def _choose(self, until: int) -> None:
-        """Follows the rules that the points up to and including step `until` can raise, each from the first point on,
-        and no others.
+        """Follows the rules that can raise a finding at the points up to and including step `until`, each from the
+        first point on, and no others.
         """
         measured: dict[int, SharedOperand] = {}
         parts: SharedParts = {}
@@ -108,7 +106,7 @@ class Judge:
             if wanted and isinstance(state, UnmetRule):
                 clause = Clause(plan, state.metric, self.translation, measured, parts)
                 self.states[index] = RuleState(clause)
-            elif not wanted and isinstance(state, RuleState):  # it only waited for enough to judge
+            elif not wanted and isinstance(state, RuleState):  # it was only waiting for enough points
                 state.clause.end()
                 self.states[index] = UnmetRule(plan, state.metric)
 
@@ -118,7 +116,7 @@ class Judge:
         return [one for one in self.states if isinstance(one, RuleState)]
 
     def follow_all(self) -> list[RuleState]:
-        """Follows every rule from now on, for whoever asks how near it is to its limit."""
+        """Follows every rule from now on, so that its distance to the limit is known."""
         if not self.follows_all:
             self.follows_all = True
             self.advance(self.judged_to)
@@ -126,8 +124,8 @@ class Judge:
 
     @no_float_warnings
     def advance(self, until: int = NEVER, last: bool = False) -> None:
-        """Judges every point up to and including step `until` that was not judged yet; `last` where no more will come:
-        nothing is kept for them, and it cannot go on.
+        """Judges all new points up to and including step `until`. With `last` no more points will come: nothing is kept
+        for later points, and the judge cannot continue.
         """
         if self.shape != self._shape():
             self.restart()
@@ -160,11 +158,11 @@ class Judge:
         ended: bool = False,
         followed: bool = False,
     ) -> RunVerdict:
-        """What is known of the run so far, at `now` (seconds since 1970); `ended` where the user says that it is over,
-        `followed` while somebody looks at it as it grows.
+        """The verdict on the run so far, at `now` (seconds since 1970); `ended` if the user says that it is over,
+        `followed` while its log is watched.
 
-        Findings of the rules and families that `ignore` names, each with a reason, are set aside before causes are
-        sought; a cause that is ignored explains nothing, and is counted where it would have been named.
+        Findings of the rules and families in `ignore`, each with a reason, are set aside before causes are searched. An
+        ignored cause explains nothing, and is counted as ignored if it would have been named.
         """
         ending = ending_of(self.run, self.translation, now, ended, followed)
         aftermath = Aftermath(self.translation, self.judged_to)
@@ -191,7 +189,7 @@ class Judge:
         return answer
 
     def _symptoms(self, ending: Ending, aftermath: Aftermath) -> Symptoms:
-        """What each rule says by itself."""
+        """The result of each rule by itself."""
         looked: set[str] = set()
         short: dict[str, Skipped] = {}
         aspects: dict[tuple[str, str], list[Finding]] = {}
@@ -209,7 +207,7 @@ class Judge:
             *filter(None, (ending_finding(rule, ending, self.translation) for rule in endings)),
             *self.vanishing.findings(self.run.excerpted),
         ]
-        if not self.translation.is_rl:  # mixed precision leaves out a step whose gradient overflows, and goes on
+        if not self.translation.is_rl:  # mixed precision skips a step whose gradient overflows, and continues
             found = [one.in_state(one.state, most=Severity.INFO) for one in found]
         if aftermath.at_its_best and is_one_symptom(found):
             found = [one.at_most(self.book.alone[one.rule]) for one in found]
@@ -237,7 +235,7 @@ class Judge:
         return with_earlier(causes + found, earlier), with_earlier(ignored_causes + aside, aside_earlier), quiet
 
     def _too_short(self, symptoms: Symptoms) -> str:
-        """That most rules lack points, in words; empty if they do not."""
+        """A sentence that most rules lack points; empty if they do not."""
         early = {one.rule.id for one in self.states if one.rule.points <= LONG}
         too_few = sum(one.rule in early for one in symptoms.waiting)
         if too_few <= len(symptoms.looked - symptoms.fired):
@@ -254,12 +252,12 @@ def _whole(judge: Judge) -> RunVerdict:
 
 
 def is_one_symptom(found: Sequence[Finding]) -> bool:
-    """Whether all that is worse than a note is of one family."""
+    """Whether all findings worse than a note are of one family."""
     return len({one.family for one in found if one.severity > Severity.INFO}) == 1
 
 
 def joined_finding(parts: Sequence[Finding]) -> Finding:
-    """One finding of the aspects of one symptom: in the words of its worst, dated by the one that was raised first."""
+    """Joins findings of one symptom into one: with the words of the worst, and the date of the first raised."""
     if len(parts) == 1:
         return parts[0]
     order = list(State)
@@ -278,8 +276,8 @@ def joined_finding(parts: Sequence[Finding]) -> Finding:
 
 
 def shape_of(run: Run) -> Shape:
-    """What must not change under a judge: which tags have points, the revisions of those that were not only grown, what
-    their values say of them, and the settings."""
+    """What must stay the same while a judge is used: the tags with points, the revisions of tags that changed other
+    than by growing, what their values show about them, and the settings."""
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
     return series, histograms, odd_tags(run), dict(run.config), dict(run.versions), run.planned_steps

@@ -1,4 +1,4 @@
-"""Limits: what a condition is compared with, in numbers, as a level of its metric, and in which unit."""
+"""Limits of conditions: as numbers, as levels of the metric, and in which unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlhealth.rules.model import CriticalLevel
 
 
 def unit_of(condition: Condition) -> str:
-    """What a condition's value is in: the metric's own unit (value), a ratio, noise, or a share of points."""
+    """The unit of a condition's value: the metric's own unit (value), a ratio, noise, or a share of points."""
     unit = KINDS[condition.measure].unit
     is_ratio = condition.divided_by is not None or (condition.versus is not None and condition.versus.is_ratio)
     return "ratio" if unit == "value" and is_ratio else unit
@@ -41,7 +41,7 @@ def level_of(condition: Condition, limit: float, metric: Metric) -> float | None
 
 
 def bound_of(condition: Condition, config: Mapping[str, Any]) -> Bound:
-    """The limit of a condition in numbers; raises CannotRun where it follows a setting that is unknown."""
+    """The limit of a condition as a number; raises CannotRun if it depends on a setting that is unknown."""
     sign = next(sign for sign in ("above", "below", "equals") if getattr(condition, sign) is not None)
     return Bound(sign, limit_of(getattr(condition, sign), config), float(condition.standard_errors))
 
@@ -56,7 +56,7 @@ def worse_of(worse: CriticalLevel, base: Bound, config: Mapping[str, Any]) -> Bo
 
 
 def limit_of(said: float | Limit, config: Mapping[str, Any]) -> float:
-    """A limit in numbers; raises CannotRun where it follows a setting that is unknown."""
+    """A limit as a number; raises CannotRun if it depends on a setting that is unknown."""
     if not isinstance(said, Limit):
         return float(said)
     setting = config.get(said.setting)

@@ -1,8 +1,8 @@
-"""The words that a rule may use: causal measures over one series, in pure numpy.
+"""The measures that a rule may use: causal, over one series, in pure numpy.
 
-Each measure is fed the points of a series in order, in as many pieces as one likes, and answers with one number a
-point that depends on that point and the ones before it only. So a watcher that feeds a run point by point sees what
-a check sees that feeds it whole. Non-finite points count as missing, except to the measures that look for them.
+Each measure takes the points of a series in order, in any number of pieces, and returns one number per point that
+depends only on that point and the ones before it. So a watch that feeds a run point by point gives the same result
+as a check of the whole run. Non-finite points count as missing, except for the measures that look for them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rlhealth.engine.windows import ROLLING, Rolling, mean
 
 
 class Window(Protocol):
-    """What a condition says of the points that it looks at."""
+    """The window of a condition: which points it measures, and against what."""
 
     @property
     def last(self) -> int:
@@ -31,35 +31,35 @@ class Window(Protocol):
 
     @property
     def at_least(self) -> int | None:
-        """How many of them suffice; None for all."""
+        """How many of them are enough; None for all."""
 
     @property
     def items(self) -> int:
-        """How many items (groups, completions) a share is to be counted over."""
+        """How many items (groups, completions) a share must be counted over."""
 
     @property
     def versus(self) -> Past | None:
-        """What it is compared with."""
+        """The points that the measure is compared with."""
 
     @property
     def where(self) -> FilterBounds | None:
-        """The level that points are counted at."""
+        """The bounds within which points are counted."""
 
 
 class FilterBounds(Protocol):
-    """What a point is compared with where points are counted."""
+    """The bounds that a point must meet to be counted."""
 
     @property
     def above(self) -> float | None:
-        """What it must be above."""
+        """The bound that it must be above."""
 
     @property
     def below(self) -> float | None:
-        """What it must be below."""
+        """The bound that it must be below."""
 
 
-#: How a measure is made for a window, and for a series of which each point is known to be averaged over so many; of
-#: parts that it may share.
+#: Makes a measure for a window. The integer says over how many points the framework averages each point of the series;
+#: `Parts` are intermediate results that measures share.
 Make = Callable[[Window, int, Parts], Measure]
 
 
@@ -86,7 +86,7 @@ def _counted(of: type[Count] | type[Streak]) -> Make:
     return made
 
 
-#: How each measure of `rules/measures.py` is made for a window.
+#: For each measure of `rules/measures.py`, the function that makes it for a window.
 MAKE: dict[str, Make] = {
     **{name: _rolling(name) for name in ROLLING},
     "share_nonfinite": lambda one, smoothed, parts: WithoutError(ShareNonFinite(one.last)),

@@ -1,10 +1,10 @@
-"""Medians of trailing windows, by comparisons of whole series: what neighbouring windows have in common is compared
+"""Medians of trailing windows, by comparisons of whole series: points that neighbouring windows share are compared
 once.
 
 The window that ends at a point is cut into runs of 1, 2, 4, 8 … points, and each run is sorted by merging its halves
 (Batcher's odd-even merge; Knuth, The Art of Computer Programming 3, 5.3.4). A half of one window is the other half of a
-later one: sorted for all windows, it is one series, looked at in two places. Of the two runs that remain, the middle is
-the least of a few maxima. A comparison that the middle does not need is left out.
+later one: sorted for all windows, it is one series, read at two offsets. Of the two runs that remain, the middle is
+the smallest of a few maxima. Comparisons that the middle does not need are left out.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from rlhealth.series import middle
 
 
 class Place(NamedTuple):
-    """A series that was made (0 is the points themselves), so many points further on."""
+    """A computed series (0 is the points themselves), at an offset of so many points."""
 
     made: int
     shift: int
 
 
 class Comparison(NamedTuple):
-    """One comparison of two series, point by point: which it makes, whether it keeps the lower or the higher value, and
-    which are not looked at afterwards."""
+    """One comparison of two series, point by point: which series it makes, whether it keeps the lower or the higher
+    value, and which series are not used afterwards."""
 
     made: int
     higher: bool
@@ -53,7 +53,7 @@ def medians(points: Floats, width: int) -> Floats:
 
 
 class _Planned:
-    """The comparisons so far; one that was made already, for windows further on, is not made again."""
+    """The comparisons so far; a comparison that exists already, at another offset, is not repeated."""
 
     def __init__(self) -> None:
         self.made: dict[tuple[bool, Place, Place], int] = {}
@@ -65,7 +65,7 @@ class _Planned:
         return Place(self.made.setdefault((higher, first, second), len(self.made) + 1), shift)
 
     def run(self, start: int, length: int) -> list[Place]:
-        """So many points from place `start` on, sorted."""
+        """`length` points from offset `start` on, sorted."""
         if length == 1:
             return [Place(0, start)]
         half = 1 << (length - 1).bit_length() - 1
@@ -84,8 +84,8 @@ class _Planned:
         return found + even[len(odd) - 1 :] + odd[len(even) + 1 :]
 
     def at(self, place: int, one: list[Place], other: list[Place]) -> Place:
-        """The value at that place of both sorted runs together: the least, over all ways to take the values up to it
-        from both, of the highest that was taken."""
+        """The value at that place of the two sorted runs merged: over all ways to take the values up to it from both
+        runs, the smallest of the highest values taken."""
         found: Place | None = None
         for taken in range(max(0, place + 1 - len(one)), min(len(other), place + 1) + 1):
             ends = [*one[place - taken : place - taken + 1], *other[taken - 1 : taken]] if taken else [one[place]]
@@ -99,8 +99,8 @@ class _Planned:
 
 @cache
 def _plan(width: int) -> tuple[tuple[Comparison, ...], Place, Place]:
-    """The comparisons that bring out the middle of windows of that width, in order, and where the lower and the higher
-    of the two middle values are then."""
+    """The comparisons that give the middle of windows of that width, in order, and where the lower and the higher of
+    the two middle values then are."""
     planned = _Planned()
     half = 1 << (width - 1).bit_length() - 1 if width > 1 else 1
     one, other = planned.run(0, half), planned.run(half, width - half) if width > half else []

@@ -15,9 +15,9 @@ from rlhealth.metrics.metric import DerivedSeries
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
     """The metric of that canonical name, or the first logged of `one|another`; raises CannotRun if there is none.
 
-    `*` stands for any part of a name, as the names of reward functions are the user's own.
+    `*` stands for any part of a name, because users choose the names of reward functions.
 
-    `step` is the step itself, at the points of `anchor`, or else of the metric logged most often; `same` is the anchor.
+    `step` is the step itself, at the points of `anchor` or else of the metric logged most often; `same` is the anchor.
     """
     if name == "same" and anchor is not None:
         return anchor
@@ -29,7 +29,7 @@ def pick(name: str, translation: Translation, anchor: Metric | None = None) -> M
 
 
 def named_metric(name: str, own: Metric | None, translation: Translation) -> Metric:
-    """The metric of a name that `pick` found; the step is read at the points of a rule's own metric."""
+    """The metric of a name that `pick` found; for `step`, the steps of the rule's own metric."""
     if own is not None and name == own.name:
         return own
     clock = clock_of(own, translation) if name == "step" else None
@@ -37,13 +37,13 @@ def named_metric(name: str, own: Metric | None, translation: Translation) -> Met
 
 
 def is_logged(names: str, translation: Translation) -> bool:
-    """Whether one of `one|pattern/*` has points."""
+    """Whether a metric that `one|pattern/*` names has points."""
     found = (_named(one, translation) for one in names.split("|"))
     return any(one is not None and len(one) > 0 for one in found)
 
 
 def _named(name: str, translation: Translation) -> Metric | None:
-    """The metric of that name, or the first logged that it is a pattern of."""
+    """The metric of that name, or the first logged metric that matches it as a pattern."""
     if "*" not in name:
         return translation.metrics.get(name)
     pattern = pattern_of_any(name)

@@ -1,5 +1,5 @@
-"""The noise of a series whose points depend on each other: how far one point strays, and how far the level of several,
-at each point of the series.
+"""The noise of a series with correlated points, at each of its points: the spread of one point, and the error of the
+level of several.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from rlhealth.engine.variogram import MEDIAN, Beginnings
 from rlhealth.engine.windows import numbered
 from rlhealth.run import Floats
 
-KEPT = 2048  # points that an estimate rests on: the newest ones
-FIRST = 8  # with fewer points nothing is said
-GROWTH = 1.2  # estimated anew whenever there are so many times more points: the work stays in proportion to the points
-FLOOR = 1e-3  # of the largest value: less noise than that is none
+KEPT = 2048  # the newest points, from which noise is estimated
+FIRST = 8  # with fewer points there is no estimate
+GROWTH = 1.2  # noise is estimated again after so many times more points: the work stays proportional to the points
+FLOOR = 1e-3  # of the largest value: less noise than that counts as none
 ROOT_2 = sqrt(2.0)  # a difference of two levels has the errors of both
 
 
 def per_noise(difference: Floats, error: Floats, spread: Floats) -> Estimate:
-    """A difference of levels and its error in units of noise; no difference is 0, and surely so if no noise was ever
-    seen."""
+    """A difference of levels and its error in units of noise; no difference is 0, and without an error if there was no
+    noise so far."""
     with np.errstate(divide="ignore", invalid="ignore"):
         still = (difference == 0) & ~(error > 0)
         return Estimate(np.where(difference == 0, 0.0, difference / spread), np.where(still, 0.0, error / spread))
 
 
 class Noise:
-    """The noise of a series so far, causally: estimated anew whenever there are a fifth more points, held in between.
+    """The noise of a series so far, causally: estimated again after each fifth more points, constant in between.
 
-    `windows`: for levels of how many points an error is wanted. `smoothed`: see `remembered`.
+    `windows`: the numbers of points for whose levels an error is needed. `smoothed`: see `remembered`.
     """
 
     def __init__(self, windows: tuple[int, ...], smoothed: int = 1) -> None:
@@ -45,7 +45,7 @@ class Noise:
         self.want(windows)
 
     def want(self, windows: tuple[int, ...]) -> list[int]:
-        """Takes these windows too, before the first point; the rows in which `extend` answers for them."""
+        """Adds these windows, before the first point; returns the rows of `extend` with their errors."""
         assert not self.count
         self.windows = tuple(dict.fromkeys((*self.windows, *windows)))
         self.known = np.full((3 + len(self.windows), 1), np.nan)
@@ -53,8 +53,8 @@ class Noise:
         return [3 + self.windows.index(one) for one in windows]
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points: the spread of one point, the error of a mean, for how many points a fluctuation
-        lasts (see `NoiseEstimate`), and the error of a level of each window.
+        """At each of the next points: the spread of one point, the error of a mean, how many points a fluctuation lasts
+        (see `NoiseEstimate`), and the error of a level of each window.
 
         Shape (3 + windows, n); missing points are NaN.
         """
@@ -91,7 +91,7 @@ class Noise:
 
 
 class SharedNoise:
-    """The noise of a series that several measures look at, each at levels of its own windows."""
+    """The noise of a series that several measures use, each for levels of its own windows."""
 
     def __init__(self, windows: tuple[int, ...], smoothed: int, parts: Parts | None) -> None:
         self.cursor = (parts or Parts()).take(("noise", smoothed), lambda: Noise((), smoothed))
@@ -100,6 +100,6 @@ class SharedNoise:
         self.rows = [0, 1, 2, *noise.want(windows)]
 
     def extend(self, values: Floats) -> list[Floats]:
-        """What `Noise` says of the next points, for its own windows: 3 + windows rows of shape (n,)."""
+        """The rows of `Noise` for the next points, with its own windows only: 3 + windows rows of shape (n,)."""
         found = self.cursor.extend(values)
         return [found[row] for row in self.rows]

@@ -13,17 +13,17 @@ from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.run import Floats, Ints
 
-AT_ONCE = 4096  # windows looked at in one go, so that a run that flutters takes no more memory than another
+AT_ONCE = 4096  # windows per batch, so that a run with many short episodes takes no more memory than another
 
 
 def dated_back(
     condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, steps: Ints
 ) -> tuple[Ints, Flags]:
-    """The first row that agrees, of each window that ends at one of `steps` (shape (k,)), where the condition began to
-    hold there.
+    """For each window that ends at one of `steps` (shape (k,)), at which the condition began to hold: the first row
+    that meets the condition by itself.
 
     A median over five rows passes a limit at the third row beyond it: the problem began two rows earlier. Only rows up
-    to that step are looked at, so that a prefix dates an onset as the whole run does.
+    to that step are used, so that a prefix of a run dates an onset as the whole run does.
 
     Returns:
         the steps of those rows; whether no finite row of the metric came before them. Shape (k,) each.
@@ -34,7 +34,7 @@ def dated_back(
         every = np.arange(int(ends.max()))
         there = _counted(condition, metric, per, scale, every[None, :])[0]
         began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
-        places = np.minimum(began, places)  # a streak of none has no first row: it is so at the row itself
+        places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
@@ -46,7 +46,7 @@ def dated_back(
 
 
 def _first_finite(values: Floats) -> int:
-    """The place of the first finite value, which most often is one of the first; their number if none is."""
+    """The index of the first finite value, usually one of the first; the number of values if none is finite."""
     for part in (values[:64], values):
         known = np.isfinite(part)
         if known.any():
@@ -55,7 +55,7 @@ def _first_finite(values: Floats) -> int:
 
 
 def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Floats:
-    """The metric at those rows, as the condition looks at it: its size, or divided; in the shape of `rows`."""
+    """The metric at those rows, as the condition uses it (absolute, or divided), in the shape of `rows`."""
     values = metric.values[rows]
     if condition.absolute:
         values = np.abs(values)
@@ -73,9 +73,9 @@ def points_of(condition: Condition, metric: Metric, per: Metric | None, scale: f
 
 
 def _agree(condition: Condition, bound: Bound, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Flags:
-    """Which rows of each window are what the condition speaks of, each by itself; shape (k, w), as `rows`.
+    """Which rows of each window meet the condition, each by itself; shape (k, w), as `rows`.
 
-    A row below 0 does not exist: what is said of it means nothing.
+    A row below 0 does not exist: its flag means nothing.
     """
     if condition.measure in COUNTS and condition.where is not None:
         return _counted(condition, metric, per, scale, rows)
@@ -92,13 +92,13 @@ def _agree(condition: Condition, bound: Bound, metric: Metric, per: Metric | Non
         return bound.holds(_compared(condition, metric, values, rows))
     if KINDS[condition.measure].falls:  # the lower half of what has fallen
         return np.asarray(known & (values <= _medians(np.where(known, values, np.nan))[:, None]))
-    if KINDS[condition.measure].foretold:
-        return np.zeros(rows.shape, np.bool_)  # it begins when it is known
-    return known  # a spread, a gain: it is said of the window as a whole
+    if KINDS[condition.measure].predicts:
+        return np.zeros(rows.shape, np.bool_)  # its onset is the step at which it was detected
+    return known  # a spread or a gain is a property of the whole window
 
 
 def _counted(condition: Condition, metric: Metric, per: Metric | None, scale: float, rows: Ints) -> Flags:
-    """Which rows are counted, each against its own past."""
+    """Which rows are counted, each compared with its own past."""
     past = 0 if condition.versus is None else condition.versus.past
     begin = max(0, int(rows[:, 0].min()) - past)
     every = np.arange(begin, int(rows[:, -1].max()) + 1)
@@ -108,7 +108,7 @@ def _counted(condition: Condition, metric: Metric, per: Metric | None, scale: fl
 
 
 def _compared(condition: Condition, metric: Metric, values: Floats, rows: Ints) -> Floats:
-    """The rows against what the condition sets its measure against."""
+    """The rows compared with the condition's reference: the start, or the past."""
     versus = condition.versus
     if versus is None:
         return values
@@ -130,7 +130,7 @@ def _compared(condition: Condition, metric: Metric, values: Floats, rows: Ints) 
 
 
 def _medians(windows: Floats) -> Floats:
-    """The median of each row of shape (k, w); NaN where none of its points is there."""
+    """The median of each row of shape (k, w); NaN if all of its points are missing."""
     if not windows.shape[1]:
         return np.full(len(windows), np.nan)
     counts = np.count_nonzero(~np.isnan(windows), axis=1)

@@ -1,4 +1,4 @@
-"""Operands: what a rule's condition looks at, measured as it says, by each rule as far as it has come."""
+"""Operands: the metric of a rule's condition, measured as the condition says; each rule reads at its own pace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import COUNTS
 from rlhealth.run import Floats, Ints
 
-#: What the measures of each series share, by its number in the plan: a metric, and how its values are looked at.
+#: The parts that measures share, by the number of the series in the plan: a metric, and how its values are used.
 SharedParts = dict[int, Parts]
 NO_STEPS: Ints = np.empty(0, np.int64)
 
@@ -46,7 +46,7 @@ class Operand:
 
     @property
     def late(self) -> bool:
-        """Whether what it is divided by, or goes with, was answered too early."""
+        """Whether the metric that it is divided by, or correlated with, got a late point at a step already answered."""
         return any(one is not None and one.late for one in (self.per, self.other))
 
     def advance(self, until: int) -> tuple[Ints, Estimate]:
@@ -71,7 +71,7 @@ class Operand:
             values = values / self.scale
         with np.errstate(
             all="ignore"
-        ):  # what overflows is infinite, and what has no value is NaN: both are judged as such
+        ):  # an overflow gives infinity, and an undefined value NaN: both are judged as such
             if isinstance(self.measure, Correlation):
                 assert self.other is not None
                 return new_steps, self.measure.extend_with(values, self.other.at(new_steps).value)
@@ -79,18 +79,17 @@ class Operand:
             return new_steps, self.measure.extend(values)
 
     def release(self) -> None:
-        """Ends its measure: it is not asked again, and nothing that others measure is kept for it."""
+        """Ends its measure: it is not read again, and other measures keep nothing for it."""
         self.measure = None
         self.parts.sweep()
 
 
 class SharedOperand:
-    """An operand that several rules look at, each as far as it has come: measured once, kept until all have taken
-    it."""
+    """An operand that several rules read at their own pace: measured once, and kept until all have read it."""
 
     def __init__(self, operand: Operand) -> None:
         self.operand = operand
-        self.takers: list[ReferenceType[OperandCursor]] = []  # weak: one that is followed anew is no longer waited for
+        self.takers: list[ReferenceType[OperandCursor]] = []  # weak: a cursor that was replaced is not waited for
         self.steps: Ints = NO_STEPS
         self.values = NOTHING
         self.dropped = 0
@@ -109,7 +108,7 @@ class SharedOperand:
         return self.steps[part], self.values.part(part)
 
     def forget(self) -> None:
-        """Drops what all have taken."""
+        """Drops what all have read."""
         done = min(taker.seen for one in self.takers if (taker := one()) is not None) - self.dropped
         if done == len(self.steps):
             self.steps, self.values = NO_STEPS, NOTHING
@@ -118,7 +117,7 @@ class SharedOperand:
         self.dropped += done
 
     def release(self, taker: OperandCursor) -> None:
-        """Keeps nothing any more for one that has taken all that it will."""
+        """Keeps nothing more for a cursor that will not read again."""
         self.takers = [one for one in self.takers if one() not in (taker, None)]
         if self.takers:
             self.forget()
@@ -128,7 +127,7 @@ class SharedOperand:
 
 
 class OperandCursor:
-    """One rule's own place in an operand that it may share; `condition` is the rule's own, with its limit."""
+    """One rule's position in an operand that it may share; `condition` is that rule's, with its limit."""
 
     def __init__(self, shared: SharedOperand, condition: Condition) -> None:
         self.shared = shared
@@ -137,22 +136,22 @@ class OperandCursor:
         shared.takers.append(ref(self))
 
     def release(self) -> None:
-        """Takes no more."""
+        """Stops reading."""
         self.shared.release(self)
 
     @property
     def late(self) -> bool:
-        """Whether what it is divided by was answered too early."""
+        """Whether the metric that it is divided by got a late point at a step already answered."""
         return self.shared.operand.late
 
     @property
     def waits(self) -> bool:
-        """Whether its measure waits for something that only it can count."""
+        """Whether its measure waits for something that only the measure can count."""
         return hasattr(self.shared.operand.measure, "lacking")
 
     @property
     def lacking(self) -> str:
-        """What its measure still waits for; empty if it can say something."""
+        """What its measure still lacks; empty if it has a value."""
         return str(getattr(self.shared.operand.measure, "lacking", ""))
 
     def advance(self, until: int) -> tuple[Ints, Estimate]:
@@ -180,8 +179,8 @@ class ForwardFill:
 
     @property
     def late(self) -> bool:
-        """Whether a point has come since, at a step that was looked up before: what was answered there no longer
-        holds."""
+        """Whether a new point arrived at a step that was looked up before: the value returned there is no longer
+        valid."""
         if isinstance(self.source, OperandCursor):
             return self.source.late or _unread_before(self.source.metric, self.source.seen, self.asked)
         return _unread_before(self.source, self.seen, self.asked)
@@ -200,17 +199,19 @@ class ForwardFill:
             self.seen = max(end, self.seen)
         known, held = ~np.isnan(new.value), len(self.steps)
         same = np.array_equal(new_steps, steps)
-        if same and known[0 if held else int(known.argmax()) :].all():  # as a trainer logs: there is nothing to look up
+        if (
+            same and known[0 if held else int(known.argmax()) :].all()
+        ):  # the usual case of one trainer's log: no lookup is needed
             self.steps, self.found = new_steps[-1:].copy(), new.at(np.array([len(new) - 1]))
             return new
         self.steps = np.concatenate([self.steps, new_steps[known]])
         self.found = self.found.then(new.at(np.flatnonzero(known)))
         if not len(self.steps):
             return Estimate(np.full(len(steps), np.nan))
-        # counting finds the place sooner than searching
+        # counting finds the place faster than searching
         place = held + np.cumsum(known) - 1 if same else np.searchsorted(self.steps, steps, side="right") - 1
         found = self.found.at(place)
-        keep = max(int(place[-1]), 0)  # one point is all that later steps can still look back to
+        keep = max(int(place[-1]), 0)  # later steps can look back to one point only
         self.steps, self.found = self.steps[keep:].copy(), self.found.at(np.arange(keep, len(self.found)))
         return found
 
@@ -220,10 +221,11 @@ def _unread_before(metric: Metric, seen: int, step: int) -> bool:
 
 
 def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -> Measure | Correlation:
-    """The measure that a condition names, over its window, set against the start or the past where it says so.
+    """The measure that a condition names, over its window, compared with the start or the past if the condition says
+    so.
 
-    `smoothed`: over how many points each point of the metric is known to be averaged. `parts`: of other measures of the
-    same series.
+    `smoothed`: over how many points each point of the metric is known to be averaged. `parts`: those of other measures
+    of the same series.
     """
     parts = parts or Parts()
     if condition.measure == "correlation":
@@ -234,6 +236,6 @@ def build(condition: Condition, smoothed: int = 1, parts: Parts | None = None) -
         return inner
     if not isinstance(inner, WithoutError):
         start = condition.model_copy(update={"last": versus.start, "at_least": None})
-        own = Parts()  # the start is not measured on, and would keep what others have taken
+        own = Parts()  # the start is not measured further, and would make shared parts keep what others have read
         return EstimateVersusStart(inner, MAKE[condition.measure](start, smoothed, own))
     return WithoutError(against(inner.inner, condition.last, versus))

@@ -1,4 +1,4 @@
-"""A measure of whether a series goes one way from its beginning to its end, whatever the size of its steps."""
+"""A measure of whether a series goes in one direction from start to end, whatever the size of its steps."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import numpy as np
 from rlhealth.engine.windows import Held, SumsSoFar, highest
 from rlhealth.run import Floats, Ints
 
-PARTS = 12  # of all points so far, whose means are put in order
-SURE = 2.0  # errors by which two means differ, or they are a tie
-SAME = 1e-9  # of the largest value: sums round, and a smaller difference is none
-LOOKS = 64  # while a series doubles it is looked at so many times, or at each point
+PARTS = 12  # equal parts of all points so far, whose means are ranked
+SURE = 2.0  # errors by which two means must differ; otherwise they are a tie
+SAME = 1e-9  # of the largest value: a smaller difference counts as none, because sums are rounded
+LOOKS = 64  # evaluations while the length of a series doubles, or one per point
 _LATER, _EARLIER = np.tril_indices(PARTS, -1)
 
 
 class RankTrend:
-    """Kendall's rank correlation of the means of twelve equal parts of all points so far with time: 1 where each part
-    lies surely above those before it, -1 where each lies surely below them, 0 where they are alike or go up and down.
+    """Kendall's rank correlation with time of the means of twelve equal parts of all points so far: 1 if each part
+    lies surely above those before it, -1 if each lies surely below them, 0 if they are alike or go up and down.
 
-    Two means differ surely by two errors of what neighbouring points differ by (second differences, which no trend
-    changes). What drifts from part to part is no noise here: order tells it from a trend. NaN before `least` points.
+    Two means differ surely if they differ by two errors. The errors come from second differences of neighbouring
+    points, which no trend changes. A drift from part to part does not count as noise: the order of the parts
+    distinguishes it from a trend. NaN before `least` points.
 
     Source: Mann, Nonparametric tests against trend (Econometrica 13, 1945); Kendall, Rank correlation methods (1948).
     """
@@ -55,7 +56,7 @@ class RankTrend:
 
     @staticmethod
     def _correlation(sums: Floats, number: Ints, unrest: Floats, largest: Floats) -> Floats:
-        """At the points of those numbers, shape (n,)."""
+        """The correlation at the points with those numbers, shape (n,)."""
         ends = number[:, None] * np.arange(PARTS + 1) // PARTS
         length = np.diff(ends)
         mean = np.diff(sums[ends]) / length
@@ -67,5 +68,5 @@ class RankTrend:
 
 
 def _apart(number: Ints) -> Ints:
-    """How many points lie between two looks at a series of so many: the work is in proportion to its doublings."""
+    """How many points lie between two evaluations of a series of that length: the work grows with its doublings."""
     return np.asarray(1 << np.maximum(np.log2(number / LOOKS).astype(np.int64), 0))

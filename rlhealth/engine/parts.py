@@ -1,4 +1,4 @@
-"""Parts: what several measures of one series are made of (a rolling median, the noise), measured once and shared."""
+"""Parts: intermediate results that several measures of one series share (a rolling median, the noise)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from rlhealth.run import Floats
 
 
 class Part(Protocol):
-    """Fed the points of a series in order, it answers with one column a point; causal, as measures are."""
+    """Takes the points of a series in order and returns one column per point; causal, as measures are."""
 
     def extend(self, values: Floats) -> Floats:
-        """Goes on over the next points, shape (n,); answers with shape (k, n)."""
+        """Processes the next points, shape (n,); returns shape (k, n)."""
         ...
 
 
 class SharedPart:
-    """A part that several measures take, each as far as it has come: kept until all have taken it."""
+    """A part that several measures read at their own pace: its results are kept until all have read them."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.takers: list[ReferenceType[PartCursor]] = []  # weak: one that is measured anew is no longer waited for
+        self.takers: list[ReferenceType[PartCursor]] = []  # weak: a measure that was replaced is not waited for
         self.fed = 0
         self.dropped = 0
         self.kept: Floats | None = None
 
     def between(self, start: int, values: Floats) -> Floats:
-        """What it says of the points from number `start` on, which are these."""
+        """Its results for `values`, the points from number `start` on."""
         end = start + len(values)
         if end > self.fed:
             new = self.part.extend(values[self.fed - start :])
@@ -41,11 +41,11 @@ class SharedPart:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether any measure still takes it."""
+        """Whether any measure still reads it."""
         return any(one() is not None for one in self.takers)
 
     def forget(self) -> None:
-        """Drops what all have taken."""
+        """Drops what all have read."""
         done = min((taker.seen for one in self.takers if (taker := one()) is not None), default=self.fed)
         if done == self.fed:
             self.kept, self.dropped = None, done
@@ -54,9 +54,9 @@ class SharedPart:
 
 
 class PartCursor:
-    """One measure's own place in a part that it may share: used as if the part were its own.
+    """One measure's position in a part that it may share: it is used as if the part were private.
 
-    What it answers belongs to all who take it, and is not to be written to.
+    All readers share the arrays that it returns: do not write to them.
     """
 
     def __init__(self, shared: SharedPart) -> None:
@@ -65,7 +65,7 @@ class PartCursor:
         shared.takers.append(ref(self))
 
     def extend(self, values: Floats) -> Floats:
-        """What the part says of the next points, shape (k, n)."""
+        """The part's results for the next points, shape (k, n)."""
         found = self.shared.between(self.seen, values)
         self.seen += len(values)
         self.shared.forget()
@@ -73,21 +73,21 @@ class PartCursor:
 
 
 class Parts:
-    """The parts of all measures of one series, made when the first of them is; all before the first point."""
+    """The parts of all measures of one series; each is created on first use, and all before the first point."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, SharedPart] = {}
 
     def take(self, key: Hashable, make: Callable[[], Part]) -> PartCursor:
-        """The part of that key: its own place in it."""
+        """A new position in the part with that key."""
         if key not in self._made:
             self._made[key] = SharedPart(make())
         return PartCursor(self._made[key])
 
     def sweep(self) -> None:
-        """Drops what was kept for measures that are gone."""
+        """Drops what was kept for measures that no longer exist."""
         while gone := [key for key, one in self._made.items() if not one.is_wanted]:
             for key in gone:
-                del self._made[key]  # which may have been the last to take another
+                del self._made[key]  # which may have been the last reader of another part
         for one in self._made.values():
             one.forget()

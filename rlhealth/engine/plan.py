@@ -1,5 +1,5 @@
-"""Plans: which rules look at which metrics of a run, and at which limits. What runs of the same names and settings have
-in common is looked up once for all of them.
+"""Plans: which rules measure which metrics of a run, and against which limits. Runs with the same metric names and
+settings share one plan.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rlhealth.rules.model import Aspect, Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Severity, Skipped
 
-MOST_BOOKS, MOST_PLANS = 8, 256  # kept at most; more are made anew
+MOST_BOOKS, MOST_PLANS = 8, 256  # the largest numbers that are cached
 
 
 class OperandPlan(NamedTuple):
-    """What one condition looks at.
+    """What one condition measures.
 
     Attributes:
         condition: the rule's own, with its limit.
         metric: its canonical name; `step` is the step at the points of the rule's metric.
-        per, other: names of the metrics that it is divided by, or goes with.
-        scale: what it is divided by beside that.
-        key: two operands of one number are measured alike, whatever limits they are compared with.
-        series: two of one number look at the same values.
+        per, other: names of the metrics that it is divided by, or correlated with.
+        scale: a number that it is divided by too.
+        key: operands with the same number share their measured values, whatever limits they are compared with.
+        series: operands with the same number measure the same values.
     """
 
     condition: Condition
@@ -50,7 +50,7 @@ class RulePlan(NamedTuple):
     """One clause of a rule on one metric of a run.
 
     Attributes:
-        operands: what the conditions look at, and then what more the critical level asks for.
+        operands: of the conditions, followed by those of the critical level.
         bounds: their limits.
         base: how many of them are conditions of the rule itself.
         worse: the critical limit of the first condition.
@@ -65,7 +65,7 @@ class RulePlan(NamedTuple):
 
     @property
     def least_points(self) -> int:
-        """How many points of its metric it takes until the first condition has held for long enough."""
+        """The fewest points of its metric after which the first condition can have held for long enough."""
         when, critical = self.rule.when, self.rule.critical
         assert when is not None
         held_for = when.held_for if critical is None else min(when.held_for, critical.held_for or when.held_for)
@@ -76,11 +76,11 @@ class Plan(NamedTuple):
     """All rules on runs that log the same names.
 
     Attributes:
-        clauses: what is to be measured, in the order of the rules.
-        order: the places of the clauses, those on one metric after each other: what they share need not be kept long.
+        clauses: the clauses to measure, in the order of the rules.
+        order: the indices of the clauses, grouped by metric, so that shared results are not kept for long.
         skipped: rules that cannot run, each with its reason.
         others: rules that are not about the values of a metric.
-        diagnoses: causes that are meant for such runs.
+        diagnoses: causes that apply to such runs.
     """
 
     clauses: tuple[RulePlan, ...]
@@ -92,15 +92,15 @@ class Plan(NamedTuple):
 
 
 class RuleBook:
-    """The rules of a check, with the plans that were made of them.
+    """The rules of a check, with the plans made from them.
 
     Attributes:
         rules: those that raise findings.
         diagnoses: those that name causes.
-        families: the family of each, by its id, but for those that name causes: these look at findings, not at metrics.
-        endings: ids of those that judge how a run ended.
-        minds_rounding: whether a rule asks for numbers that were not rounded.
-        alone: how severe a finding of each is at most while reward is at its best and no other family has one.
+        families: the family of each rule, by its id, except for diagnoses: these judge findings, not metrics.
+        endings: ids of the rules that judge how a run ended.
+        minds_rounding: whether a rule requires numbers that are not rounded.
+        alone: the highest severity of a finding of each rule, while reward is at its best and no other family has one.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -116,7 +116,7 @@ class RuleBook:
 
     @property
     def asks_for_no_look(self) -> str:
-        """Why these rules cannot tell that a run is healthy, where none of them judges a metric; else nothing."""
+        """Why these rules cannot call a run healthy, if none of them judges a metric; otherwise empty."""
         if any(rule.when is not None and not rule.when.ending for rule in self.rules):
             return ""
         if self.rules:
@@ -124,12 +124,12 @@ class RuleBook:
         return "the chosen rules name causes of what other rules find, and no other rule was chosen"
 
     def plan(self, run: Run, translation: Translation) -> Plan:
-        """What is to be looked at in a run."""
+        """What to measure in a run."""
         rounded = self.minds_rounding and is_rounded(run)
         known = translation.config
         key = (
             translation.framework,
-            translation.title,  # two trainers of one id are called differently
+            translation.title,  # trainers with the same id can have different titles
             translation.is_rl,
             rounded,
             translation.planned_steps,
@@ -181,8 +181,8 @@ _books: dict[tuple[int, ...], RuleBook] = {}
 
 
 def rule_book(rules: Sequence[Rule]) -> RuleBook:
-    """The book of these very rules: the same one for each run of a check."""
-    key = tuple(map(id, rules))  # a book holds its rules, so that no other rule can have their ids
+    """The book of exactly these rules: the same one for each run of a check."""
+    key = tuple(map(id, rules))  # a book keeps its rules alive, so that no other rule can get their ids
     book = _books.get(key)
     if book is None:
         if len(_books) >= MOST_BOOKS:
@@ -192,8 +192,8 @@ def rule_book(rules: Sequence[Rule]) -> RuleBook:
 
 
 def _settings_of(rules: Sequence[Rule]) -> set[str]:
-    """The settings on which it depends whether rules are meant for a run, and their limits: what stands in their scopes
-    and conditions under `setting`, or as the key of a test.
+    """The settings that decide whether rules apply to a run, and with which limits: those under `setting`, or as the
+    key of a test, in their scopes and conditions.
     """
     clauses: list[Rule | Aspect] = [*rules, *(aspect for rule in rules for aspect in rule.aspects)]
     left: list[Any] = [*(rule.scope for rule in rules), *((one.when, one.critical) for one in clauses)]
@@ -212,7 +212,7 @@ def _settings_of(rules: Sequence[Rule]) -> set[str]:
 
 
 def _clauses(rule: Rule, translation: Translation, numbers: dict[tuple[Any, ...], int]) -> list[RulePlan]:
-    """The clauses of a rule that can be looked at; raises CannotRun if there is none."""
+    """The clauses of a rule that can be measured; raises CannotRun if there is none."""
     found: list[RulePlan] = []
     unable: list[CannotRun] = []
     for clause in rule.clauses:
@@ -245,9 +245,9 @@ def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple
 def _operand(
     condition: Condition, own: str, first: bool, translation: Translation, numbers: dict[tuple[Any, ...], int]
 ) -> OperandPlan:
-    """What a condition of a rule on the metric `own` looks at."""
-    asked = condition.metric
-    metric = own if first or asked == "same" else pick(asked, translation, translation.metrics.get(own)).name
+    """The operand of a condition, for a rule on the metric `own`."""
+    name = condition.metric
+    metric = own if first or name == "same" else pick(name, translation, translation.metrics.get(own)).name
     per, scale = None, 1.0
     divisor = condition.divided_by
     if divisor is not None:
@@ -276,6 +276,6 @@ def _operand(
 
 @cache
 def _looks(condition: Condition) -> Condition:
-    """What a condition looks at, whatever limit it is compared with, and whatever it calls the metric."""
+    """A condition reduced to what it measures: without its limit and its name of the metric."""
     limit = {"above": None, "below": None, "equals": None, "standard_errors": 0}
     return condition.model_copy(update={"metric": "", "if_logged": False, "unless_logged": "", **limit})

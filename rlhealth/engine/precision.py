@@ -1,4 +1,4 @@
-"""Whether a log was rounded for people to read, so that a number written as 0 may only be small."""
+"""Whether a log was rounded for display, so that a number written as 0 may be a small one."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from rlhealth.run import Run
 
-PRINTED = frozenset(("console",))  # rounded, unless some number shows more decimals
-WRITTEN = frozenset(("csv", "jsonl", "json", "notebook"))  # as precise as they are, unless all numbers are on a grid
+PRINTED = frozenset(("console",))  # rounded, unless a number has more decimals
+WRITTEN = frozenset(("csv", "jsonl", "json", "notebook"))  # exact, unless all numbers are on a grid
 GRID = 1e4  # four decimals: transformers rounds a loss so, verl's console prints three
-ENOUGH = 3  # numbers that are no integers, before a grid can be distinguished from chance
-FIRST = 20  # numbers of each series: as many as most rules on zeros need before they speak
+ENOUGH = 3  # non-integers that it takes to distinguish a grid from chance
+FIRST = 20  # numbers of each series: as many as most rules about zeros need
 
 
 def is_rounded(run: Run) -> bool:
     """Whether the numbers of the log were rounded to four decimals or fewer, by the first ones of each of its series.
 
-    The first ones decide, so that a watcher knows as much as a check; one of each would not do, for a run may begin
-    with zeros. Trackers that store floats round nothing.
+    The first ones decide, so that a watch and a check agree. One of each is not enough, because a run may begin with
+    zeros. Trackers that store floats do not round.
     """
     if run.place.kind not in PRINTED | WRITTEN:
         return False

@@ -1,5 +1,5 @@
-"""Reach: how far the values of a series let a measure go. A rule with a condition that none of the values so far can
-meet is not measured: the answer is the same, for the bounds hold whatever the order of the values.
+"""Reach: the range that a measure can have, given the values of a series. A rule with a condition that no value so far
+can meet is not measured. The result is the same, because the bounds hold for any order of the values.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.run import Floats
 
 SLACK = 1e-8  # of the largest value: sums and means round, and a share is rounded to nine decimals
-LARGEST = 1e100  # of larger values sums and squares may overflow: nothing is known of them
+LARGEST = 1e100  # sums and squares of larger values may overflow: their range is unknown
 Range = tuple[float, float]
 ANY: Range = (-inf, inf)
-NONE: Range = (inf, -inf)  # of a measure that never says anything
+NONE: Range = (inf, -inf)  # of a measure that never has a value
 
 
 class Extremes:
-    """The smallest and the largest finite value of a metric, as far as it has been judged, and how it began.
+    """The smallest and the largest finite value of a metric, as far as it was judged, and its start.
 
     Attributes:
         span: both; (inf, -inf) before the first finite value.
         finite: whether all values are.
-        slack: by how much sums and means of them may be off.
-        version: counts the changes that let a measure go further.
+        slack: the possible rounding error of their sums and means.
+        version: counts the changes that can widen the range of a measure.
     """
 
     def __init__(self, metric: Metric, absolute: bool) -> None:
@@ -49,7 +49,7 @@ class Extremes:
         self._asked_again = False
 
     def grow(self, until: int) -> None:
-        """Takes the points that are new, up to and including step `until`."""
+        """Takes the new points up to and including step `until`."""
         start, self.seen = self.seen, count_until(self.metric.steps, until)
         if self.seen <= start:
             return
@@ -107,10 +107,10 @@ def _span(points: Floats) -> Range:
 
 
 class Reach:
-    """Which clauses of a plan can raise a finding in one run, by the points that were judged so far.
+    """Which clauses of a plan can raise a finding in one run, given the points judged so far.
 
     Args:
-        find: the metric that an operand looks at, by its plan and the name of the rule's metric.
+        find: returns the metric of that name.
     """
 
     def __init__(self, find: Callable[[str], Metric]) -> None:
@@ -126,8 +126,8 @@ class Reach:
             one.grow(until)
 
     def can_raise(self, plan: RulePlan) -> bool:
-        """Whether all conditions of a clause can hold, each at some point; or whether it has to be measured to say how
-        much it lacks.
+        """Whether all conditions of a clause can hold, each at some point; or whether it must be measured to report how
+        many items are missing.
         """
         if any(one.condition.measure == "mean_fraction" and not self._has_items(one, plan) for one in plan.operands):
             return True
@@ -141,7 +141,7 @@ class Reach:
     def _can_hold(self, operand: OperandPlan, bound: Bound) -> bool:
         if operand.metric == "step":
             return True
-        if self._extremes(operand).seen < operand.condition.points:  # the measure says nothing before
+        if self._extremes(operand).seen < operand.condition.points:  # the measure has no value before
             return False
         if bound.sure < 0:
             return True
@@ -151,7 +151,7 @@ class Reach:
         return low < bound.limit if bound.sign == "below" else low <= bound.limit <= high
 
     def range_of(self, operand: OperandPlan) -> Range:
-        """Where all that an operand can measure lies, at the widest."""
+        """The widest range of values that an operand can measure."""
         if operand.condition.divided_by is not None:
             return ANY
         one = self._extremes(operand)
@@ -168,8 +168,8 @@ class Reach:
         return self._known[key]
 
     def _has_items(self, operand: OperandPlan, plan: RulePlan) -> bool:
-        """Whether a share was certainly counted over as many items as it takes, at the last point of the rule's own
-        metric: each of its points is one, or more.
+        """Whether a share was certainly counted over enough items at the last point of the rule's own metric: each of
+        its points counts as at least one item.
         """
         if operand.condition.divided_by is not None or "step" in (operand.metric, plan.metric):
             return False
@@ -181,20 +181,20 @@ class Reach:
 
 
 def _made(condition: Condition, one: Extremes) -> Range:
-    """Where all that a condition can measure lies, at the widest."""
+    """The widest range of values that a condition can measure."""
     if one.slack > SLACK * LARGEST:
         return ANY
     made = _of_measure(condition, one)
     versus = condition.versus
     if versus is None or made in (ANY, NONE) or condition.measure in COUNTS:
         return made
-    if KINDS[condition.measure].has_error:  # set against the first estimate, which is one of its own
+    if KINDS[condition.measure].has_error:  # compared with the first estimate, which is one of its own values
         return made[0] - made[1], made[1] - made[0]
     return _compared(made, one, versus)
 
 
 def _of_measure(condition: Condition, one: Extremes) -> Range:
-    """Where the values of a measure lie, at the widest, before they are compared with anything."""
+    """The widest range of a measure's values, before they are compared with anything."""
     low, high = one.span
     name = condition.measure
     if name == "share_nonfinite":
@@ -218,7 +218,7 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
 
 
 def _least_span(condition: Condition, one: Extremes) -> float:
-    """The least span that a window can have: with two points of it there, that of some two neighbours."""
+    """The smallest span that a window can have: that of two neighbouring points, if it has two."""
     return 0.0 if (condition.at_least or condition.last) < 2 else one.least_change
 
 
@@ -232,7 +232,7 @@ def _of_count(condition: Condition, one: Extremes) -> Range:
 
 
 def _compared(made: Range, one: Extremes, versus: Versus) -> Range:
-    """Where a measure lies that is set against the start of a series, or against points before its window."""
+    """The range of a measure that is compared with the start of a series, or with points before its window."""
     low, high = made
     least, most = one.span
     if versus.start is not None:
@@ -242,7 +242,7 @@ def _compared(made: Range, one: Extremes, versus: Versus) -> Range:
         least = most = start
     if not versus.is_ratio:
         return low - most - one.slack, high - least + one.slack
-    if most <= 0:  # nothing is said of a ratio to what is not above 0
+    if most <= 0:  # a ratio to a value that is not above 0 is unknown
         return NONE
     bottom = low / most if low >= 0 else low / least if least > 0 else -inf
     top = high / most if high <= 0 else high / least if least > 0 else inf

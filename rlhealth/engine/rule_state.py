@@ -1,4 +1,4 @@
-"""One rule on one run: what it looks at, where its conditions hold, and the finding that it makes of that."""
+"""One rule on one run: what it measures, where its conditions hold, and the finding that it raises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rlhealth.verdict.rises import Rising
 
 
 class RuleState:
-    """One rule on one run: where its clause holds, and the episodes that this makes."""
+    """One rule on one run: where its clause holds, and the episodes that follow from it."""
 
     def __init__(self, clause: Clause) -> None:
         rule = clause.plan.rule
@@ -37,7 +37,7 @@ class RuleState:
         if self.asks_at_end:
             self.levels = {Severity.of(rule.severity): NewestRow()}
             return
-        # a window that still holds an unhealthy row says nothing of what came after it
+        # a window that still contains an unhealthy row says nothing about the rows after it
         clear = max(rule.when.held_for, self.clause.anchor.condition.last)
         sign = clause.bounds[0].sign
         self.levels = {Severity.of(rule.severity): Episodes(rule.when.held_for, clear, sign)}
@@ -55,14 +55,14 @@ class RuleState:
             level.extend(points.steps, points.found, holds, points.begun(holds) if holds.any() else None)
 
     def release(self) -> None:
-        """Ends what it looks at, as no more points will come, so that nothing is kept for it."""
+        """Releases its operands, because no more points will come, so that nothing is kept for them."""
         if any(level.count for level in self.levels.values()):
             self.clause.settle()
         self.clause.release()
 
     def _episodes(self, severity: Severity, most: int | None = None) -> list[Episode]:
-        """The episodes of one level, `most` of them at most, each dated back to the first row that agrees: once, for
-        what came before it stays.
+        """The episodes of one level, at most `most` of them, each dated back to the first row that meets the condition.
+        Each is dated once, because earlier rows do not change.
         """
         level, known = self.levels[severity], self.dated.setdefault(severity, [])
         if isinstance(level, NewestRow):
@@ -109,7 +109,7 @@ class RuleState:
         harmless = self._was_harmless(aftermath, episodes)
         most = Severity.of(self.rule.severity_while_best)
         held = min(severity, most) if severity > most and aftermath.at_its_best else severity
-        told = describe(
+        described = describe(
             rule=self.rule,
             severity=held,
             first=first,
@@ -119,7 +119,7 @@ class RuleState:
         )
         parts = (*episodes[:-1], replace(episodes[-1], state=state))
         return replace(
-            told,
+            described,
             severity=self._after(held, harmless, aftermath) if state is State.OVER else held,
             peak=held,
             state=state,
@@ -128,7 +128,7 @@ class RuleState:
         )
 
     def _was_harmless(self, aftermath: Aftermath, episodes: tuple[Episode, ...]) -> bool | None:
-        """Whether it has shown that it did no damage, if it is over; None where too few rows tell."""
+        """Whether it did no damage, if it is over; None if too few rows show it."""
         if self.rule.harmless_once == "its-end" or aftermath.at_its_best:
             return True
         harmless = aftermath.regained(episodes, is_fall(self.metric, self.clause.anchor.condition))
@@ -137,7 +137,7 @@ class RuleState:
         return harmless
 
     def _state(self, aftermath: Aftermath, episodes: tuple[Episode, ...], limit: float) -> State:
-        """What became of it; a reward that did not rise is not over because chance moves it for a while."""
+        """Its state; "reward did not rise" is not over just because chance moves the reward for a while."""
         if self.clause.is_refuted:
             return State.OVER
         state = aftermath.state_of(self.metric, self.clause.anchor.condition, limit, episodes, self.clause.is_elsewhere)
@@ -149,13 +149,13 @@ class RuleState:
         return state
 
     def _is_reached(self, aftermath: Aftermath) -> bool:
-        """Whether the task was learned and kept: in control it is the reward, which has risen and lies at its best. A
-        reward that is paid for texts may do so because it is being cheated.
+        """Whether the task was learned and is still solved. In control tasks that is a reward that rose and is at its
+        best; a reward for texts may be so because the policy exploits it.
         """
         return aftermath.at_its_best and not self.translation.shows_texts and not self.rule.warns_when_over
 
     def _is_worse(self, severity: Severity) -> bool:
-        """Whether that is its critical level, beside one of its own."""
+        """Whether that is its critical level, above a lower one."""
         return severity > min(self.levels)
 
     def _limit(self, severity: Severity) -> float:
@@ -163,9 +163,10 @@ class RuleState:
         return self.clause.first_bound(self._is_worse(severity)).limit
 
     def _after(self, severity: Severity, harmless: bool | None, aftermath: Aftermath) -> Severity:
-        """How severe a level is once it is over: a warning at most, or less where its rule says so.
+        """How severe a level is once it is over: at most a warning, or less if the rule says so.
 
-        It is less than a warning only where the reward came back; what had been critical, only where it shows that.
+        It is less than a warning only if the reward recovered; for a critical level, only if the reward is known to
+        have recovered.
         """
         if self.clause.is_refuted or self._is_reached(aftermath):
             return Severity.INFO
@@ -175,7 +176,7 @@ class RuleState:
 
 
 class UnmetRule:
-    """One rule on one run, with a condition that no value so far can meet."""
+    """One rule on one run, with a condition that no value so far can meet: it is not measured."""
 
     def __init__(self, plan: RulePlan, metric: Metric) -> None:
         self.plan = plan

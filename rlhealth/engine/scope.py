@@ -15,7 +15,7 @@ from rlhealth.rules.scope import Bounds
 
 
 def check_scope(rule: Rule, translation: Translation) -> None:
-    """Raises CannotRun if a rule is not meant for this run: no reinforcement learning, another framework,
+    """Raises CannotRun if a rule does not apply to this run: no reinforcement learning, another framework,
     or a setting that switches it off."""
     scope = rule.scope
     if not (translation.is_rl or scope.any_training):
@@ -45,7 +45,7 @@ def _meant(frameworks: Sequence[str]) -> str:
 
 
 def passes(setting: Any, test: Any) -> bool:
-    """Whether a setting is what a rule's test asks for: a value, or bounds."""
+    """Whether a setting passes a rule's test: a value, or bounds."""
     if not isinstance(test, Bounds):
         return bool(setting == test)
     number = isinstance(setting, int | float)
@@ -55,7 +55,7 @@ def passes(setting: Any, test: Any) -> bool:
 
 
 def applicable(conditions: tuple[Condition, ...], translation: Translation) -> tuple[Condition, ...]:
-    """The conditions without those that are asked only of a metric that this run does not log."""
+    """The conditions that apply to this run: those that are optional and whose metric is not logged are left out."""
     return tuple(
         one
         for one in conditions
@@ -64,6 +64,6 @@ def applicable(conditions: tuple[Condition, ...], translation: Translation) -> t
 
 
 def _lacks(condition: Condition, translation: Translation) -> bool:
-    """Whether a run does not log the metric of a condition, or what it is divided by."""
+    """Whether a run does not log the metric of a condition, or the metric that it is divided by."""
     divisor = condition.divided_by.metric if condition.divided_by is not None else None
     return not all(is_logged(one, translation) for one in (condition.metric, divisor) if one is not None)

@@ -1,5 +1,5 @@
-"""Shares: of the points that are no numbers or lie beyond a level, and the mean of a logged share, with the error that
-counting so few items has."""
+"""Shares: of points that are not finite or lie beyond a level, and the mean of a logged share, with the error of
+counting few items."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import Rolling, mean
 from rlhealth.run import Floats, Ints
 
-FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over more items than ever matter
-AT_ONCE = 1024  # values looked at in one go: where the grain is fine, the first few show it
+FINEST = 128  # a share that is no multiple of 1/1 to 1/128 was counted over so many items that its error is negligible
+AT_ONCE = 1024  # values per batch: where the grain is fine, the first few show it
 SAME = 5e-4  # printed shares are rounded: 0.333 is a third, 0.0625 may be written 0.062
 PRIOR = 2.0  # Agresti and Coull, The American Statistician 52 (1998): two more hits and two more misses
 
@@ -19,13 +19,13 @@ PRIOR = 2.0  # Agresti and Coull, The American Statistician 52 (1998): two more 
 class Grain:
     """Over how many items a share was counted: the smallest m for which every value so far is a multiple of 1/m.
 
-    Zeros and ones alone say nothing about it and count as one item a point, so that a share is never thought surer than
-    it is. It can only grow as more values come.
+    Zeros and ones alone say nothing about it and count as one item per point, so that the error of a share is never
+    underestimated. It can only grow as more values come.
     """
 
     def __init__(self) -> None:
         self.items = 1
-        self.seen: Floats = np.empty(0)  # the multiples of 1/items that came, each once
+        self.seen: Floats = np.empty(0)  # the distinct multiples of 1/items so far
 
     def extend(self, values: Floats) -> Ints:
         """The grain at each of the next values (shape (n,), finite, 0 to 1), as far as known there."""
@@ -56,8 +56,8 @@ def _multiple(values: Floats, items: int | Ints) -> Flags:
 
 
 class ShareSoFar:
-    """Over how many items a share was counted, and the sum of its points, up to each of the next ones; a part of
-    measures.
+    """Over how many items a share was counted, and the running sum of its points, at each of the next points; a part
+    of measures.
     """
 
     def __init__(self) -> None:
@@ -65,18 +65,18 @@ class ShareSoFar:
         self.sum = 0.0
 
     def extend(self, values: Floats) -> Floats:
-        """Goes on over the next values, shape (n,), each from 0 to 1; shape (2, n)."""
+        """Processes the next values, shape (n,), each from 0 to 1; returns shape (2, n)."""
         sums = np.cumsum(np.append(self.sum, values))
         self.sum = float(sums[-1])
         return np.stack([self.grain.extend(values), sums[1:]])
 
 
 class MeanFraction:
-    """The mean of a share over the last `window` points, or over as many as it takes to have seen `items` items.
+    """The mean of a share over the last `window` points, or over as many points as it takes to cover `items` items.
 
     Its error is binomial (Agresti and Coull), over the items in the window: it stays above 0 if every item agrees,
-    because ten of ten do not prove that all do. Nothing is said before `items` items were seen. Values outside 0 to 1
-    count as missing.
+    because ten of ten do not prove that all do. It is unknown before `items` items were counted. Values outside 0 to
+    1 count as missing.
     """
 
     def __init__(self, window: int, least: int, items: int, parts: Parts | None = None) -> None:
@@ -113,7 +113,7 @@ class MeanFraction:
         wanted = max(self.window, -(-self.items // self.grain))
         settled = max(int(np.searchsorted(grain, self.grain)), int(np.searchsorted(number, wanted)))
         begin = len(sums) - len(number)
-        place = begin + np.arange(settled)  # most often few points, of which each has a width of its own
+        place = begin + np.arange(settled)  # usually few points, each with a different width
         width = np.minimum(np.maximum(self.window, -(-self.items // grain[:settled])), number[:settled])
         early = self._estimate(sums[place] - sums[place - width], width, grain[:settled], number[:settled])
         if settled == len(number):
@@ -133,7 +133,7 @@ class MeanFraction:
 
     @property
     def lacking(self) -> str:
-        """How many items it still waits for; empty if there are enough."""
+        """How many items are still missing, in words; empty if there are enough."""
         seen = self.seen * self.grain
         return "" if seen >= self.items else f"{seen} of the {self.items} items (groups, completions) that it takes"
 

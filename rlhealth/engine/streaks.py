@@ -1,4 +1,4 @@
-"""Streaks: points in a row at a level, against how many in a row chance makes of it."""
+"""Streaks: points in a row at a level, compared with how many in a row chance gives."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from rlhealth.engine.estimate import Bound, Flags, ValueMeasure
 from rlhealth.engine.windows import Held
 from rlhealth.run import Floats
 
-LUCK = 0.05  # what happens by chance in so many runs
-PRIOR = 3.0  # of four points that are thought to come before the first, so many were there
-FIRST = 0.45  # how often points are thought to be there before one that was not has come
+LUCK = 0.05  # the share of runs in which it may happen by chance
+PRIOR = 3.0  # four points are assumed before the first: so many of them were at the level
+FIRST = 0.45  # the assumed share of points at the level, until one was not
 
 
 class Streak:
-    """How unlikely it is by chance that so many points in a row are at a level; 0 before `window` points.
+    """How unlikely it is that so many points in a row are at a level by chance; 0 before `window` points.
 
-    The chance of each next point to be there is the share of the points before it that were (Laplace's rule of
-    succession, with four points in advance), and that of a streak the product of its points'. Its logarithm is set over
-    that of what happens in one of twenty runs, shared out among the streaks so far: above 1 is no chance. A series that
-    has never been elsewhere says nothing about chance, and is believed after five points.
+    The chance that the next point is at the level is the share of earlier points that were (Laplace's rule of
+    succession, with four assumed points). The chance of a streak is the product over its points. The measure is the
+    logarithm of that chance, divided by the logarithm of 1/20 shared among the streaks so far: above 1 is no chance. A
+    series that was never elsewhere says nothing about chance, and counts after five points.
     """
 
     def __init__(self, inner: ValueMeasure, window: int, above: float | None, below: float | None) -> None:
@@ -27,8 +27,8 @@ class Streak:
         self.bounds = [Bound(sign, level) for sign, level in (("above", above), ("below", below)) if level is not None]
         self.window = window
         self.count = 0
-        self.elsewhere = 0, 0  # the number of the last point that was not there, and how many were not
-        self.chances = 0.0, 0.0  # the logarithm of the chance of all points that were there, and what it was then
+        self.elsewhere = 0, 0  # the number of the last point that was not at the level, and how many were not
+        self.chances = 0.0, 0.0  # log chance of all points at the level, and its value at that last point
         self.held = Held()
 
     def extend(self, values: Floats) -> Floats:
@@ -42,7 +42,7 @@ class Streak:
         number = self.count + 1 + np.arange(len(there))
         before, misses = self.elsewhere
         missed = misses + np.cumsum(~there)
-        often = (number - 1 - missed + PRIOR) / (number + PRIOR)  # by the points before each one that is there
+        often = (number - 1 - missed + PRIOR) / (number + PRIOR)  # by the points before each point at the level
         chance = np.where(there, np.where(missed > 0, often, FIRST), 1.0)
         sums = np.cumsum(np.append(self.chances[0], np.log(chance)))[1:]
         last = np.maximum.accumulate(np.append(before, np.where(there, 0, number)))[1:]

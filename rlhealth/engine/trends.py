@@ -1,5 +1,5 @@
-"""Measures of where a series is going: how far it climbed, when it arrives, how often it leaps, how long it stands
-still, and what it moves with."""
+"""Measures of where a series is going: how far it climbed, when it reaches zero, how often it jumps, how long it is
+constant, and what it correlates with."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rlhealth.engine.windows import BLOCK, Held, Rolling, counted, median, summe
 from rlhealth.run import Floats, Ints
 from rlhealth.series import plain_median
 
-START = 5  # points that say where a series began
-GONE = 0.05  # of the start: so much is left where a series counts as gone
-OFTEN = 8  # points after which windows are left out that say nothing any more
-FASTER = 1.3  # times the rate before: a decay that slows down never arrives
+START = 5  # points that give the start of a series
+GONE = 0.05  # of the start: a series that is this small counts as gone
+OFTEN = 8  # after each so many points, windows that can no longer qualify are left out
+FASTER = 1.3  # times the earlier rate: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
-ALIKE = 1.5  # differences of neighbours share a point: n of them say as much as n / 1.5 (two MA(1) series, Bartlett)
-STILL = 1e-9  # a smaller difference of two points is none
-LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform takes (Biometrika 10, 1915)
+ALIKE = 1.5  # neighbouring differences share a point: n of them are worth n / 1.5 (two MA(1) series, Bartlett)
+STILL = 1e-9  # a smaller difference of two points counts as none
+LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform uses up (Biometrika 10, 1915)
 
 
 class Climb:
@@ -48,7 +48,7 @@ class Climb:
 class Plunge:
     """How far each point lies below the median of the `window` points before it, in units of noise.
 
-    The noise is that of single points and rests on medians, so that a few plunges do not widen it.
+    The noise is that of single points. It is estimated with medians, so that a few plunges do not widen it.
     """
 
     def __init__(self, window: int, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -69,11 +69,11 @@ class Plunge:
 
 
 class Arrival:
-    """In how many points a falling series is down to a twentieth of its start, at the rate of the last `window` points.
+    """In how many points a falling series reaches a twentieth of its start, at the rate of the last `window` points.
 
-    Said only where that rate is a third greater than the one before the window, by more than three errors of the fitted
-    line: most series fall fast at first and ever slower, and their lines never keep what they promise. NaN elsewhere,
-    and where the series did not begin above 0.
+    Known only if that rate is a third greater than the rate before the window, by more than three errors of the fitted
+    line: most series fall fast at first and then ever slower, and never reach what the line predicts. Otherwise NaN,
+    also if the series did not begin above 0.
     """
 
     def __init__(self, window: int) -> None:
@@ -104,8 +104,8 @@ class Arrival:
         return self.held.over(known, found)
 
     def _arrivals(self, points: Floats, number: Ints) -> Floats:
-        """At each of the windows that end the points: what is left over the rate; NaN if the fall does not
-        quicken."""
+        """At each window at the end of the points: the remaining distance divided by the rate; NaN if the fall does not
+        speed up."""
         start = plain_median(self.first)
         if start <= 0:
             return np.full(len(number), np.nan)
@@ -119,7 +119,7 @@ class Arrival:
         return found
 
     def _lines(self, points: Floats) -> tuple[Floats, Floats]:
-        """The straight line through each window of points of shape (n + w - 1,): its height in the middle and its
+        """The straight line fitted to each window of points of shape (n + w - 1,): its height in the middle and its
         slope; shape (n,) each.
 
         Added point after point, so that no sum depends on how many windows there are.
@@ -135,9 +135,9 @@ class Arrival:
         return level, slope
 
     def _quickening(self, points: Floats, level: Floats, slope: Floats, usual: Floats) -> Ints:
-        """The windows whose lines fall faster than usual (shape (n,)), by so many errors of the line.
+        """The windows whose lines fall faster than usual (shape (n,)), by `SURE` errors of the line.
 
-        What the line leaves of some points tells of most windows already that it will be too much.
+        The residuals of some points already exclude most windows.
         """
         places = np.flatnonzero(-slope > usual)
         level, slope, usual = level[places], slope[places], usual[places]
@@ -156,9 +156,9 @@ class Arrival:
 
 
 class Correlation:
-    """How the changes of a series from point to point go with those of another, over the last `window` changes.
+    """The correlation of a series' changes from point to point with those of another, over the last `window` changes.
 
-    Changes, because two curves that both rise correlate whatever they are. Its error is that of Pearson's correlation.
+    It uses changes, because any two curves that both rise are correlated. Its error is that of Pearson's correlation.
     """
 
     def __init__(self, window: int, least: int) -> None:
@@ -190,9 +190,9 @@ class Correlation:
 
 
 class Count:
-    """How many of the last `window` logged points lie above or below a level; missing ones are none.
+    """How many of the last `window` logged points lie above or below a level; missing points do not count.
 
-    What is counted is what `inner` says of each point: the point itself, or the point against its own past.
+    `inner` gives the value that is compared: the point itself, or the point compared with its own past.
     """
 
     def __init__(self, inner: ValueMeasure, window: int, above: float | None, below: float | None) -> None:
@@ -211,12 +211,12 @@ class Count:
 
 
 class Standstill:
-    """For how many points a series has stood still, over how many each of its values is usually written; 0 before
-    `window` points.
+    """For how many points a series has been constant, divided by how many points each of its values usually lasts; 0
+    before `window` points.
 
-    A log that writes the mean of the last finished episode in every row stands still after each of them. A reward of
-    few values stands still by chance: its values come back, and some stand in a single row, which is rare where rows
-    repeat a value until the next episode ends.
+    A log that repeats the mean of the last finished episode in every row is constant between episodes. A reward of few
+    levels is constant by chance: its values recur, and some last a single row, which is rare where rows repeat a value
+    until the next episode ends.
     """
 
     def __init__(self, window: int) -> None:
@@ -225,7 +225,7 @@ class Standstill:
         self.begun = 1  # the number of the point with which the newest value began
         self.value = np.nan  # and what it was then
         self.before = np.nan
-        self.known = 0, 0, 0  # values before the newest one; those written more than once; and of these the new ones
+        self.known = 0, 0, 0  # values before the newest one; those that occur repeatedly; and of these the new ones
         self.seen: set[float] = set()
         self.held = Held()
 
@@ -249,7 +249,7 @@ class Standstill:
         return np.where(length >= self.window, length / usual[place], 0.0)
 
     def _usual(self, starts: Ints, values: Floats) -> Floats:
-        """Over how many points a value was usually written, when each of these began; shape (n,), as both."""
+        """For how many points a value usually lasted when each of these values began; shape (n,), as both."""
         lengths = np.diff(starts)
         is_back = np.zeros(len(values), np.bool_)  # whether it had been written more than once before
         if self.seen or bool((lengths > 1).any()):

@@ -1,4 +1,4 @@
-"""What the user chose not to see: findings of rules and families, set aside with the reason given, and counted."""
+"""Findings that the user ignores, by rule or family: they are set aside with the reason, and counted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Unwanted:
         self._reasons = reasons or {}
 
     def has(self, one: Finding | Rule) -> bool:
-        """Whether it is of such a rule or family."""
+        """Whether it is of an ignored rule or family."""
         return (one.rule if isinstance(one, Finding) else one.id) in self._reasons or one.family in self._reasons
 
     def split(self, found: Iterable[Finding]) -> tuple[list[Finding], list[Finding]]:
-        """Those that stay, and those that are set aside."""
+        """The findings that stay, and those that are set aside."""
         found = list(found)
         return [one for one in found if not self.has(one)], [one for one in found if self.has(one)]
 
@@ -40,5 +40,5 @@ class Unwanted:
         return shown, causes, self.split(every)[1], (quiet | without) - {one.rule for one in causes}
 
     def ignored(self, aside: Sequence[Finding]) -> list[Ignored]:
-        """What is set aside, with the reason: that of the rule, or of its family."""
+        """The findings that are set aside, with the reason: that of the rule, or of its family."""
         return [Ignored(one, self._reasons.get(one.rule) or self._reasons.get(one.family, "")) for one in aside]

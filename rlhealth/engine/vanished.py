@@ -18,18 +18,18 @@ from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
-ALIGNED = 3  # points by which it is known that two metrics count the same steps
-HISTORY = 5  # and only if it had been logged this often, so that its interval is known
+ALIGNED = 3  # points that show that two metrics count the same steps
+HISTORY = 5  # points that it must have before, so that its interval is known
 
 
 @dataclass
 class LoggedTicks:
-    """One metric among the steps at which anything was logged (the ticks), as a rule looks at it.
+    """One metric among the steps at which anything was logged (the ticks), for one rule.
 
     Attributes:
         place: the tick of its newest point.
-        usual: the largest number of ticks between two of its points, so that metrics logged on every k-th step only, or
-            with the odd gap, are left alone.
+        usual: the largest number of ticks between two of its points, so that metrics logged only every k-th step, or
+                with an occasional gap, raise no finding.
         points: how many points it had.
         gone: the absences that were long enough to be reported, and that ended.
     """
@@ -43,16 +43,16 @@ class LoggedTicks:
 
     @property
     def history(self) -> int:
-        """How many points it must have had before."""
+        """How many points it must have before it can count as vanished."""
         return max(HISTORY, self.rule.scope.min_points)
 
     @property
     def over(self) -> str:
-        """How severe an absence is that ended."""
+        """How severe an absence that ended is."""
         return min(self.rule.severity, self.rule.severity_when_over, key=Severity.of)
 
     def follow(self, places: Ints, ticks: Ints) -> None:
-        """Goes on over its new points, which lie at these ticks."""
+        """Processes its new points, which lie at these ticks."""
         before = self.points + np.arange(len(places))
         gaps = np.diff(places, prepend=self.place)
         gaps[before == 0] = 1
@@ -64,7 +64,7 @@ class LoggedTicks:
         self.points += len(places)
 
     def _note_absences(self, places: Ints, gaps: Ints, before: Ints, ticks: Ints) -> None:
-        """Keeps the gaps that were far longer than the longest before each."""
+        """Keeps the gaps that were far longer than the longest gap before each of them."""
         usual = np.maximum.accumulate(np.append(self.usual, gaps))[:-1]
         for index in np.flatnonzero((gaps > MISSED * usual) & (before >= self.history)).tolist():
             start = int(places[index] - gaps[index])
@@ -78,7 +78,7 @@ class LoggedTicks:
             )
 
     def episodes(self, ticks: Ints) -> tuple[Episode, ...]:
-        """Its absences so far, each told once it was long enough."""
+        """Its absences so far, each from the point where it was long enough to be reported."""
         needed = self.place + MISSED * self.usual
         if self.points < self.history or needed >= len(ticks):
             return tuple(self.gone)
@@ -86,11 +86,11 @@ class LoggedTicks:
 
 
 class VanishedMetrics:
-    """Follows the metrics that the patterns of such rules name, against the steps at which any training metric was
-    logged that counts its steps on the same axis.
+    """Follows the metrics that match the patterns of such rules, and compares each with all training metrics that count
+    their steps on the same axis.
 
     Args:
-        rules: those of a plan; each one that is not about metrics that vanish is left out.
+        rules: those of a plan; rules that are not about vanished metrics are left out.
     """
 
     def __init__(self, rules: Iterable[Rule], translation: Translation) -> None:
@@ -125,18 +125,18 @@ class VanishedMetrics:
             else axes_of([one.steps[:end] for one, end in zip(self.metrics, ends, strict=True)])
         )
         if axes != self.axes or self._came_late():
-            self._begin()  # what was counted so far no longer holds
+            self._begin()  # the counts so far are no longer valid
         self.axes, self.started, self.settled = axes, started, self._settled(ends)
         for axis in dict.fromkeys(axes):
             self._advance(axis, [place for place, one in enumerate(axes) if one == axis], ends)
 
     @property
     def has_looked(self) -> bool:
-        """Whether a metric had points enough for its absence to be noticed."""
+        """Whether any metric had enough points for an absence to be noticed."""
         return any(one.points >= one.history for trails in self.trails.values() for one in trails)
 
     def _settled(self, ends: list[int]) -> bool:
-        """Whether no later point can show that two metrics count alike: each has passed the first points of all."""
+        """Whether no later point can show that two metrics share an axis: each has passed the first points of all."""
         logged = [(one.steps, end) for one, end in zip(self.metrics, ends, strict=True) if end]
         return not logged or min(steps[end - 1] for steps, end in logged) >= max(
             steps[min(end, ALIGNED) - 1] for steps, end in logged
@@ -149,7 +149,7 @@ class VanishedMetrics:
         )
 
     def _advance(self, axis: int, places: list[int], ends: list[int]) -> None:
-        """Follows the new points of the metrics at these places, which count their steps alike."""
+        """Follows the new points of the metrics at these indices, which count their steps on the same axis."""
         new = {place: self.metrics[place].steps[self.seen[place] : ends[place]] for place in places}
         for place in places:
             self.seen[place] = max(ends[place], self.seen[place])
@@ -167,13 +167,13 @@ class VanishedMetrics:
                     trail.follow(at, ticks.steps)
 
     def findings(self, excerpted: Collection[str] = ()) -> list[Finding]:
-        """One finding of each rule for each metric that went missing; of those tags (`Run.excerpted`) none can have."""
+        """One finding per rule and vanished metric; tags in `excerpted` (`Run.excerpted`) cannot vanish."""
         found = []
         for place, trail in ((place, trail) for place, trails in self.trails.items() for trail in trails):
             ticks = self.ticks.get(self.axes[place])
             episodes = trail.episodes(ticks.steps) if ticks is not None else ()
             if episodes and len(episodes) > len(trail.gone) and self._was_written_later(place):
-                episodes = episodes[:-1]  # of two axes in one file, the longer ends at the higher step, not later
+                episodes = episodes[:-1]  # of two axes in one file, the longer has the higher last step, no later one
             if episodes and trail.metric.tag not in excerpted:
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
@@ -194,7 +194,7 @@ class VanishedMetrics:
         return found
 
     def _was_written_later(self, place: int) -> bool:
-        """Whether most points behind the newest one of a metric were written before it, by the clock."""
+        """Whether most points at later steps than a metric's newest point were written earlier in time."""
         metric = self.metrics[place]
         end = self.seen[place]
         last, written = metric.steps[end - 1], float(np.max(metric.times[:end]))
@@ -208,9 +208,10 @@ class VanishedMetrics:
 
 
 def axes_of(steps: list[Ints]) -> list[int]:
-    """For each metric, the number of the axis on which it counts its steps: gradient steps, steps of the environment, …
+    """For each metric, the number of the axis on which it counts its steps: gradient steps, environment steps, …
 
-    Two count alike where the first points of one stand at steps of the other. A metric with fewer points stands alone.
+    Two metrics share an axis if the first points of one lie at steps of the other. A metric with fewer points has its
+    own axis.
 
     Args:
         steps: of each metric, shape (n,) each.
@@ -232,14 +233,14 @@ def _starts_on(mine: Ints, others: Ints) -> bool:
 
 
 def _same(one: Ints, other: Ints) -> bool:
-    """Whether two metrics have the same new steps; where none is left out, their ends tell."""
+    """Whether two metrics have the same new steps; if no step is left out, their ends show it."""
     if len(one) != len(other) or one[0] != other[0] or one[-1] != other[-1]:
         return False
     return bool(one[-1] - one[0] == len(one) - 1) or np.array_equal(one, other)
 
 
 def _united(parts: list[Ints]) -> Ints:
-    """The steps that are in any of these. Most metrics are logged at the same steps: those are united once."""
+    """The union of these steps. Most metrics are logged at the same steps: equal arrays are merged once."""
     distinct: list[Ints] = []
     for part in parts:
         if len(part) and not any(_same(part, other) for other in distinct[:5]):

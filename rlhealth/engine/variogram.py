@@ -1,11 +1,11 @@
-"""How much noise a series has, and how long a point of it is remembered: what an estimate of noise rests on.
+"""How much noise a series has, and for how many points its points stay correlated: the base of every noise estimate.
 
-First differences see only what changes from one point to the next. Where points resemble their neighbours (a mean over
-the last 100 episodes, a policy that drifts), that is a small part of how far a level strays by chance. So the spread is
-taken from second differences at growing distances h, y[t] - 2 y[t+h] + y[t+2h], which no straight trend changes: of
-independent points all distances show the same spread; of correlated ones it grows with h, and how fast says how long a
-point is remembered (a variogram). From that follows the standard error of a level of w points (an effective sample
-size). Medians stand for variances, so that outliers and single jumps count for little.
+First differences see only what changes from one point to the next. Where neighbouring points are alike (a mean over
+the last 100 episodes, a policy that drifts), that is a small part of how far a level moves by chance. So the spread is
+taken from second differences at growing distances h, y[t] - 2 y[t+h] + y[t+2h], which no straight trend changes. For
+independent points all distances show the same spread. For correlated points the spread grows with h, and its growth
+shows how long the correlation lasts (a variogram). From that follows the standard error of a level of w points (an
+effective sample size). Medians are used in place of variances, so that outliers and single jumps count for little.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ import numpy as np
 from rlhealth.run import Floats
 
 Values = TypeVar("Values", float, Floats)
-LOOKED = 512  # differences that are looked at, evenly spread over the points
+LOOKED = 512  # how many differences are used, evenly spread over the points
 APART = (
     8  # distances up to an eighth of the points, so that a bend in the trend touches a third of the differences at most
 )
-CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer, the more correlation is taken for granted
-DOUBTFUL = 20  # with that many points an error is taken for twice what it seems
+CAUTION, ENOUGH = 0.9, 100  # few points always look independent: the fewer there are, the more correlation is assumed
+DOUBTFUL = 20  # with that many points an error counts as twice its estimate
 STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
-HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # values, points to each of them, and the part of them that never comes back
-SINGLE = 0.05  # the part of them that stands for one point, at most, where each is repeated until the next comes
-FURTHEST = 2.0  # times what was seen: no estimate goes beyond that, however sticky the points look
+HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # distinct values, points per value, and the share of values that never recur
+SINGLE = 0.05  # the largest share of values that last one point, where each is repeated until the next one comes
+FURTHEST = 2.0  # an estimate is at most so many times the observed spread, however correlated the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
 
 
 class NoiseEstimate(NamedTuple):
-    """What is known of the noise of a series.
+    """The estimated noise of a series.
 
     Attributes:
         spread: the standard deviation of one point around its trend.
         correlation: of neighbouring points, 0 to 0.99, as of a first-order autoregression.
-        doubt: by how much errors are widened, because they too were estimated, and from few points (as Student's t
-            does).
+        doubt: the factor by which errors are widened, because they are estimates from few points themselves (as in
+                Student's t).
     """
 
     spread: float
@@ -49,12 +49,12 @@ class NoiseEstimate(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The standard error of the mean of that many points, times the square root of their number: of many points."""
+        """The standard error of the mean of n points, times the square root of n, for large n."""
         return self.doubt * self.spread * sqrt(self.lasts)
 
     @property
     def lasts(self) -> float:
-        """How many points a fluctuation lasts: so many say as much about a level as one independent point."""
+        """How many points a fluctuation lasts: so many points tell as much about a level as one independent point."""
         return (1 + self.correlation) / (1 - self.correlation)
 
     def level(self, window: int) -> float:
@@ -63,7 +63,7 @@ class NoiseEstimate(NamedTuple):
 
 
 def effective(correlation: float, window: int) -> float:
-    """How many independent points say as much about the mean as `window` points in a row of that correlation.
+    """How many independent points are worth as much for the mean as `window` consecutive points of that correlation.
 
     (The variance of the mean of a first-order autoregression, exactly; Priestley, Spectral Analysis and Time Series,
     5.3.)
@@ -78,14 +78,14 @@ def effective(correlation: float, window: int) -> float:
 def remembered(points: Floats, smoothed: int = 1) -> NoiseEstimate | None:
     """The noise of those points (shape (n,), finite); None if there are too few, or all are the same.
 
-    `smoothed`: over how many points a framework is known to have averaged each of them, at most.
+    `smoothed`: the largest number of points over which the framework is known to average each point.
     """
     return Beginnings(points).remembered(len(points), smoothed)
 
 
 class Beginnings:
-    """The noise of the first points of a series (shape (n,), finite), of however many of them: their differences are
-    taken once for all.
+    """The noise of the first points of a series (shape (n,), finite), for any number of them: the differences are
+    computed once.
     """
 
     def __init__(self, points: Floats) -> None:
@@ -97,7 +97,7 @@ class Beginnings:
     def remembered(self, count: int, smoothed: int = 1) -> NoiseEstimate | None:
         """The noise of the first `count` points, see `remembered`.
 
-        Where every value is repeated over several rows, the values are looked at, not the rows: each lasts for so many.
+        If every value is repeated over several rows, the noise is that of the values, not of the rows.
         """
         held, values = self._held(count)
         if values is not None:
@@ -114,19 +114,19 @@ class Beginnings:
             distance *= 2
         far = self._typical(count, distance)
         far = near if far is None else max(far, near)
-        correlation = (
-            _correlation((near / far) ** 2, distance) if distance > 2 else 0.0
-        )  # two distances so close tell nothing
+        correlation = 0.0  # of distances too close to show it
+        if distance > 2:
+            correlation = _correlation((near / far) ** 2, distance)
         unseen = 1 / sqrt(_seen(correlation, distance))
         correlation = max(correlation, CAUTION * (1 - count / ENOUGH), 1 - 2 / (smoothed + 1))
         averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
         return NoiseEstimate(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / count)
 
     def _held(self, count: int) -> tuple[float, Floats | None]:
-        """For how many points each value is repeated, on average, and the values; 1 and None where none are.
+        """For how many points each value is repeated on average, and the values; 1 and None if values are not repeated.
 
-        A reward of few levels repeats itself by chance: there a value comes back, and some stand for a single point.
-        Repeated rows seldom bring one back, or are hardly ever alone.
+        A reward with few levels also repeats by chance, but then values recur later, and some last a single point.
+        Repeated rows seldom recur, or hardly ever stand alone.
         """
         changes = int(self.changes[count - 1]) if count else 1
         if changes < HELD or count < TIMES * changes:
@@ -138,21 +138,21 @@ class Beginnings:
         return (count / changes, values) if is_held else (1.0, None)
 
     def _typical(self, count: int, distance: int) -> float | None:
-        """The spread that second differences at that distance would have come from, were the points independent."""
+        """The spread that second differences at that distance imply if the points were independent."""
         pairs = count - 2 * distance
         if pairs < 2:
             return None
         sizes = self._sizes(distance)[:pairs]
         sizes = sizes[:: -(-pairs // LOOKED)].copy()
         sizes.sort()
-        if not sizes[0] > 0:  # a series that stands still says nothing about its noise
+        if not sizes[0] > 0:  # a constant series says nothing about its noise
             sizes = sizes[sizes.searchsorted(0.0, side="right") :]
         if not len(sizes) or not isfinite(sizes[-1]):
             return None
         return float(sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2 / SPREAD
 
     def _sizes(self, distance: int) -> Floats:
-        """How large second differences at that distance are, shape (n - 2 distance,)."""
+        """The sizes of second differences at that distance, shape (n - 2 distance,)."""
         found = self._differences.get(distance)
         if found is None:
             points, end = self.points, len(self.points) - distance

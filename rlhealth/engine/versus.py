@@ -1,4 +1,4 @@
-"""Measures set against the start of the run, or against its past just before their window."""
+"""Measures compared with the start of the run, or with the points just before their window."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rlhealth.engine.estimate import Estimate, Measure, ValueMeasure
 from rlhealth.engine.windows import ROLLING, Reduce, Rolling, level_of_start, median
 from rlhealth.run import Floats
 
-AT_ONCE = 256  # points that are searched for the start in one go
+AT_ONCE = 256  # points per batch in the search for the start
 
 
 class VersusStart:
-    """Another measure set against the run's first `count` finite points, by their median or their largest: a ratio, or
-    a difference.
+    """Another measure compared with the median, or the largest, of the run's first `count` finite points: as a ratio,
+    or as a difference.
 
-    Says nothing while the start is still being written. As a ratio, it says nothing if the start is not above 0.
+    Unknown until the start is complete. A ratio is also unknown if the start is not above 0.
     """
 
     def __init__(self, inner: ValueMeasure, count: int, difference: bool, by: str = "median") -> None:
@@ -45,7 +45,7 @@ class VersusStart:
 
 
 class VersusPast:
-    """Another measure set against the `count` points before its own window, by their median: a ratio, or a difference.
+    """Another measure compared with the median of the `count` points before its own window: a ratio, or a difference.
 
     A spike is a value far above the points just before it; the window itself is left out, so that it cannot hide there.
     """
@@ -77,7 +77,7 @@ class VersusPast:
 
 
 def against(inner: ValueMeasure, window: int, versus: Past) -> ValueMeasure:
-    """A measure compared with the run's start or with its own past, as a rule says it."""
+    """A measure compared with the run's start or with its own past, as a rule defines it."""
     if versus.start is not None:
         return VersusStart(inner, versus.start, not versus.is_ratio, versus.by)
     reduce = median if versus.before is not None else ROLLING["max" if versus.largest is not None else "min"]
@@ -85,7 +85,7 @@ def against(inner: ValueMeasure, window: int, versus: Past) -> ValueMeasure:
 
 
 class EstimateVersusStart:
-    """How far an estimate lies above the first one that was known, with the errors of both."""
+    """How far an estimate lies above the first known one, with the errors of both."""
 
     def __init__(self, inner: Measure, start: Measure) -> None:
         self.inner, self.start = inner, start
@@ -108,7 +108,7 @@ class EstimateVersusStart:
         return Estimate(value, error)
 
     def _look_for_start(self, values: Floats) -> int:
-        """The place of the first point at which the start is known; few points at a time, as it seldom takes many."""
+        """The index of the first point at which the start is known; searches in small batches, as few suffice."""
         for begin in range(0, len(values), AT_ONCE):
             start = self.start.extend(values[begin : begin + AT_ONCE])
             known = np.flatnonzero(~np.isnan(start.value))
@@ -120,7 +120,7 @@ class EstimateVersusStart:
 
     @property
     def lacking(self) -> str:
-        """What the estimate still waits for."""
+        """What the estimate still lacks."""
         return str(getattr(self.inner, "lacking", ""))
 
 
@@ -129,28 +129,28 @@ class Past(Protocol):
 
     @property
     def start(self) -> int | None:
-        """How many points of the start; None if it is the past."""
+        """How many points of the start; None if the measure is compared with the past."""
 
     @property
     def by(self) -> str:
-        """What these are compared by: their `median`, or the `largest`."""
+        """The statistic of these points: their `median`, or the `largest`."""
 
     @property
     def before(self) -> int | None:
-        """Of how many points the median; None if it is an extreme."""
+        """The median of how many points; None if an extreme is used."""
 
     @property
     def largest(self) -> int | None:
-        """Of how many points the largest."""
+        """The largest of how many points."""
 
     @property
     def past(self) -> int:
-        """How many points before the window it looks at."""
+        """How many points before the window are used."""
 
     @property
     def needed(self) -> int:
-        """How many of them must be there."""
+        """How many of them must be known."""
 
     @property
     def is_ratio(self) -> bool:
-        """Whether the measure is divided by it, rather than diminished."""
+        """Whether the measure is divided by it; otherwise it is subtracted."""

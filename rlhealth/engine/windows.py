@@ -1,5 +1,4 @@
-"""Reductions over the last points of a series: causal, the same in whatever pieces the points come, and cheap in all of
-them."""
+"""Reductions over the last points of a series: causal, and equal and cheap in whatever pieces the points come."""
 
 from __future__ import annotations
 
@@ -13,25 +12,23 @@ from rlhealth.engine.parts import Parts
 from rlhealth.run import Floats, Ints
 from rlhealth.series import middle, plain_median
 
-BLOCK = (
-    16384  # windows looked at in one go: what is held of them stays in the processor's cache, however long the run is
-)
-FEW = 64  # times the width: so few windows are sorted sooner than compared
-WIDEST = 64  # wider windows are sorted sooner than compared
+BLOCK = 16384  # windows per batch: they stay in the processor's cache, however long the run is
+FEW = 64  # times the width: for fewer windows, sorting is faster than comparing
+WIDEST = 64  # for wider windows, sorting is faster than comparing
 
-#: Windows of shape (w, n), NaN for missing, and how many points of each are there, shape (n,) -> shape (n,).
+#: Windows of shape (w, n), NaN for missing, and how many points each of them has, shape (n,) -> shape (n,).
 Reduce = Callable[[Floats, Ints], Floats]
 
 
 class Trailing:
-    """The windows that end at each of the next points: the last `window` points, with those of the calls before."""
+    """The windows that end at each of the next points: the last `window` points, including those of earlier calls."""
 
     def __init__(self, window: int) -> None:
         self.window = window
         self.tail: Floats = np.full(window - 1, np.nan)
 
     def take(self, finite: Floats) -> tuple[Floats, Ints]:
-        """Windows of shape (w, n), a view, and how many points of each are there, shape (n,); missing ones are NaN."""
+        """Windows of shape (w, n), a view, and how many points each has, shape (n,); missing ones are NaN."""
         joined = np.concatenate([self.tail, finite])
         self.tail = joined[len(finite) :].copy()
         windows: Floats = np.ndarray((self.window, len(finite)), joined.dtype, joined, strides=2 * joined.strides)
@@ -42,7 +39,7 @@ def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> I
     """How many flags of shape (n + w - 1,) are set in each window of w; shape (n,)."""
     length = len(flags) - window + 1
     first = int(flags.argmax()) if length > 1 else 0
-    if length > 1 and flags[first:].all():  # nothing is missing after the first point there is: no need to add up
+    if length > 1 and flags[first:].all():  # nothing is missing after the first point: no sum is needed
         found = np.full(length, window)
         found[: max(first, 0)] = np.clip(window - first + np.arange(min(first, length)), 0, window)
         return found
@@ -54,8 +51,8 @@ def counted(flags: np.ndarray[tuple[int], np.dtype[np.bool_]], window: int) -> I
 def summed(points: Floats, window: int) -> Floats:
     """The sum of each window of points of shape (n + w - 1,), none of them NaN; shape (n,).
 
-    By sums of 1, 2, 4, 8 … points, which neighbouring windows share: of each window the same points are added in the
-    same order, so that a sum does not depend on how many windows there are.
+    It adds sums of 1, 2, 4, 8 … points, which neighbouring windows share. Every window adds its points in the same
+    order, so that a sum does not depend on how many windows there are.
     """
     total = np.empty(len(points) - window + 1)
     for start in range(0, len(total), BLOCK):
@@ -80,15 +77,15 @@ def _sum_into(total: Floats, runs: Floats, window: int) -> None:
 
 
 def count_until(steps: Ints, until: int) -> int:
-    """How many of the steps (shape (n,), rising) lie up to and including `until`: most often all, which the last one
-    tells at once."""
+    """How many of the steps (shape (n,), rising) lie up to and including `until`. Usually all do, which the last step
+    alone shows."""
     if not len(steps) or steps[-1] <= until:
         return len(steps)
     return int(steps.searchsorted(until, side="right"))
 
 
 def numbered(known: np.ndarray[Any, np.dtype[np.bool_]]) -> Ints:
-    """How many of the points up to each one are known, shape (n,). (Counting on is ten times as fast as adding up.)"""
+    """How many of the points up to each one are known, shape (n,). (Counting is ten times as fast as adding up.)"""
     return np.arange(1, len(known) + 1) if known.all() else np.cumsum(known)
 
 
@@ -98,33 +95,33 @@ def highest(values: Floats, before: float) -> Floats:
 
 
 class Held:
-    """What a measure said last, which it goes on saying where a point is missing."""
+    """The last value of a measure, which it repeats where a point is missing."""
 
     def __init__(self) -> None:
         self.last: Floats = np.full(1, np.nan)
 
     def over(self, known: np.ndarray[Any, np.dtype[np.bool_]], found: Floats) -> Floats:
-        """What was found at each known point, held over the missing ones: shape (n,), as `known`."""
+        """The value at each known point, repeated over the missing ones: shape (n,), as `known`."""
         joined = np.concatenate([self.last, found])
         self.last = joined[-1:].copy()
         return found if known.all() else np.asarray(joined[np.cumsum(known)], np.float64)
 
 
 class KnownSoFar:
-    """How many points there were, up to each of the next ones; a part of measures."""
+    """The number of points up to each of the next ones; a part of measures."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def extend(self, values: Floats) -> Floats:
-        """Counts on, shape (1, n)."""
+        """Counts the next points, shape (1, n)."""
         count = self.count + numbered(~np.isnan(values))
         self.count = int(count[-1])
         return count[None, :].astype(np.float64)
 
 
 class SumsSoFar:
-    """The sums of all points so far of some series, up to each of them, beginning with none."""
+    """The running sums of some series, from the empty sum on."""
 
     def __init__(self, series: int) -> None:
         self.count = 0
@@ -143,14 +140,14 @@ class SumsSoFar:
 
 
 class Reduction:
-    """A reduction over the last `window` points, of however many of them are there; a part of measures."""
+    """A reduction over the last `window` points, however many of them are missing; a part of measures."""
 
     def __init__(self, reduce: Reduce, window: int) -> None:
         self.reduce = reduce
         self.trailing = Trailing(window)
 
     def extend(self, values: Floats) -> Floats:
-        """What it makes of the windows that end at the next points, and how many points of them are there; shape
+        """The reduction of the windows that end at the next points, and how many points each of them has; shape
         (2, n).
         """
         windows, counts = self.trailing.take(values)
@@ -182,7 +179,7 @@ class Rolling:
 
 
 def median(windows: Floats, counts: Ints) -> Floats:
-    """The median of the points that are there, of trailing windows: each begins one point after the one before."""
+    """The median of the known points of trailing windows: each begins one point after the one before."""
     width, length = windows.shape
     if length < FEW * width or width > WIDEST:
         return sorted_median(windows, counts)
@@ -194,25 +191,25 @@ def median(windows: Floats, counts: Ints) -> Floats:
 
 
 def first_points(values: Floats, count: int) -> Floats:
-    """The first `count` finite values, of those that stand no more than 100 rows further; shape (n,), n <= count."""
+    """The first `count` finite values, searched in 100 rows more than that; shape (n,), n <= count."""
     first = values[: count + 100]
     return first[np.isfinite(first)][:count]
 
 
 def level_of_start(first: Floats, by: str) -> float:
-    """What the first points are compared by: their median, or their largest; shape (n,), n > 0, none of them NaN."""
+    """The level of the first points: their median, or their largest; shape (n,), n > 0, none of them NaN."""
     return float(first.max()) if by == "largest" else plain_median(first)
 
 
 def sorted_median(windows: Floats, counts: Ints) -> Floats:
-    """The median of the points that are there, of any windows."""
+    """The median of the known points of any windows."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     rows = np.arange(len(ordered))
     return middle(ordered[rows, (counts - 1) // 2], ordered[rows, counts // 2])
 
 
 def _sum(windows: Floats) -> Floats:
-    """The sum of what is there, of any windows; one point after the other."""
+    """The sum of the known points of any windows, added one after the other."""
     total = np.zeros(windows.shape[1])
     for row in windows:
         total += np.where(np.isnan(row), 0.0, row)
@@ -220,7 +217,7 @@ def _sum(windows: Floats) -> Floats:
 
 
 def mean(windows: Floats, counts: Ints) -> Floats:
-    """The mean of the points that are there, of trailing windows."""
+    """The mean of the known points of trailing windows."""
     if len(windows) == 1:
         return np.asarray(windows[0], np.float64)
     points = np.concatenate([windows[:, 0], windows[-1, 1:]])

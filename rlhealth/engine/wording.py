@@ -24,7 +24,7 @@ def describe(
     conditions: tuple[Evidence, ...],
     said: Mapping[str, Any],
 ) -> Finding:
-    """A finding in words: the rule's texts, filled with what may be `said`."""
+    """A finding in words: the rule's texts, filled with the values in `said`."""
     return Finding(
         rule=rule.id,
         family=rule.family,
@@ -46,7 +46,7 @@ def describe(
 
 
 def words(rule: Rule, translation: Translation, metric: Metric, first: Episode) -> dict[str, Any]:
-    """What the message and the advice of a rule about a metric may name."""
+    """The values that the message and the advice of a rule about a metric can use."""
     onset = int(np.searchsorted(metric.steps, first.first_step))
     return settings(translation) | {
         "first_step": first.first_step,
@@ -61,15 +61,15 @@ def words(rule: Rule, translation: Translation, metric: Metric, first: Episode) 
 
 
 def _items(metric: Metric, translation: Translation) -> str:
-    """What a share of an update is a share of."""
+    """The unit that a share of an update counts."""
     if metric.unit.startswith("fraction of "):
         return metric.unit.removeprefix("fraction of ")
     return "tokens" if is_named(translation.framework, ["language-models"]) else "samples"
 
 
 def _start(metric: Metric, onset: int) -> float:
-    """Where a metric began, before the finding, as its vital sign shows it; NaN if it has no finite value."""
-    from rlhealth.verdict.courses import before, start_of  # late: few messages say it
+    """The start of a metric before the finding, as its vital sign shows it; NaN if it has no finite value."""
+    from rlhealth.verdict.courses import before, start_of  # late: few messages use it
 
     values = before(metric.values, onset)
     return start_of(values) if len(values) else float("nan")

@@ -1,4 +1,4 @@
-"""Reads the YAML of names: what each metric means, and what every framework calls it."""
+"""Reads the YAML files of names: the meaning of each metric, and its name in every framework."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from rlhealth.parsing.own_texts import read_texts
 
 FOLDER = Path(__file__).parent
-#: What is measured from the completions themselves begins so, in every framework.
+#: The prefix of metrics that are measured from the completions themselves, in every framework.
 TEXT = "text/"
-#: Of an alias whose name says over how many episodes it is averaged, in the place of `{n}`: `smoothed: n`.
+#: For an alias whose name gives the number of averaged episodes in place of `{n}`: `smoothed: n`.
 OVER_N = 0
-EPISODES_A_POINT = 4  # that end from one logged point to the next, about, as Stable-Baselines3 logs them
+EPISODES_A_POINT = 4  # episodes that end between two logged points, about, as Stable-Baselines3 logs them
 Version = tuple[int, ...]
 
 
@@ -26,11 +26,11 @@ class Meaning:
     """One canonical metric.
 
     Attributes:
-        name: what rules call it.
-        title: what reports call it.
-        unit: in which a framework gives it, unless that framework's file says otherwise.
-        low, high: the values that are possible at all; None if there is no bound.
-        better: "up", "down" or "none": where a healthy run moves it.
+        name: its name in rules.
+        title: its name in reports.
+        unit: the unit in which frameworks log it, unless a framework's file gives another.
+        low, high: the possible values; None if there is no bound.
+        better: "up", "down" or "none": the direction in which a healthy run moves it.
         log: whether its sparkline is drawn on a logarithmic scale.
     """
 
@@ -46,16 +46,16 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Alias:
-    """One line of a framework's file: what a raw name (of a metric or of a setting) stands for.
+    """One line of a framework's file: the meaning of a raw name of a metric or a setting.
 
     Attributes:
-        raw: the name as the framework writes it, without a tracker's prefix; may hold `{f}` and `*`.
-        name: the canonical name; empty if the alias is there to take the name out.
-        rank: its place in the file; where two feed one metric, the lower one wins.
+        raw: the name as the framework writes it, without a tracker's prefix; may contain `{f}` and `*`.
+        name: the canonical name; empty if the alias excludes the name.
+        rank: its place in the file; if two aliases give one metric, the lower rank is used.
         since, until: versions of the framework, both inclusive; None is open.
-        unsure: the sentence for the user, where the version had to be guessed to choose this one.
-        smoothed: over how many logged points the framework averages each value, at most; `OVER_N` where the name says.
-        over: of how many episodes (or steps) the name says that each value is the mean; 0 where it does not.
+        unsure: the sentence for the user, if this alias was chosen by a guess of the version.
+        smoothed: the largest number of logged points over which each value is averaged; `OVER_N` if the name gives it.
+        over: the number of episodes (or steps) in the mean, if the name gives it; otherwise 0.
     """
 
     raw: str
@@ -76,11 +76,11 @@ class Alias:
     over: int = 0
 
     def is_exception(self, part: str) -> bool:
-        """Whether its placeholder does not stand for that part of a name; an exception may hold `*`."""
+        """Whether its placeholder does not match that part of a name; an exception may contain `*`."""
         return part in self.excepted or any("*" in one and fnmatchcase(part, one) for one in self.excepted)
 
     def fits(self, low: Version | None, high: Version | None) -> bool:
-        """Whether it holds for some version from `low` to `high`, both inclusive."""
+        """Whether it is valid for any version from `low` to `high`, both inclusive."""
         return (self.since is None or high is None or self.since <= high) and (
             self.until is None or low is None or self.until >= low
         )
@@ -88,7 +88,7 @@ class Alias:
 
 @dataclass
 class Names:
-    """All that one framework's file, and those that it builds on, say."""
+    """The content of one framework's file and of those that it builds on."""
 
     library: str = ""
     exact: dict[str, list[Alias]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Names:
     planned: dict[str, Any] | None = None
 
     def find(self, name: str) -> tuple[list[Alias], dict[str, str]]:
-        """The aliases for a raw name without prefix, and what its placeholders stand for."""
+        """The aliases for a raw name without prefix, and the values of its placeholders."""
         found = self.exact.get(name)
         if found:
             return found, {}
@@ -117,25 +117,25 @@ class Names:
         return [], {}
 
     def ignores(self, name: str) -> bool:
-        """Whether the name is known and measures nothing that a rule could use."""
+        """Whether the name is known and measures nothing that rules use."""
         return self._ignored.fullmatch(name) is not None
 
     @cached_property
     def _ignored(self) -> re.Pattern[str]:
-        """One expression for all that is ignored: of a log with many names most are asked about, three times each."""
+        """One expression for all ignored names, because in a log with many names, most are looked up three times."""
         whole = "|".join(expression_of(template) for template in self.ignore)
         return re.compile(re.sub(r"\(\?P<\w+>", "(?:", whole))
 
 
 @lru_cache(maxsize=1)
 def meanings() -> dict[str, Meaning]:
-    """Every canonical metric by name; those of reward functions stand under a name with `{f}`."""
+    """Every canonical metric by name; those of reward functions are under a name with `{f}`."""
     return {name: _meaning(name, entry) for name, entry in read_texts(FOLDER / "canonical.yaml").items()}
 
 
 @lru_cache(maxsize=512)
 def meaning(name: str) -> Meaning | None:
-    """What a canonical name means, with `{f}` filled in and `eval/` before any name; None if nothing is known."""
+    """The meaning of a canonical name, which may have `{f}` filled in or start with `eval/`; None if it is unknown."""
     known = meanings()
     if name in known:
         return known[name]
@@ -152,14 +152,14 @@ def meaning(name: str) -> Meaning | None:
 
 @lru_cache(maxsize=1)
 def frameworks() -> list[dict[str, Any]]:
-    """The entries of frameworks.yaml, in the order in which they are tried."""
+    """The entries of frameworks.yaml, in the order in which they are tested."""
     entries: list[dict[str, Any]] = read_texts(FOLDER / "frameworks.yaml")
     return entries
 
 
 @cache
 def names(file: str) -> Names:
-    """What that file in this folder says, with the files that it builds on after it and the names of trackers."""
+    """The names in that file of this folder, followed by the files that it builds on and the names of trackers."""
     found = Names(ignore=list(read_texts(FOLDER / "trackers.yaml")["ignore"]))
     for rank, (part, is_own) in enumerate(_parts(file)):
         _add(found, part, rank * 1000, is_own)
@@ -168,7 +168,7 @@ def names(file: str) -> Names:
 
 
 def version_of(text: str | None) -> Version | None:
-    """A version as numbers: "0.16.1.dev0" gives (0, 16, 1); None for None and for what is no version."""
+    """A version as numbers: "0.16.1.dev0" gives (0, 16, 1); None for None and for a text that is no version."""
     numbers = re.match(r"v?(\d+(?:\.\d+)*)", text or "")
     if not numbers:
         return None
@@ -178,14 +178,14 @@ def version_of(text: str | None) -> Version | None:
 
 @lru_cache(maxsize=1024)
 def pattern_of(template: str) -> re.Pattern[str]:
-    """What matches a name with `{f}` (one part of it), `{n}` (a whole number) and `*` (anything); `_` may stand for
-    what tensorboardX rewrites."""
+    """The pattern of a name with `{f}` (one part of it), `{n}` (an integer) and `*` (anything); `_` also matches
+    characters that tensorboardX rewrites."""
     return re.compile(expression_of(template))
 
 
 @cache
 def pattern_of_any(names: str) -> re.Pattern[str]:
-    """What `one|pattern/*` matches, for names from their beginning to their end."""
+    """The pattern of `one|pattern/*`, for whole names."""
     return re.compile("|".join(map(translate, names.split("|"))))
 
 
@@ -288,7 +288,7 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
 
 
 def _over(alias: Alias, parts: Mapping[str, str]) -> Alias:
-    """The alias with what a name says of it: over about how many logged points it is averaged."""
+    """The alias with the number of logged points that its name implies it is averaged over."""
     if alias.smoothed != OVER_N:
         return alias
     over = int(parts["n"])

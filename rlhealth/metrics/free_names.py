@@ -1,5 +1,5 @@
-"""Names that nobody wrote down: under which plain names a tag of an unknown trainer may stand, the surest first; the
-words by which they are taken apart are data (free_names.yaml)."""
+"""Undocumented names: the plain names that a tag of an unknown trainer may have, the most certain first; the words for
+taking names apart are in free_names.yaml."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
-#: `Reward100`: a round number that is glued to a reward is how many it is the mean of, too high for one of several.
+#: `Reward100`: a round number after a reward is the size of its average; it is too high for an index.
 _GLUED = re.compile(r"(?:reward|rew|return|score)s?(50|[125]00|1000)", re.IGNORECASE)
 _CONTROL_FILE = "generic_control.yaml"
-#: What Gymnasium calls an environment, before what is logged of it: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
+#: A Gymnasium environment id before a metric: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
-#: The first pass of an update over its samples, under which a loop logs its losses: `epoch0/loss`.
+#: The first pass of an update over its samples, as the prefix of its losses: `epoch0/loss`.
 _PASS = re.compile(r"(?:inner_|ppo_)?epoch_?0")
-_FEWEST_AVERAGED = 10  # episodes; a lower number alone is that of an agent or a level, `avg_reward_0`
+_FEWEST_AVERAGED = 10  # episodes; a lower number is the index of an agent or a level, `avg_reward_0`
 
 
 def plain(tag: str) -> str:
@@ -32,11 +32,11 @@ def plain(tag: str) -> str:
     return _BETWEEN.sub("_", tag.strip().lower()).strip("_")
 
 
-@lru_cache(maxsize=1 << 17)  # all names of a run, for each is asked for more than once
+@lru_cache(maxsize=1 << 17)  # all names of a run, because each is looked up more than once
 def forms(tag: str) -> tuple[str, ...]:
-    """The plain names under which a tag may be known, the surest first: `Average Reward/(t)` is `average_reward`,
+    """The plain names that a tag may have, the most certain first: `Average Reward/(t)` is `average_reward`,
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
-    episodes is called `mean_reward_of_100`, whatever the order of its words.
+    episodes becomes `mean_reward_of_100`, whatever the order of its words.
     """
     tag = _without_environment(in_english(tag))
     found: list[str] = _of_the_last(tag)
@@ -64,14 +64,14 @@ def forms(tag: str) -> tuple[str, ...]:
 
 
 def _without_aside(tag: str) -> str:
-    """The name without what stands in brackets behind it, unless that makes it another: `Reward (eval)`."""
+    """The name without a bracket at its end, unless that changes its meaning: `Reward (eval)`."""
     name, _, aside = tag.rstrip(") ").rpartition("(")
     another = _words()["another"] | _words()["of_others"] | _words()["no_kind"]
     return tag if not name or not another.isdisjoint(_said(aside)) else _ASIDE.sub("", tag)
 
 
 def _without_environment(tag: str) -> str:
-    """The name behind the id of an environment."""
+    """The name after the id of an environment."""
     found = _ENVIRONMENT.match(tag) if "-v" in tag else None
     return tag[found.end() :] if found is not None else tag
 
@@ -84,14 +84,14 @@ def _without_algorithm(name: str) -> str:
 
 
 def is_below_a_task(tag: str) -> bool:
-    """Whether a name stands below a word that may be a task's: `reach/success_rate`, where `rollout/success_rate` only
-    says where it comes from."""
+    """Whether a name is below a word that may be a task, `reach/success_rate`; in `rollout/success_rate`, the word is
+    only its origin."""
     first, _, rest = tag.partition("/")
     return bool(rest) and plain(first) not in _words()["heads"]
 
 
 def _is_of_the_run(first: str) -> bool:
-    """Whether a first part names neither one of several (`agent_0`) nor what the run is only compared with."""
+    """Whether a first part names neither one of several (`agent_0`) nor a reference that the run is compared with."""
     return not any(one.isdigit() for one in first) and _words()["of_others"].isdisjoint(first.split("_"))
 
 
@@ -100,7 +100,7 @@ def _is_paid(name: str) -> bool:
 
 
 def _said(name: str) -> list[str]:
-    """The words of a name, each as the one that it means."""
+    """The words of a name, each replaced by its standard synonym."""
     return [_meant(word) for word in _split(name)]
 
 
@@ -113,7 +113,7 @@ def _meant(word: str) -> str:
 
 
 def _of_the_last(tag: str) -> list[str]:
-    """What a mean reward of the last episodes is called, where a tag's words are those of one: `Reward/Mean_100`,
+    """The name for a mean reward of the last episodes, if a tag's words are those of one: `Reward/Mean_100`,
     `mean_100ep_reward`, `avg_score_last_50_episodes`."""
     if (glued := _GLUED.fullmatch(tag)) is not None:
         return [f"mean_reward_of_{glued[1]}"]
@@ -132,7 +132,7 @@ def _of_the_last(tag: str) -> list[str]:
 
 
 def _without_first(name: str) -> list[str]:
-    """The name without a first word that says where the number comes from; that of an evaluation is called `eval`."""
+    """The name without a first word for its origin; an evaluation's first word becomes `eval`."""
     first, _, rest = name.partition("_")
     if rest and (first in _words()["first_words"] or (first in _words()["averaged_over"] and _is_paid(rest))):
         return [rest]
@@ -144,8 +144,8 @@ _OF_ONE = re.compile(r"reward \d")
 
 
 def _component(tag: str) -> list[str]:
-    """The name of one reward of several, `format_reward` for `mean_format_reward`, `reward_format` and
-    `Format/Rewards`, where no word says that it is a statistic, a setting, a loss or of somebody else."""
+    """The name of one of several rewards, `format_reward` for `mean_format_reward`, `reward_format` and
+    `Format/Rewards`, if no word shows that it is a statistic, a setting, a loss or another agent's."""
     written = _split(tag)
     while (
         len(written) > 2 and written[0] in _words()["heads"] | _words()["first_words"] and _meant(written[0]) != "mean"
@@ -168,12 +168,12 @@ def _component(tag: str) -> list[str]:
 
 @cache
 def _no_kind_at_all() -> frozenset[str]:
-    """Words that alone say nothing of which reward it is: `env_reward`, `all_rewards`."""
+    """Words that alone do not show which reward it is: `env_reward`, `all_rewards`."""
     return _words()["heads"] | _words()["whole"] | _words()["averaged_over"]
 
 
 def is_component(name: str, is_before: bool) -> bool:
-    """Whether a reward function may be called so.
+    """Whether a reward function may have that name.
 
     Args:
         is_before: whether the word `reward` follows: `tag_count_reward` is a reward, `reward/count` is a count.
@@ -189,8 +189,8 @@ def is_component(name: str, is_before: bool) -> bool:
 
 
 def evaluation(tag: str) -> str:
-    """What stands behind a first part that names an evaluation, `Evaluation/Mean Reward`, or before such a last one,
-    `Reward/Eval`; "" if there is none."""
+    """The rest of a name whose first part, `Evaluation/Mean Reward`, or last part, `Reward/Eval`, marks an evaluation;
+    "" if there is none."""
     first, _, rest = tag.partition("/")
     if plain(first) in _words()["evaluations"]:
         return rest
@@ -216,7 +216,7 @@ def in_another_order(file: str, tag: str) -> str:
 
 @cache
 def _by_words(file: str) -> dict[tuple[str, ...], str]:
-    """The names of a file by their words, those left out whose words mean two things."""
+    """The names of a file by their words; ambiguous words are left out."""
     found: dict[tuple[str, ...], str] = {}
     vocabulary = names(file)
     for name, aliases in vocabulary.exact.items():
@@ -231,14 +231,14 @@ def _by_words(file: str) -> dict[tuple[str, ...], str]:
 
 @lru_cache(maxsize=4096)
 def _key(tag: str) -> tuple[str, ...]:
-    """The words of a name, sorted; none of one whose meaning hangs on their order."""
+    """The words of a name, sorted; none if its meaning depends on their order."""
     words = _said(tag.lower())
     return () if len(words) < 2 or not _words()["ordered"].isdisjoint(words) else tuple(sorted(words))
 
 
 @cache
 def _words() -> dict[str, frozenset[str]]:
-    """The lists of words by name, read when the first name of an unknown trainer is met."""
+    """The lists of words by name, read at the first name of an unknown trainer."""
     return {
         name: frozenset(words)
         for name, words in read_texts(FOLDER / "free_names.yaml").items()
@@ -248,6 +248,6 @@ def _words() -> dict[str, frozenset[str]]:
 
 @cache
 def _same() -> dict[str, str]:
-    """For each word that means what another does, that other."""
+    """The standard synonym of each word that has one."""
     texts = read_texts(FOLDER / "free_names.yaml")["same"]
     return {word: meant for meant, words in texts.items() for word in words}

@@ -1,4 +1,4 @@
-"""Names that people print and write in their own language, in plain English; the words are data (languages.yaml)."""
+"""Translates metric names in other languages into English; the words are in languages.yaml."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from rlhealth.metrics.catalogue import FOLDER
 from rlhealth.parsing.own_texts import read_texts
 
 LONGEST_TRANSLATED = 1000  # characters
-#: Stems of the words for a reward and an episode that need no letter beyond ASCII: few lines of a log have one.
+#: Stems of foreign words for a reward and an episode that are pure ASCII: few lines of a log have one.
 _ASCII_STEMS = ("ecompens", "icompens", "elohnung", "eloning", "agroda", "pisodi", "pizod")
 _ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_STEMS)
 #: Where a name of several words begins another one: `RecompensaTotal`.
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = re.compile(rf"\w*(?:{'|'.join(_ASCII_STEMS)})\w*")
 _SIGNALS = re.compile(r"reward|return|score|episode")
-SHORTEST_SIGN = 4  # bytes; fewer stand in any text
+SHORTEST_SIGN = 4  # bytes; shorter ones occur in any text
 _ALPHABETS = re.compile("[A-Za-z\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]")  # Latin and Cyrillic letters
 _BEYOND_ASCII = re.compile("[^\\W\\x00-\\x7f]|[\uff1a\uff0c]")  # letters and digits, the colon and the comma of Chinese
 _ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:个)?(?:轮|回合|步|局|幕|次迭代)")
 
 
 def in_english(text: str) -> str:
-    """The text with the words by which people of other languages name steps and metrics in plain English. A text in
-    ASCII is looked at only where it speaks of a reward or an episode in one of them; a longer text than
-    `LONGEST_TRANSLATED` stays as it is."""
+    """The text with foreign words for steps and metrics translated into English. An ASCII text is read only if it has a
+    foreign word for a reward or an episode; a text longer than `LONGEST_TRANSLATED` is unchanged."""
     if len(text) > LONGEST_TRANSLATED or not _may_be_foreign(text):
         return text
     text = _JOINED.sub(lambda found: HUMP.sub(" ", found[0]), text)
@@ -33,7 +32,7 @@ def in_english(text: str) -> str:
 
 
 def _may_be_foreign(text: str) -> bool:
-    """Whether a text holds a letter beyond ASCII, or one of the stems that need none; drawn boxes and pictures are no
+    """Whether a text has a letter beyond ASCII, or one of the ASCII stems; box characters and symbols are no
     letters."""
     if text.isascii():
         return any(stem in text for stem in _ASCII_STEMS)
@@ -41,7 +40,7 @@ def _may_be_foreign(text: str) -> bool:
 
 
 def _english_of(found: re.Match[str]) -> str:
-    """What was found in English, apart from the words that it touches: no space stands between Chinese words."""
+    """The English of a match, separated from adjacent words, because Chinese has no spaces between words."""
     english = _words().get(found[0].casefold().replace("_", " "))
     if english is None:  # one of the few letters that are one where case is ignored, and two where it is folded
         return found[0]
@@ -52,7 +51,7 @@ def _english_of(found: re.Match[str]) -> str:
 
 
 def signs(block: bytes) -> tuple[bytes, ...]:
-    """Parts of words, in UTF-8, of which one stands in each line of a block that tells a reward or an episode in
+    """Parts of words, in UTF-8, at least one of which is in each line of a block that has a reward or an episode in
     another language."""
     return _signs() if not block.isascii() else _ASCII_SIGNS
 
@@ -76,7 +75,8 @@ def _words() -> dict[str, str]:
 
 @cache
 def _foreign() -> re.Pattern[str]:
-    """Any of the words, phrases before their words; those of alphabets only where no letter stands beside them."""
+    """The pattern of all words, with phrases before their words; alphabetic words match only without adjacent
+    letters."""
     longest = sorted(_words(), key=len, reverse=True)
     whole = "|".join(_pattern(word) for word in longest if _has_spaces(word))
     parts = "|".join(_pattern(word) for word in longest if not _has_spaces(word))
@@ -88,6 +88,6 @@ def _pattern(word: str) -> str:
 
 
 def _has_spaces(word: str) -> bool:
-    """Whether the word is of a language that puts spaces round words: Chinese and Japanese do not, and Korean puts
-    particles behind them."""
+    """Whether the word is of a language with spaces around words: Chinese and Japanese have none, and Korean appends
+    particles."""
     return _ALPHABETS.match(word) is not None

@@ -13,7 +13,7 @@ from rlhealth.run import Floats, Histogram, Ints, Series
 
 
 class Points(Protocol):
-    """What a metric is seen through: a series, or one made from another."""
+    """The points behind a metric: a logged series, or a series derived from one."""
 
     @property
     def revision(self) -> int:
@@ -36,17 +36,18 @@ class Points(Protocol):
 
 @dataclass(frozen=True)
 class Metric:
-    """One canonical metric. It holds no points of its own: it grows with the run, and each point is transformed once.
+    """One canonical metric. It stores no logged points: it grows with the run, and each point is transformed once.
 
     Attributes:
         name: canonical, such as `objective/kl`.
         tag: the name under which it was logged.
         unit: of `values`.
-        estimator: "k1" (signed), "k2", "k3" (never negative), or "" where there is nothing to distinguish.
-        transform: what was done to the logged value, such as "negate"; "" for nothing.
-        note: what a careful reader has to know about it; "" for nothing.
+        estimator: "k1" (signed), "k2", "k3" (never negative), or "" if there is nothing to distinguish.
+        transform: the change of the logged value, such as "negate"; "" for none.
+        note: what a careful reader must know about it; "" for nothing.
         source: the points.
-        smoothed: over how many points the framework averages each of them, at most: they are no independent samples.
+        smoothed: the largest number of points over which the framework averages each point; such points are no
+            independent samples.
     """
 
     name: str
@@ -63,8 +64,8 @@ class Metric:
 
     @property
     def revision(self) -> int:
-        """Counts the changes that were not a growth at the end; where it stays, the points up to the old length are the
-        same."""
+        """Counts the changes other than growth at the end; while it is constant, the points up to the old length are
+        the same."""
         return self.source.revision
 
     @property
@@ -88,7 +89,7 @@ class Metric:
 
 
 class DerivedSeries:
-    """A series made from another, point by point, as that one grows."""
+    """A series derived from another, point by point, as that one grows."""
 
     def __init__(self, tag: str) -> None:
         self._tag = tag
@@ -140,7 +141,7 @@ class DerivedSeries:
 
 
 class ConvertedSeries(DerivedSeries):
-    """A series in another unit, without the points that measured nothing."""
+    """A series in another unit, without points that mean "not measured"."""
 
     def __init__(self, series: Series, change: Change) -> None:
         super().__init__(series.tag)
@@ -204,7 +205,7 @@ class HistogramSeries(DerivedSeries):
 
 
 class SummedSeries(DerivedSeries):
-    """The sum of several series at the steps of another; one without a point there counts as 0."""
+    """The sum of several series at the steps of another; a series without a point there counts as 0."""
 
     def __init__(self, tag: str, parts: Sequence[Series], axis: Series, change: Change | None) -> None:
         super().__init__(tag)
@@ -214,7 +215,7 @@ class SummedSeries(DerivedSeries):
         self._late = 0
 
     def _raw(self) -> tuple[int, int]:
-        """A part that comes after its axis changes a sum that was made without it: that is a revision."""
+        """A part that arrives after its axis changes a sum that was computed without it: that is a revision."""
         lengths = [len(one) for one in self._parts]
         if any(
             length > added and part.steps[added] <= self._summed_to

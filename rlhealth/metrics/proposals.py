@@ -1,5 +1,5 @@
-"""Proposes which metric an unrecognised name may be, from the words in it, with the values that do not speak against
-it."""
+"""Proposes which metric an unrecognised name may be, by its words, if its values are possible for that
+metric."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rlhealth.metrics.recognise import spaced
 from rlhealth.metrics.translation import Translation
 from rlhealth.run import Run, Series
 
-#: Words of which all of one group stand in a name, words of which none may, and the metric that it then may be; the
-#: first that fits.
+#: Groups of words, one of which must be in a name as a whole; words that must not be in it; and the proposed metric.
+#: The first match is used.
 _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (("clip", "frac"), (), "clip_ratio/outside_mean"),
     (("clip", "ratio"), ("response", "completion", "length"), "clip_ratio/outside_mean"),
@@ -43,7 +43,7 @@ _WORDS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
 
 @dataclass(frozen=True)
 class Proposal:
-    """What an unrecognised tag may be.
+    """The metric that an unrecognised tag may be.
 
     Attributes:
         tag: as it was logged.
@@ -60,7 +60,7 @@ class Proposal:
 
 
 def proposals(run: Run, translation: Translation) -> tuple[Proposal, ...]:
-    """What the unrecognised tags of a run may be, one tag a metric, for metrics that it does not have already."""
+    """Proposals for the unrecognised tags of a run, one tag per metric, for metrics that the run does not have yet."""
     found: dict[str, Proposal] = {}
     for tag in translation.unrecognised:
         series = run.series.get(tag)

@@ -1,5 +1,5 @@
-"""Tells which framework wrote a run, and which versions of it are possible, from names, settings and the versions
-that a file tells.
+"""Recognises the framework that wrote a run, and its possible versions, by names, settings and the versions in the
+files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ UNKNOWN: dict[str, Any] = {
     "prefix": ["train/"],
     "spelling": "free",
 }
-#: A class whose name is the end of every trainer's name: it is meant only where it stands alone.
+#: A class whose name is the end of every trainer's name: it counts only if it is the whole name.
 PLAIN = frozenset({"Trainer"})
-#: Names below a word, or with underscores for slashes, from which on a trainer is known by them.
+#: How many names below a word, or with underscores in place of slashes, identify a trainer.
 FEWEST_OWN = 3
-#: Trainers that are known by a name that anybody may use.
+#: Trainers that are recognised by a common name.
 _TOO_PLAIN = frozenset({"transformers", "trl-sft", "trl-reward", "trl-ddpo", "torchtune", "art", "mlx-grpo", "monitor"})
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
@@ -38,11 +38,11 @@ class Recognised:
 
     Attributes:
         entry: its entry in frameworks.yaml.
-        names: what its file says.
+        names: the content of its names file.
         version: as a file gives it; None if none does.
-        low, high: the versions that are possible, both inclusive; None is open.
-        assumed: one sentence for each thing that the logs leave open.
-        own: tags that somebody wrote in another way, each with the trainer's own name for it.
+        low, high: the possible versions, both inclusive; None is open.
+        assumed: one sentence for each assumption.
+        own: tags that the user's code spells differently, each with the trainer's name for it.
     """
 
     entry: dict[str, Any]
@@ -55,29 +55,29 @@ class Recognised:
 
     @property
     def prefixes(self) -> list[str]:
-        """What trackers put before its names."""
+        """The prefixes that trackers add to its names."""
         return list(self.entry.get("prefix", []))
 
     @property
     def is_free(self) -> bool:
-        """Whether names are taken in any case and with spaces for underscores: nobody wrote down how this trainer
-        spells them.
+        """Whether names match in any case and with spaces for underscores, because the trainer's spelling is not
+        documented.
         """
         return self.entry.get("spelling") == "free"
 
     @property
     def is_hugging_face(self) -> bool:
-        """Whether its logs go through the Hugging Face Trainer, which tells evaluation apart by `eval_` and `eval/`."""
+        """Whether its logs go through the Hugging Face Trainer, which marks evaluation by `eval_` and `eval/`."""
         return "train/" in self.prefixes
 
 
 def spaced(tag: str) -> str:
-    """The tag without the spaces that notebooks put round its slashes."""
+    """The tag without the spaces that notebooks put around its slashes."""
     return "/".join(part.strip() for part in tag.split("/")) if "/" in tag else tag.strip()
 
 
 def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
-    """The tag without the prefix of a tracker, taken off at most `times` times."""
+    """The tag without a tracker's prefix, removed at most `times` times."""
     for _ in range(times):
         for prefix in prefixes:
             if tag.startswith(prefix) and len(tag) > len(prefix):
@@ -89,7 +89,7 @@ def bare(tag: str, prefixes: Iterable[str], times: int = 1) -> str:
 
 
 def marks_of(run: Run) -> tuple[Any, ...]:
-    """All that a trainer is recognised by: two runs with the same marks are of the same."""
+    """Everything that a trainer is recognised by: two runs with the same marks have the same trainer."""
     return (
         run.trainer,
         tuple([tag for tag, one in run.series.items() if len(one)]),
@@ -103,7 +103,7 @@ def marks_of(run: Run) -> tuple[Any, ...]:
 
 @cache
 def _zero_names() -> tuple[str, ...]:
-    """The names whose first value some trainer is recognised by."""
+    """The names whose first value identifies a trainer."""
     return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get("zero", [])))
 
 
@@ -122,14 +122,14 @@ def recognise(run: Run) -> Recognised:
                 return found
             found = _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
             return found if entry.get("spelling") == "free" else replace(found, own=_unfolded(entry, _lowered(tags)))
-    if named is not None:  # too little was logged to know the trainer by, but the code names it
+    if named is not None:  # too little was logged to recognise the trainer, but the code names it
         return _recognised(named, _seen(named, tags, views), run, sure=True)
     return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(UNKNOWN, tags, views), run, sure=True)
 
 
 def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
-    """The trainer whose names somebody wrote down in another way: below a word of their own, `ppo_stats/objective/kl`,
-    or with underscores for slashes, `critic_score_mean`, as a table's columns need them.
+    """The trainer whose names the user's code spells differently: below another word, `ppo_stats/objective/kl`, or with
+    underscores in place of slashes, `critic_score_mean`, as in the columns of a table.
     """
     below: dict[str, list[str]] = {}
     for tag in tags:
@@ -152,7 +152,7 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
 
 
 def _lowered(tags: Iterable[str]) -> dict[str, list[str]]:
-    """The tags by what they are in lower case."""
+    """The tags by their lower-case form."""
     found: dict[str, list[str]] = {}
     for tag in tags:
         found.setdefault(tag.lower(), []).append(tag)
@@ -160,7 +160,7 @@ def _lowered(tags: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _unfolded(entry: dict[str, Any], lowered: Mapping[str, list[str]]) -> dict[str, str]:
-    """The tags that are names of that trainer with underscores for their slashes, each with that name."""
+    """The tags that are names of that trainer with underscores in place of slashes, each with that name."""
     known, plain = _folds(entry["names"]), names(entry["names"]).exact
     found = {tag: name for fold, name in known.items() for tag in lowered.get(fold, ()) if tag not in plain}
     if found:
@@ -173,7 +173,7 @@ def _unfolded(entry: dict[str, Any], lowered: Mapping[str, list[str]]) -> dict[s
 
 @cache
 def _folds(file: str) -> dict[str, str]:
-    """The names in a file that have slashes, by what they are with underscores for all that is no letter."""
+    """The names in a file that have slashes, by their form with underscores for everything other than letters."""
     return {_OTHERS.sub("_", name.lower()): name for name in names(file).exact if "/" in name}
 
 
@@ -186,7 +186,7 @@ def _folded_patterns(file: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _class_of(trainer: str) -> str:
-    """The class in frameworks.yaml that a trainer is, or is made from by its name; "" where it is in none."""
+    """The class in frameworks.yaml of a trainer, or of its base class by name; "" if there is none."""
     classes = [entry["class"] for entry in frameworks() if entry.get("class")]
     return next((one for one in classes if trainer == one), "") or next(
         (one for one in classes if one not in PLAIN and trainer.endswith(one)), ""
@@ -229,7 +229,7 @@ def _has_setting(run: Run, key: str) -> bool:
 
 
 def _starts_at_zero(run: Run, name: str) -> bool:
-    """The first value alone decides, so that a prefix of a run is recognised as the whole is."""
+    """Only the first value decides, so that a prefix of a run is recognised like the whole run."""
     series = run.series.get(f"train/{name}") or run.series.get(name)
     return series is not None and len(series) > 0 and bool(series.values[0] == 0)
 
@@ -250,7 +250,7 @@ def _recognised(entry: dict[str, Any], seen: set[str], run: Run, sure: bool) -> 
 
 
 def _bounds(vocabulary: Names, seen: set[str], run: Run) -> tuple[Version | None, Version | None]:
-    """The versions that the `eras` of the file leave; what is absent counts less than what is there."""
+    """The versions that the file's `eras` allow; an absent name counts less than a present one."""
     low: Version | None = None
     high: Version | None = None
     for era in sorted(vocabulary.eras, key=lambda one: "without" in one):

@@ -1,4 +1,4 @@
-"""Translates a run's configuration into canonical settings, and reports what this trainer calls each of them."""
+"""Translates a run's configuration into canonical settings, and gives their names in the run's trainer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def settings_of(run: Run, known: Recognised) -> dict[str, Any]:
 
 
 def options_of(run: Run, known: Recognised) -> dict[str, str]:
-    """What the trainer calls each setting, in its own era: for the advice that a finding gives."""
+    """The trainer's name of each setting, in the run's version, for the advice of findings."""
     return {name: alias.raw for name, (alias, _) in _chosen(run, known).items()} | known.names.options
 
 
 def option_versions_of(run: Run, known: Recognised) -> dict[str, str]:
-    """Which versions have an option, where the run may be of one that has not; its own settings prove that it has."""
+    """The versions that have an option, if the run may be of a version without it and its settings do not show it."""
     found = {}
     for name, (alias, is_set) in _chosen(run, known).items():
         late = alias.since is not None and (known.low is None or known.low < alias.since)
@@ -46,7 +46,7 @@ def option_versions_of(run: Run, known: Recognised) -> dict[str, str]:
 
 
 def _chosen(run: Run, known: Recognised) -> dict[str, tuple[Alias, bool]]:
-    """The option for each setting, and whether the run's own settings hold it; one that is gone by now comes last."""
+    """The option for each setting, and whether the run's settings include it; a removed option comes last."""
     found: dict[str, tuple[Alias, bool]] = {}
     for alias in known.names.settings:
         if not alias.fits(known.low, known.high):
@@ -63,7 +63,7 @@ def _dotted(version: Version) -> str:
 
 
 def planned_steps_of(run: Run, known: Recognised, settings: dict[str, Any]) -> int | None:
-    """How many steps were planned, where this framework's files can be trusted to report; else None."""
+    """The number of planned steps, if the files of this framework are reliable about it; otherwise None."""
     planned = known.names.planned or {}
     for name in planned.get("settings", []):
         value = settings.get(name)
@@ -73,7 +73,7 @@ def planned_steps_of(run: Run, known: Recognised, settings: dict[str, Any]) -> i
 
 
 def plain(value: Any) -> Any:
-    """A value as Python has it: trackers that keep text only write "0.2", "True" and "None"."""
+    """A setting as a Python value: trackers that store only text write "0.2", "True" and "None"."""
     if not isinstance(value, str):
         return value
     text = value.strip()

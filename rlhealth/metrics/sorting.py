@@ -1,4 +1,4 @@
-"""Sorts the tags of a run: which canonical metric each of them is, if any. Runs of the same names are sorted once."""
+"""Sorts the tags of a run: which canonical metric each tag is, if any. Runs with the same names are sorted once."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, reco
 from rlhealth.metrics.rewards import PART
 from rlhealth.run import Run
 
-PLAIN_RANK = 1_000_000  # of a name that is taken by its plain meaning: what the trainer says goes before it
-ONCE_RANK = 1_000_000  # of a tag with one point: a last line may sum up under a name of its own what others followed
+PLAIN_RANK = 1_000_000  # of a name with its plain meaning: a name of the trainer takes precedence
+ONCE_RANK = 1_000_000  # of a tag with one point: a last line may summarise other tags under a new name
 _REWARD = re.compile(rf"reward|{PART}|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
     rf"reward|reward_std|{PART}|eval/reward|eval/win_rate|frac_reward_zero_std|groups/\w+|episodes/mean_length"
     r"|loss/policy_avg|loss/value_avg|grad_norm|val/explained_variance|advantages/(?:mean|std)"
 )
-#: What is logged of each of several tasks under the task's name.
+#: Metrics that are logged for each of several tasks under the task's name.
 _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
-_A_SERIES = 10  # points: where one tag has so many, another one's only point is no series
+_A_SERIES = 10  # points: if one tag has so many, a tag with a single point is no series
 MOST_KEPT = 64  # sortings; a sweep has few
 
 
@@ -39,13 +39,13 @@ class SortedTags:
 
     Attributes:
         known: the trainer that logged them.
-        chosen: by canonical name: what the alias is worth, the alias, and the tag.
-        dropped: tags that are known and not used, each with the reason.
-        unrecognised: tags that no alias knows.
-        assumed: one sentence for each thing that the names leave open.
+        chosen: by canonical name: the rank of the alias, the alias, and the tag.
+        dropped: tags that are known but not used, each with the reason.
+        unrecognised: tags that match no alias.
+        assumed: one sentence for each assumption.
         sums: tags of which an alias is the sum.
         named: tags that the user named.
-        shares: by canonical name: tags below a word of their own that were offered for a share of successes.
+        shares: by canonical name: tags below another word that may be a share of successes.
     """
 
     known: Recognised
@@ -64,11 +64,11 @@ class SortedTags:
 
 
 class OddTags(NamedTuple):
-    """What the values of a run, and not its names, say of its tags.
+    """What the values of a run, rather than its names, show about its tags.
 
     Attributes:
-        sums: the cumulative rewards that may be sums over the run, where those of episodes go up and down.
-        once: the tags with one point, of a run that has others with many.
+        sums: cumulative rewards that may be sums over the run; those of episodes go up and down.
+        once: the tags with one point, in a run that has others with many.
     """
 
     sums: tuple[str, ...]
@@ -81,11 +81,11 @@ _kept: dict[tuple[Any, ...], SortedTags] = {}
 def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags:
     """The tags of a run that have points, sorted.
 
-    Only names and `odd` count, so that what was sorted for one run holds for every run of the same.
+    Only names and `odd` matter, so the result for one run is valid for every run with the same names and `odd`.
 
     Args:
         wanted: the names that the user gave to tags.
-        odd: what `odd_tags` says of the run.
+        odd: the result of `odd_tags` for the run.
     """
     key = marks_of(run), tuple(wanted.items()), odd
     kept = _kept.get(key)
@@ -100,11 +100,11 @@ def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags
         if len(_kept) >= MOST_KEPT:
             _kept.clear()
         _kept[key] = kept
-    return replace(kept, dropped=dict(kept.dropped))  # to which is added what this run's settings leave out
+    return replace(kept, dropped=dict(kept.dropped))  # the caller adds what this run's settings leave out
 
 
 def odd_tags(run: Run) -> OddTags:
-    """What the values of a run say of its tags."""
+    """What the values of a run show about its tags."""
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     if max(map(len, run.series.values()), default=0) < _A_SERIES:
@@ -113,7 +113,7 @@ def odd_tags(run: Run) -> OddTags:
 
 
 def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
-    """Whether values, of shape (n,), never turned, or follow each other as closely as those of a sum do.
+    """Whether values, of shape (n,), are monotonic, or follow each other as closely as those of a sum.
 
     Off their straight line, the variance of the changes of a sum is 5 to 55 n-ths of that of the values (98 of 100),
     and that of values without order twice theirs (von Neumann 1941).
@@ -129,7 +129,7 @@ def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
 
 
 def _drop_shares_of_several(sorting: SortedTags) -> None:
-    """Leaves a success rate unrecognised where it is that of one task of several: `reach/success_rate` beside
+    """Leaves a success rate unrecognised if it is that of one of several tasks: `reach/success_rate` beside
     `push/success_rate`."""
     for name, tags in sorting.shares.items():
         if len(tags) > 1 and name in sorting.chosen and sorting.chosen[name][2] in tags:
@@ -138,7 +138,7 @@ def _drop_shares_of_several(sorting: SortedTags) -> None:
 
 
 def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags) -> None:
-    """Finds out which canonical metric a tag is, and offers it."""
+    """Determines which canonical metric a tag is, and offers it."""
     known = sorting.known
     literal = spaced(tag)
     literal = known.own.get(literal, literal)
@@ -186,8 +186,8 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags
 
 
 def _take_plain(sorting: SortedTags, tag: str) -> bool:
-    """Takes a name that this trainer does not have and that means one thing wherever it stands, where the trainer
-    itself logs no reward: somebody computes it in code of their own.
+    """Takes a name that this trainer does not have and that has the same meaning everywhere, if the trainer itself logs
+    no reward: user code computes it.
     """
     known = sorting.known
     if known.is_free or known.entry.get("is_rl") == "no":
@@ -209,7 +209,7 @@ def _take_plain(sorting: SortedTags, tag: str) -> bool:
 
 
 def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list[Alias], dict[str, str]]]:
-    """Which of the plain forms of a name is known, that form, and its aliases; the first form where none is."""
+    """Which of the plain forms of a name is known, that form, and its aliases; the first form if none is known."""
     spellings = forms(name)
     for distance, form in enumerate(spellings, 1):
         found = _sure(vocabulary.find(form))
@@ -223,7 +223,7 @@ def _free(vocabulary: Names, file: str, name: str) -> tuple[int, str, tuple[list
 
 
 def _sure(found: tuple[list[Alias], dict[str, str]]) -> tuple[list[Alias], dict[str, str]]:
-    """What was found, unless it takes for a reward function what no reward function is called by."""
+    """The match, unless it treats a name as a reward function that no reward function has."""
     aliases, parts = found
     is_one = not aliases or "f" not in parts or aliases[0].name != _COMPONENT or aliases[0].raw.endswith(_MEAN_OF_ONE)
     return found if is_one or is_component(parts["f"], aliases[0].raw.startswith("{f}")) else ([], {})

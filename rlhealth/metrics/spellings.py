@@ -1,5 +1,5 @@
-"""The way back: under which name the trainer of a run logs a canonical metric, and what its reader has to know of
-it."""
+"""The reverse lookup: the name under which a run's trainer logs a canonical metric, with notes for its
+reader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlhealth.metrics.catalogue import TEXT, Alias
 from rlhealth.metrics.recognise import recognise
 from rlhealth.run import Run
 
-#: So begins the note of a name that not the trainer itself logs, but one that is made from it.
+#: The start of the note on a name that only a derivative of the trainer logs.
 OF_OTHERS = "of derived trainers"
 
 
@@ -23,7 +23,7 @@ class Spelling:
 
 
 def spellings(run: Run, metric: str) -> tuple[Spelling, ...]:
-    """What the run's trainer, in the versions that are possible, calls that metric; empty if it has no such metric.
+    """The names of that metric in the run's trainer, in its possible versions; empty if it has no such metric.
 
     Args:
         metric: canonical; `*` stands for any part of a name, as in rules.

@@ -1,5 +1,5 @@
-"""What a run could log so that more could be known: options of its own trainer and version, which are data
-(to_log.yaml)."""
+"""What a run could log for better verdicts: options of its trainer and version, which are listed in
+to_log.yaml."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rlhealth.metrics.translation import Translation
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Run
 
-#: Settings that advice changes by a multiple: without their values in the log there is no amount to name.
+#: Settings that advice changes by a multiple: without their logged values, advice cannot name an amount.
 _AMOUNTS = ("learning_rate", "kl_coef", "epochs", "max_completion_length")
 
 
 @dataclass(frozen=True)
 class ToLog:
-    """One option of the run's trainer that would tell more.
+    """One option of the run's trainer that would log more.
 
     Attributes:
-        option: its name; `value` is what to set it to, None for a setting whose value should be in the log.
-        gives: what could be known then.
+        option: its name; `value` is its new value, or None for a setting whose value should be logged.
+        gives: what rlhealth could then find out.
     """
 
     option: str
@@ -32,7 +32,7 @@ class ToLog:
 
 
 def to_log(run: Run, translation: Translation) -> tuple[ToLog, ...]:
-    """What the run could log; empty for a trainer of which nothing is known."""
+    """What the run could log; empty for a trainer without known options."""
     known = recognise(run)
     found = [
         ToLog(one["option"], plain(one["value"]), one["gives"])
@@ -55,8 +55,8 @@ def _is_there(one: dict[str, Any], known: Recognised) -> bool:
 
 
 def _is_untold(translation: Translation) -> bool:
-    """Whether the log holds none of the settings that advice is about, though some may be read off its metrics or its
-    file."""
+    """Whether the log has none of the settings that advice is about, although some may be derived from its metrics or
+    its file."""
     return not any(name in translation.config for name in _AMOUNTS)
 
 

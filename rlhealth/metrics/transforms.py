@@ -18,18 +18,18 @@ Reduce = Callable[[Floats, Floats, float], float]
 
 
 def change_of(transform: str, settings: Mapping[str, Any], keep_unscaled: bool = False) -> Change | str | None:
-    """What makes canonical values from logged ones, of any shape (n,): which of them are measurements at all, and all
-    of them changed.
+    """The function from logged to canonical values, of any shape (n,): returns which of them are measurements, and all
+    changed values.
 
     Args:
         transform: words joined by commas: negate, one-minus, percent-to-fraction, scale:C, clamp:A:B, missing:X (a
             value that means "not measured", which may be nan: its points are left out), over:SETTING (divided by that
             setting).
         settings: canonical settings of the run.
-        keep_unscaled: whether the values are still of use where that setting is unknown.
+        keep_unscaled: whether the values are useful even if that setting is unknown.
 
     Returns:
-        None if nothing is to be done; where a setting that it takes is not known, the sentence that says so.
+        None if there is nothing to do; if a required setting is unknown, a sentence that says so.
     """
     steps: list[Step] = []
     missing: list[float] = []
@@ -57,7 +57,7 @@ def reduction_of(transform: str) -> Reduce:
 
 @dataclass(frozen=True)
 class _Chain:
-    """One step after the other. Its parts have names, so that it can be handed to another process."""
+    """Applies steps in order. Its parts are named functions, so that it can be pickled for another process."""
 
     steps: tuple[Step, ...]
     missing: tuple[float, ...]

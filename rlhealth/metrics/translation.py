@@ -20,7 +20,7 @@ from rlhealth.run import Run
 
 EVALUATED = "eval/reward"
 _SAID_MEAN = re.compile(r"rewards?/(?:mean|avg)/[^/]+|rewards?/[^/]+/(?:mean|avg)", re.IGNORECASE)
-#: What metrics begin with that only policies that write texts have.
+#: Prefixes of metrics that only policies that write texts have.
 _OF_TEXTS = (
     "completions/",
     "text/",
@@ -41,20 +41,20 @@ class Translation:
     Attributes:
         framework: its id, such as "trl-grpo"; "generic" for a trainer not in the catalogue, "unknown" if no name is
             known.
-        title: the framework as a person calls it.
+        title: the framework's usual name.
         version: as a file gives it; None if none does.
         is_rl: False for supervised fine-tuning, reward models and offline preference training.
-        assumed: one sentence for each thing that the logs leave open.
+        assumed: one sentence for each assumption.
         metrics: by canonical name; live views that grow with the run. A metric may have no points yet.
         config: canonical settings, as far as configured.
-        options: what this trainer calls each setting.
-        unrecognised: tags that no alias knows.
-        dropped: tags that are known and not used, each with the reason.
+        options: this trainer's name of each setting.
+        unrecognised: tags that match no alias.
+        dropped: tags that are known but not used, each with the reason.
         planned_steps: how many steps were planned; None if that is unknown.
         lacks: canonical settings that this trainer does not have at all: no advice names them.
-        inert: canonical settings without effect in this run, for the option that switches them on is off.
-        option_versions: of options that only some of the versions have that the run may be of: which versions.
-        usual: what settings are usually given, for this trainer and a model of this size, as far as published.
+        inert: canonical settings without effect in this run, because the option that enables them is off.
+        option_versions: for options that only some of the possible versions have: which versions.
+        usual: usual values of settings, for this trainer and a model of this size, as far as published.
     """
 
     framework: str
@@ -76,12 +76,12 @@ class Translation:
 
     @property
     def writes_texts(self) -> bool:
-        """Whether what the policy makes are completions, as far as is known, and not episodes of a control task."""
+        """Whether the policy produces completions, as far as is known, and not episodes of a control task."""
         return "max_completion_length" not in self.lacks
 
     @property
     def shows_texts(self) -> bool:
-        """Whether it is known that they are: by the trainer, or by a metric that only texts have."""
+        """Whether it certainly produces completions: by the trainer, or by a metric that only texts have."""
         return self.writes_texts and (
             self.framework != "generic" or any(name.startswith(_OF_TEXTS) for name in self.metrics)
         )
@@ -91,12 +91,12 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     """Translates a run into canonical names.
 
     Args:
-        aliases: raw tag to canonical name, as the user gave them; they go before the catalogue.
-        previous: the translation of the same run before it grew: it is returned as it is if no new name, setting or
-            version came.
+        aliases: raw tag to canonical name, from the user; they take precedence over the catalogue.
+        previous: the translation of the same run before it grew: it is returned unchanged if there is no new name,
+            setting or version.
 
     Raises:
-        RlhealthError: if an alias names a metric that there is none of.
+        RlhealthError: if an alias names an unknown metric.
     """
     wanted = dict(aliases or {})
     odd = odd_tags(run)
@@ -133,12 +133,12 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
 
 
 def not_logged(tag: str) -> str:
-    """What is assumed of a run without the tag that an alias names."""
+    """The sentence for a user's alias whose tag the run does not log."""
     return f"--alias {tag}: this run has no such tag"
 
 
 def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:
-    """The id of the trainer; whoever logs a reward trains by reinforcement, and is not quite unknown."""
+    """The id of the trainer; a trainer that logs a reward does reinforcement learning, and is not entirely unknown."""
     said: str = known.entry["id"]
     if said in ("generic", "unknown"):
         return "generic" if "reward" in metrics or (metrics and said == "generic") else "unknown"
@@ -146,7 +146,7 @@ def _framework(known: Recognised, metrics: Mapping[str, Metric]) -> str:
 
 
 def _origin(run: Run, aliases: Mapping[str, str], odd: OddTags) -> tuple[Any, ...]:
-    """What a translation depends on; a run's tags and settings are only ever added, so counting them is enough."""
+    """What a translation depends on; tags and settings are only added to a run, so counting them is enough."""
     held = sum(1 for one in run.series.values() if len(one)), sum(1 for one in run.histograms.values() if len(one))
     return (
         run,
@@ -188,9 +188,9 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 
 
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """The reward of a run that logs no total: its only reward function, or the only one that is said to be the mean
-    reward of a task, unless that pays for the form alone, or else that of its evaluations, of which a log may hold
-    nothing else."""
+    """The reward of a run that logs no total: its only reward function, or the only one that is the mean reward of a
+    task, unless it rewards only the format. Otherwise that of its evaluations, because a log may contain only
+    evaluations."""
     if "reward" in metrics:
         return {}
     parts = [name for name in metrics if re.fullmatch(PART, name)]
@@ -209,7 +209,7 @@ def _ended(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def is_evaluated_only(translation: Translation) -> bool:
-    """Whether the reward of a run is that of its evaluations, for want of another."""
+    """Whether the reward of a run is that of its evaluations, because there is no other."""
     return translation.metrics["reward"].tag == translation.metrics[EVALUATED].tag
 
 
@@ -245,5 +245,5 @@ def _metric(name: str, tag: str, alias: Alias, points: Points) -> Metric:
 
 
 def _is_every(points: Points, over: int) -> bool:
-    """Whether points come so far apart as the name says that their values are averaged: none shares a sample then."""
+    """Whether points are so far apart, relative to the averaging that the name states, that none share a sample."""
     return len(points) > 1 and int(points.steps[1]) - int(points.steps[0]) == over

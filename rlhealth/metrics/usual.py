@@ -1,4 +1,4 @@
-"""What settings are usually given: by trainer, and the learning rate by the number of weights that are trained."""
+"""Usual values of settings: by trainer, and the learning rate by the number of trained weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlhealth.metrics.catalogue import FOLDER
 from rlhealth.metrics.settings import plain
 from rlhealth.parsing.own_texts import read_texts
 
-#: Where a tracker keeps the model's own config: Hugging Face's TensorBoard callback nests it, wandb's does not.
+#: Where a tracker stores the model's config: Hugging Face's TensorBoard callback nests it, wandb's does not.
 _MODEL = ("", "model_config.", "model_config.text_config.", "text_config.")
 _WIDTH, _LAYERS = ("hidden_size", "n_embd", "d_model"), ("num_hidden_layers", "n_layer", "num_layers")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
@@ -20,11 +20,11 @@ _ADAPTERS = ("is_peft_model", "use_peft", "peft_config", "lora_r", "lora_rank", 
 
 
 def usual_settings(framework: str, config: Mapping[str, Any]) -> dict[str, float]:
-    """What settings are usually given in such a run, by canonical name; empty where nothing is published.
+    """Usual values of settings in such a run, by canonical name; empty if nothing is published.
 
     Args:
-        config: the run's settings as they were logged: where they give the size of the model, the learning rate is that
-            of models of its size.
+        config: the run's settings as logged; if they include the size of the model, the learning rate is that for
+                models of its size.
     """
     known = _known()
     found = {name: float(value) for name, value in known["frameworks"].get(framework, {}).items()}
@@ -39,7 +39,7 @@ def usual_settings(framework: str, config: Mapping[str, Any]) -> dict[str, float
 def weights_of(config: Mapping[str, Any]) -> float | None:
     """How many weights the model has: as logged, or 12 x layers x width^2 and the vocabulary's (Kaplan et al. 2020).
 
-    None where the log does not say, or the model is a mixture of experts.
+    None if the log does not show it, or the model is a mixture of experts.
     """
     told = _number(config, ("model/num_parameters", "num_parameters"))
     if told is not None:
@@ -53,7 +53,7 @@ def weights_of(config: Mapping[str, Any]) -> float | None:
 
 
 def has_adapters(config: Mapping[str, Any]) -> bool:
-    """Whether adapters are trained rather than all weights, as far as the log says."""
+    """Whether adapters are trained rather than all weights, as far as the log shows."""
     return any(plain(config[name]) not in (None, False, 0, "", {}) for name in _ADAPTERS if name in config)
 
 

@@ -1,4 +1,4 @@
-"""Causes: which findings and facts speak for a hypothesis, and which rule it out."""
+"""Causes: which findings and facts are evidence for a hypothesis, and which rule it out."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rlhealth.rules.scope import Bounds
 
 @dataclass(frozen=True, kw_only=True)
 class Fact(StrictData):
-    """A fact that speaks for a cause or against it: findings, a metric measured by one condition, or settings.
+    """Evidence for or against a cause: findings, a metric measured by conditions, or settings.
 
     Attributes:
-        says: the fact in words, with `{value}` for what was measured; evidence in every report.
+        says: the fact in words, with `{value}` for the measured value; every report shows it as evidence.
         finding: rule ids or families of which one was found (a warning or worse).
-        order: when that finding began, against the beginning of the cause: before it, by then, or after it.
-        from_start: whether that finding was so from the start.
-        when: conditions on metrics, all of which must hold there; `{value}` is what the first of them measured.
-        at: where on the run the condition is looked at: at the last point `before` the cause began, at its `onset`,
-            where it could be known (`raised`), at any point `between` these two, at any in its `beginning` (from its
-            onset to where the finding that it begins with was raised), or `now`. Only what speaks against a
-            cause may wait for `now`: it withdraws it.
-        settings: tests of which each one must hold; what is not known does not.
+        order: when that finding began, relative to the start of the cause: before it, by then, or after it.
+        from_start: whether that finding held from the start.
+        when: conditions on metrics, all of which must hold there; `{value}` is the value of the first one.
+        at: the points at which the condition is measured: the last point `before` the cause began, its `onset`, where
+            it could be known (`raised`), any point `between` these two, any point in its `beginning` (from its onset
+            to where the finding that it begins with was raised), or `now`. Only evidence against a cause may use
+            `now`: it withdraws the cause.
+        settings: tests that must all hold; a test of an unknown setting does not hold.
     """
 
     says: Text
@@ -46,22 +46,22 @@ class Fact(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class Cause(StrictData):
-    """A hypothesis: which findings (rule ids or families) it begins with, which follow, and what else must be so.
+    """A hypothesis: which findings (rule ids or families) it begins with, which follow, and what else must hold.
 
-    It is named where it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does,
+    It is named if it begins with one of `begins_with`, every fact of `requires` holds, none of `ruled_out_by` does,
     and there are at least two pieces of evidence: families of findings, and facts.
 
     Attributes:
-        begins_with: what it begins with.
-        from_start: whether what it begins with must have been so from the start (true), or must not (false).
-        followed_by: what follows from it, and begins no earlier.
+        begins_with: the findings that it can begin with.
+        from_start: whether that first finding must have held from the start (true), or must not (false).
+        followed_by: findings that follow from it, and begin no earlier.
         unless: findings that rule it out, whenever they began.
-        within: the first that follows begins within that many points of the cause's metric.
+        within: the first following finding begins within that many points of the cause's metric.
         requires: facts without which it is not named.
         requires_any: facts of which at least one must hold.
-        supported_by: facts that make it likelier; the cause with the most evidence explains a finding.
+        supported_by: facts that make it more likely; the cause with the most evidence explains a finding.
         ruled_out_by: facts that rule it out.
-        distinguished_by: what would tell it from another cause of the same findings.
+        distinguished_by: what would distinguish it from another cause of the same findings.
     """
 
     begins_with: tuple[str, ...]
@@ -83,6 +83,6 @@ class Cause(StrictData):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What it says in words that name fields."""
+        """Its texts with fields to fill."""
         facts = (*self.requires, *self.requires_any, *self.supported_by, *self.ruled_out_by)
         return (*(one.says for one in facts), self.distinguished_by)

@@ -1,4 +1,5 @@
-"""Conditions: one measure of one metric, over its window, set against a start or a past, and compared with a limit."""
+"""Conditions: one measure of one metric over a window, optionally relative to a start or a past, compared with a
+limit."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from rlhealth.parsing.checked import meant
 from rlhealth.parsing.strict_data import Count, Flag, Number, StrictData, Word
 from rlhealth.rules.measures import COUNTS, ESTIMATED, KINDS, MEASURES
 
-ALWAYS = ("step", "same")  # names that need no metric of their own: the steps, and the first condition's metric
+ALWAYS = ("step", "same")  # names that are no metrics: the steps, and the first condition's metric
 COUNTED = ("share_of_points", *COUNTS)  # measures that count the points at a level
-TRENDS = ("climb", "plunge", "arrival", "correlation")  # measures that look at how a series changes
+TRENDS = ("climb", "plunge", "arrival", "correlation")  # measures of how a series changes
 WHOLE = (
     "share_nonfinite",
     "max_so_far",
@@ -23,12 +24,12 @@ WHOLE = (
     "climb",
     "plunge",
     "arrival",
-)  # measures that `at_least` means nothing to
+)  # measures that do not use `at_least`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limit(StrictData):
-    """A limit that follows one of the run's own settings: `times` x the setting + `plus`, or `default` if it is
+    """A limit that depends on one of the run's settings: `times` x the setting + `plus`, or `default` if it is
     unknown.
 
     `planned_steps` is a setting too. The limit is never above `at_most`.
@@ -45,7 +46,7 @@ class Limit(StrictData):
 class Divisor(StrictData):
     """What a metric is divided by: another metric to a power, or a setting, times a factor.
 
-    Of the other metric (`same`: the rule's own), its last point so far counts, or with `max_so_far` the largest. It
+    The other metric (`same`: the rule's own) is used at its last point so far, or with `max_so_far` at its largest. It
     must be above 0 unless `signed`.
     """
 
@@ -62,8 +63,9 @@ class Divisor(StrictData):
 class Versus(StrictData):
     """What a measure is compared with: the run's first N points (`start: N`), or the N points `before` its window.
 
-    Both by their median; `by: largest` takes the largest of the first points; `largest: N` and `smallest: N` are
-    the extremes of the N points before the window. `as` says how: the `ratio` of the two, or their `difference`.
+    Both are represented by their median; `by: largest` takes the largest of the first points; `largest: N` and
+    `smallest: N` are the extremes of the N points before the window. `as` is the `ratio` of the two or their
+    `difference`.
     """
 
     start: Count | None = None
@@ -81,17 +83,17 @@ class Versus(StrictData):
 
     @property
     def past(self) -> int:
-        """How many points before the window it looks at; 0 if it looks at the start."""
+        """How many points before the window are used; 0 if the start is used."""
         return self.before or self.largest or self.smallest or 0
 
     @property
     def needed(self) -> int:
-        """How many of them must be there: half for a median, most of them for an extreme."""
+        """How many of them must be known: half for a median, most of them for an extreme."""
         return max(3, self.past // 2) if self.before is not None else self.past - self.past // 4
 
     @property
     def is_ratio(self) -> bool:
-        """Whether the measure is divided by what it is compared with, rather than diminished by it."""
+        """Whether the measure is divided by its reference; otherwise the reference is subtracted."""
         return self.as_ == "ratio"
 
 
@@ -113,17 +115,17 @@ class Condition(StrictData):
 
     Attributes:
         metric: a canonical name; of `a|b` the first that is logged. A word of rewards.yaml stands for its names.
-        last: the window, in points; of these, `at_least` so many must be there.
-        items: of `mean_fraction`, how many groups or completions the window must have seen.
-        absolute: the size of the metric counts, not its sign.
+        last: the window, in points; at least `at_least` of them must be known.
+        items: for `mean_fraction`, how many groups or completions the window must cover.
+        absolute: the absolute value of the metric is used.
         divided_by: the metric is divided by another one or by a setting before it is measured.
         versus: the measure is compared with that of the run's start, or of the points before the window.
-        above, below, equals: the limit, of which there is exactly one.
-        standard_errors: the value is beyond its limit by more than so many of its standard errors; of a negative one,
-            it is not surely on the other side: within so many errors it may be beyond the limit.
-        if_logged: the condition is left out where its metric, or what it is divided by, is not logged.
-        unless_logged: the condition is left out where one of `a|b` is logged.
-        refutes: where it no longer holds the finding is over at once, and a note: what it found was no symptom.
+        above, below, equals: the limit; exactly one of them is given.
+        standard_errors: the value must be beyond its limit by more than so many of its standard errors. If negative,
+            the value may be on the healthy side, but not by that many errors.
+        if_logged: the condition is left out if its metric, or the metric that it is divided by, is not logged.
+        unless_logged: the condition is left out if one of `a|b` is logged.
+        refutes: if it no longer holds, the finding is over at once and becomes a note, because it was no symptom.
     """
 
     metric: str
@@ -170,7 +172,7 @@ class Condition(StrictData):
 
     @cached_property
     def points(self) -> int:
-        """How many points it takes until the measure can say anything."""
+        """How many points the measure needs before it has a value."""
         own = 1 if KINDS[self.measure].at_once else self.at_least or self.last
         if self.versus is None:
             return own

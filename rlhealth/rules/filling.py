@@ -1,8 +1,8 @@
-"""Fills the fields in a rule's texts: `{value:.2f}` is replaced by a number, `{count:finding|findings}` by a number and
-the word that goes with it; `[[…]]` is left out where its fields are unknown. `{fewer.epochs}` reads "fewer", and is
-unknown where there can be no fewer: one pass over a batch is the least there is. `{task.completions}` is the word for
-what the policy makes; `{in.text}` is nothing, and known only where a trainer writes texts, as `{in.control}` is where
-its policy plays episodes.
+"""Fills the fields in a rule's texts. `{value:.2f}` becomes a number, and `{count:finding|findings}` a number with the
+singular or plural. `[[…]]` is left out if one of its fields is unknown. `{fewer.epochs}` becomes "fewer", and is
+unknown if there can be no fewer: one pass over a batch is the minimum. `{task.completions}` is the word for what the
+policy produces. `{in.text}` is empty, and known only if the trainer's policy writes texts; `{in.control}` only if it
+plays episodes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _FORMAT = re.compile(
 _IN_TEXT = {"completion": "completion", "token": "token", "answer": "answer"}
 _IN_CONTROL = {"completion": "episode", "token": "action", "answer": "action"}
 
-FIRST_POINTS = 5  # before that many points of a metric there is no checkpoint from a time at which all was well
+FIRST_POINTS = 5  # within that many first points of a metric there is no healthy checkpoint to go back to
 
 
 def settings(translation: Translation) -> dict[str, Any]:
-    """The run's settings as far as they are known, and what its trainer calls each, as a message names them:
-    {config.beta}, {option.kl_coef}.
+    """The known settings of the run, and their names in its trainer, as fields of a message: {config.beta},
+    {option.kl_coef}.
     """
     told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
     named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
@@ -39,7 +39,7 @@ def settings(translation: Translation) -> dict[str, Any]:
 
 
 def task(writes_texts: bool = True) -> dict[str, str]:
-    """The words for what a trainer makes, and which parts of a text are meant for it."""
+    """The words for what the policy of a trainer produces, and which parts of a text apply to it."""
     named = _IN_TEXT if writes_texts else _IN_CONTROL
     plurals = {f"task.{key}s": f"{word}s" for key, word in named.items()}
     return (
@@ -50,8 +50,8 @@ def task(writes_texts: bool = True) -> dict[str, str]:
 
 
 def fewer(config: Mapping[str, Any], lacks: Collection[str] = ()) -> dict[str, str]:
-    """The word "fewer" for each setting of which there can be fewer: it is not known to be 1 already, and the trainer
-    is not known to lack it.
+    """The word "fewer" for each setting that can be lowered: it is not known to be 1 already, and the trainer is not
+    known to lack it.
     """
     return {f"fewer.{key}": "fewer" for key in option_phrases() if key not in lacks and not _is_least(config.get(key))}
 
@@ -62,7 +62,7 @@ def _is_least(value: Any) -> bool:
 
 @lru_cache(maxsize=1)
 def option_phrases() -> dict[str, str]:
-    """What advice calls each setting where the trainer's own name for it is not known."""
+    """The words for each setting in advice, if the trainer's name for it is unknown."""
     phrases: dict[str, str] = read_texts(FOLDER / "options.yaml")
     return phrases
 
@@ -75,7 +75,7 @@ class _Fill(string.Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, float) and not format_spec:
-            format_spec = ".6g"  # a setting of 5e-6 that went through text as 5.0000000000000004e-06
+            format_spec = ".6g"  # a setting of 5e-6 may read as 5.0000000000000004e-06
         if isinstance(value, int) and "|" in format_spec:
             one, many = format_spec.split("|", 1)
             return f"{value} {one if value == 1 else many}"
@@ -97,7 +97,7 @@ class _Unknown:
 
 
 def always_said(text: str) -> str:
-    """What of a message is said whatever is known: all but what stands in [[…]]."""
+    """The part of a message that is always shown: all text outside [[…]]."""
     before = ""
     while before != text:
         before, text = text, _SEGMENT.sub("", text)
@@ -107,8 +107,8 @@ def always_said(text: str) -> str:
 def fill(text: str, said: Mapping[str, Any]) -> str:
     """A message with its fields filled.
 
-    What stands in [[…]] is left out where one of its fields is not known: `raise it[[ (now {config.beta})]]`. Elsewhere
-    a setting that the trainer's own name is not known for is said in plain words, and any other field by its own name.
+    Text in [[…]] is left out if one of its fields is unknown: `raise it[[ (now {config.beta})]]`. Outside of it, a
+    setting whose name in the trainer is unknown is given in plain words, and any other unknown field by its field name.
     """
     before = ""
     while before != text:
@@ -121,8 +121,8 @@ def fill(text: str, said: Mapping[str, Any]) -> str:
 
 
 def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
-    """Lines of advice, filled; a line on a setting that the trainer does not have is left out, if another one is
-    left, and one of which nothing is left.
+    """Lines of advice, filled. Empty lines are left out, and so is a line about a setting that the trainer does not
+    have, if another line remains.
     """
     lacks = said.get("lacks", frozenset())
     fit = [one for one in texts if not lacks & set(fields_of(_SEGMENT.sub("", one)))] or texts
@@ -131,8 +131,7 @@ def advise(texts: Sequence[str], said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def back_to(points: int, step: object) -> str:
-    """What to go back to from a step before which a metric has that many points: a checkpoint, where there can be
-    one."""
+    """What to go back to from a step before which a metric has that many points: a checkpoint, if there can be one."""
     if points < FIRST_POINTS:
         return f"start the run again, since it was so by step {step} and no checkpoint is older"
     return f"go back to the last checkpoint before step {step}"

@@ -1,4 +1,4 @@
-"""Rules are found, read from YAML and chosen; errors name file, line and column."""
+"""Finds rules, reads them from YAML and selects them; errors name file, line and column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlhealth.rules.model import FAMILIES, Rule
 from rlhealth.system.cache import cached, read_bytes
 
 LARGEST_FILE = 1 << 20  # bytes; a rule has one thousand
-#: What a rule is made of beside its file: a kept rule is checked anew where one of them is another.
+#: Code that a cached rule depends on beside its file: the rule is checked again if any of it changed.
 SCHEMA = (conditions.__file__, scope.__file__, causes.__file__, model.__file__, rewards.__file__, str(rewards.FILE))
 
 
@@ -39,7 +39,7 @@ def rule_files(folder: Path) -> Iterator[Path]:
 
 
 def load_rules(*folders: Path) -> list[Rule]:
-    """The shipped rules, with those of `folders` added; a rule with an id that is there already takes its place.
+    """The shipped rules and those of `folders`; a rule replaces an earlier one with the same id.
 
     Raises:
         RlhealthError: at the first rule that cannot be used, with file, line and column.
@@ -54,13 +54,14 @@ def load_rules(*folders: Path) -> list[Rule]:
     return sorted(found.values(), key=lambda rule: (rule.cause is not None, rule.family, rule.id))
 
 
-#: The shipped rules that this process read last, with the content of their files: what was planned for them is kept for
-#: the next check as well.
+#: The shipped rules that this process read last, with the content of their files, so that their plans are reused by the
+#: next check.
 _latest: tuple[dict[str, bytes], tuple[Rule, ...]] | None = None
 
 
 def _shipped() -> tuple[Rule, ...]:
-    """The rules that come with rlhealth; they are checked where a file of theirs, or what reads it, is a new one."""
+    """The rules that come with rlhealth; they are checked again if one of their files, or the code that reads it,
+    changed."""
     global _latest
     folder = shipped_rules()
     if not folder.is_dir():
@@ -80,12 +81,12 @@ def _shipped() -> tuple[Rule, ...]:
 
 
 def parts_of_rules() -> dict[str, Any]:
-    """The classes that a rule is made of, by their names."""
+    """The classes of a rule's parts, by name."""
     return vars(conditions) | vars(scope) | vars(causes) | vars(model)
 
 
 def _collect(folder: str, found: dict[str, bytes]) -> None:
-    """Adds the content of every rule file of a folder; the system is asked once for a folder, not for each file."""
+    """Adds the content of every rule file of a folder, with one system call per folder rather than per file."""
     with os.scandir(folder) as entries:
         for one in sorted(entries, key=lambda one: one.name):
             if one.is_dir():
@@ -132,7 +133,7 @@ def _decoded(raw: bytes, file: str) -> str:
 
 
 def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
-    """The rules of those ids and families; all of them where none is named.
+    """The rules of those ids and families; all rules if none is named.
 
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.
@@ -143,7 +144,7 @@ def choose(rules: list[Rule], select: Iterable[str]) -> list[Rule]:
 
 
 def rules_named(names: Sequence[str], rules: Iterable[Rule], others: Iterable[str] = ()) -> list[Rule]:
-    """The rules of those ids and families; `others` are names that stand for no rule.
+    """The rules of those ids and families; `others` are further valid names without a rule.
 
     Raises:
         RlhealthError: for a name that is neither, with what may have been meant.

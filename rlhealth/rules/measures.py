@@ -1,4 +1,4 @@
-"""The measures that a rule may name, and all that its texts and checks have to know of each; the engine makes them."""
+"""The measures that a rule may name, and their properties for texts and checks; the engine implements them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class MeasureKind:
     """One measure.
 
     Attributes:
-        words: what it says, as documentation and `rules explain` put it; may name {window}, {metric}, {other}, {last},
-            {items} and {where}.
+        words: its description in documentation and `rules explain`; may use {window}, {metric}, {other}, {last},
+                {items} and {where}.
         unit: of its values: "value" (the metric's own), "noise" (the noise of one point), "share", "ratio",
             "count" or "correlation".
         level: whether a limit on it is a level of the metric's own values, which a chart can draw.
         has_error: whether it is an estimate, so that a rule can ask for `standard_errors`.
-        at_once: whether it can say something from the first point on, whatever its window.
-        falls: whether it speaks of a fall: what has fallen is the lower half of the window.
-        foretold: whether it speaks of what is still to come, which has no first row.
+        at_once: whether it has a value from the first point on, whatever its window.
+        falls: whether it measures a fall: the fallen points are the lower half of the window.
+        predicts: whether it predicts a future event, which has no first row.
     """
 
     words: str
@@ -27,7 +27,7 @@ class MeasureKind:
     has_error: bool = False
     at_once: bool = False
     falls: bool = False
-    foretold: bool = False
+    predicts: bool = False
 
 
 KINDS: dict[str, MeasureKind] = {
@@ -68,7 +68,7 @@ KINDS: dict[str, MeasureKind] = {
         "how far the median of {window} of {metric} lies above that of the {last} points before",
         unit="noise",
         has_error=True,
-        foretold=True,
+        predicts=True,
     ),
     "plunge": MeasureKind(
         "how far a point of {metric} lies below the median of the {last} before it", unit="noise", has_error=True
@@ -77,7 +77,7 @@ KINDS: dict[str, MeasureKind] = {
         "in how many points {metric} is down to a twentieth of its start, at the rate of {window}, where it falls ever "
         "faster,",
         unit="count",
-        foretold=True,
+        predicts=True,
     ),
     "correlation": MeasureKind(
         "the correlation of the changes of {metric} with those of {other} over {window}",

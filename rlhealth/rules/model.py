@@ -1,4 +1,4 @@
-"""The rule schema: what the YAML of a rule is checked against."""
+"""The rule schema, against which the YAML of a rule is checked."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ FAMILIES = (
 
 @dataclass(frozen=True, kw_only=True)
 class When(StrictData):
-    """When a rule fires: a condition, all or any of several, or the way in which the run ended.
+    """When a rule fires: a condition, all or any of several, or how the run ended.
 
-    Conditions other than the first are looked up at the first one's steps, at their last point so far. With `at_end`
-    they are asked of the last row alone, and only of a log that shows a whole run: what is said of the whole of a run
-    is said too early while more may come.
+    Conditions other than the first are evaluated at the first one's steps, at their last point so far. With `at_end`
+    they are evaluated only at the last row, and only for a log that shows a whole run, because a statement about a
+    whole run is premature while more rows may come.
     """
 
     all: tuple[Condition, ...] = ()
@@ -84,9 +84,9 @@ class When(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class CriticalLevel(StrictData):
-    """When the finding is critical: another limit for the first condition, more conditions on top, or both.
+    """When the finding is critical: another limit for the first condition, additional conditions, or both.
 
-    It refines `when` rather than replace it, so that whatever is critical is a warning too.
+    It refines `when` and does not replace it, so that every critical finding is a warning too.
     """
 
     above: Number | Limit | None = None
@@ -98,22 +98,22 @@ class CriticalLevel(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class SettingChange(StrictData):
-    """A setting that is worth changing, by its canonical name, and by how much: to a value, so many times the present
-    one, or up to what is usual.
+    """A setting that is worth changing, by its canonical name, and its new value: a fixed value, a multiple of the
+    present one, or the usual one.
 
     Attributes:
-        times: the new value as a multiple of the run's own.
-        to: the new value, where the run's own does not matter.
-        up_to_usual: the value that this trainer is usually given (rlhealth/metrics/usual.yaml), where the run's own is
-            less than a tenth of it.
-        stops_at_usual: of a learning rate that is lowered: the usual one instead, where it lies between the run's own
-            and the multiple, and clearly below the run's own.
-        from_zero: the new value where the run's own is 0, of which no multiple helps.
-        unknown: the new value where the run's own is not known.
-        instead_of: it is changed only where the trainer is known to lack this other setting.
-        metric: where the run does not give the setting, the largest value of this metric stands for it.
-        only_above: nothing is changed unless the run's own value lies above it.
-        at_most, at_least: bounds of the new value; where the run's own is beyond one already, nothing is changed.
+        times: the new value as a multiple of the run's value.
+        to: the new value, whatever the run's value is.
+        up_to_usual: the usual value for this trainer (rlhealth/metrics/usual.yaml), if the run's value is less than a
+            tenth of it.
+        stops_at_usual: for a learning rate that is lowered: the usual value instead, if it lies between the run's value
+            and the multiple, and clearly below the run's value.
+        from_zero: the new value if the run's value is 0, of which no multiple helps.
+        unknown: the new value if the run's value is unknown.
+        instead_of: change this setting only if the trainer is known to lack that other setting.
+        metric: if the setting is not logged, the largest value of this metric is used as its value.
+        only_above: no change unless the run's value is above it.
+        at_most, at_least: bounds of the new value; no change if the run's value is already beyond one.
     """
 
     setting: str
@@ -137,8 +137,8 @@ class SettingChange(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class Aspect(StrictData):
-    """Another way in which the same symptom shows, on the same metric: one symptom is one finding, in the words of its
-    worst aspect."""
+    """Another sign of the same symptom, on the same metric. One symptom gives one finding, with the words of its worst
+    aspect."""
 
     title: Title
     severity: Literal["info", "warning", "critical"]
@@ -153,7 +153,7 @@ class Aspect(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class Source(StrictData):
-    """Where a limit comes from: published guidance, or a distribution over labelled runs."""
+    """The source of a limit: published guidance, or a distribution over labelled runs."""
 
     text: str
     url: str | None = None
@@ -161,25 +161,25 @@ class Source(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(StrictData):
-    """One rule, as its YAML file says it.
+    """One rule, as defined by its YAML file.
 
     Attributes:
-        severity_when_over: how severe a finding is at most once it is over and was harmless.
-        harmless_once: what shows that: reward is back where it was before, or rose above its level while the finding
-            held, as where rewards did not differ and there was nothing else to regain; or its end alone, where all that
-            was missing is there again.
-        severity_while_best: how severe a finding is at most as long as reward has risen and lies where it was highest:
-            of a symptom that matters by what it costs.
-        severity_while_alone: how severe it is at most where, beside that, nothing of another family is found: of a
-            symptom that is a price, and no damage by itself.
-        over_once: what ends a finding whose condition no longer holds: that it cost nothing that has not come back, or
-            only that reward rose beyond its noise.
-        warns_when_over: whether it stays a warning in a control task that was learned nevertheless: what broke once may
-            break again.
-        from_outside: what it reports does not come from the policy (a reward of another scale, a setting that jumped):
-            only a cause that can begin with it explains it.
-        also: other families whose symptom it reports as well, as a drift for which nothing was gained is one of KL and
-            one of reward: only a cause that explains all of them explains it.
+        severity_when_over: the highest severity of a finding that is over and was harmless.
+        harmless_once: what shows that it was harmless: reward is back at its earlier level, or rose above its level
+            while the finding held (if rewards did not differ, there was nothing else to regain); or only the end of the
+            finding, if everything that was missing is back.
+        severity_while_best: the highest severity while reward has risen and is at its best, for a symptom that matters
+            only by its cost.
+        severity_while_alone: the highest severity if, in addition, no other family has a finding, for a symptom that is
+            a price and no damage by itself.
+        over_once: what ends a finding whose condition no longer holds: the run has recovered from it, or only that
+            reward rose beyond its noise.
+        warns_when_over: whether it stays a warning in a control task that was learned nevertheless, because it may
+            happen again.
+        from_outside: its finding does not come from the policy (a reward with a new scale, a setting that jumped): only
+            a cause that can begin with it explains it.
+        also: other families whose symptom it also reports: a drift without gain is a symptom of KL and of reward, so
+            only a cause that explains both explains it.
     """
 
     id: str
@@ -237,11 +237,11 @@ class Rule(StrictData):
 
     @cached_property
     def clauses(self) -> tuple[Rule, ...]:
-        """The rule as rules that each have one list of conditions, all of which must hold: its aspects and the
+        """The rule split into rules with one list of conditions each, all of which must hold: its aspects, and the
         alternatives of `any`.
 
-        Of two that are as bad, the one that comes first speaks: the aspects, which say more, then the rule itself, and
-        last what is asked at the end, which could have been said before.
+        Of two that are equally severe, the first is reported: aspects come first, as they are more specific, then the
+        rule itself, and last the conditions at the end of a run.
         """
         shared = {"aspects": ()}
         each = []
@@ -254,7 +254,7 @@ class Rule(StrictData):
 
     @cached_property
     def points(self) -> int:
-        """How many points it takes until the rule could have reported anything; with fewer, it is skipped."""
+        """How many points the rule needs before it can raise a finding; with fewer, it is skipped."""
         parts = [
             max(condition.points for condition in one.when.conditions) + one.when.held_for - 1
             for one in self.clauses
@@ -269,7 +269,7 @@ class Rule(StrictData):
 
 
 def _check_levels(one: Rule | Aspect) -> None:
-    """Raises ValueError for a critical level that is none, or that no value could reach."""
+    """Raises ValueError for a critical level that adds nothing, or that no value can reach."""
     if one.critical is None:
         return
     if one.when is not None and one.when.at_end:
@@ -283,7 +283,7 @@ def _check_levels(one: Rule | Aspect) -> None:
 
 
 def _alternatives(rule: Rule) -> list[Rule]:
-    """A rule for each alternative of `any`, which is followed by itself; the rule itself if there is none."""
+    """One rule per alternative of `any`, each followed by itself; the rule itself if there is none."""
     if rule.when is None or not rule.when.any:
         return [rule]
     found = []

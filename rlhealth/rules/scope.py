@@ -18,18 +18,18 @@ class Bounds(StrictData):
 
 @dataclass(frozen=True, kw_only=True)
 class Scope(StrictData):
-    """The runs that a rule is about; elsewhere it is skipped, with the reason.
+    """The runs that a rule applies to; for other runs it is skipped, with the reason.
 
     Attributes:
-        any_training: of supervised and preference training too, which no other rule judges.
-        frameworks: trainers, where `*` matches anything; all of them where left out.
-        texts: only of runs whose trainer or metrics show that the policy makes texts, or only of those that do not.
+        any_training: also for supervised and preference training, which no other rule judges.
+        frameworks: trainers, where `*` matches anything; all trainers if left out.
+        texts: only for runs whose trainer or metrics show that the policy writes texts, or only for other runs.
         unless: settings that switch the rule off: a value, or bounds.
         only_if: settings that the run must have.
         unless_logged: metrics that make the rule superfluous.
         min_points: how many points its metric must have.
         each_metric: each metric of `a|b` is judged by itself, not only the first that is logged.
-        full_precision: not for a log whose numbers are rounded, where 0 may be a small number.
+        full_precision: not for a log with rounded numbers, in which 0 may be a small number.
     """
 
     any_training: Flag = False

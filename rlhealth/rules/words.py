@@ -1,4 +1,4 @@
-"""A rule in words: what it looks at and when it fires, as `explain` and the documentation say it."""
+"""A rule in words: what it measures and when it fires, for `explain` and the documentation."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def in_words(rule: Rule) -> list[str]:
 
 
 def _aspect(rule: Rule, other: Aspect) -> list[str]:
-    """Another aspect of the same symptom, reported in its own words where it is the worst."""
+    """Another aspect of the same symptom, with its own words, which are used if it is the worst."""
     alone = rule.model_copy(update={"aspects": (), "when": other.when, "critical": other.critical})
     first, *more = in_words(alone)
     return [f"or as {other.severity} “{other.title}”: {first}", *more]
 
 
 def condition_in_words(one: Condition) -> str:
-    """One condition as a sentence's part: `the median of the last 5 points of kl is above 1.5 nats/token`."""
+    """One condition as part of a sentence: `the median of the last 5 points of kl is above 1.5 nats/token`."""
     said = measure_in_words(one)
     if _is_any_nonfinite(one):
         return f"{_looked_at(one)} is NaN or infinite" if one.above == 0 else f"{_looked_at(one)} is finite"
@@ -99,12 +99,12 @@ def _looked_at(one: Condition) -> str:
 
 
 def _is_any_nonfinite(one: Condition) -> bool:
-    """Whether it asks of each point by itself whether it is NaN or infinite."""
+    """Whether it tests each point by itself for NaN or infinity."""
     return one.last == 1 and one.measure == "share_nonfinite"
 
 
 def scope(rule: Rule) -> list[str]:
-    """For which runs the rule is meant, one line per thought; nothing if for all."""
+    """The runs that the rule applies to, one line per thought; empty if it applies to all."""
     scope = rule.scope
     lines = [f"about {_listed(scope.frameworks, 'and')}"] if scope.frameworks else []
     lines += [f"only where metrics {'show' if scope.texts == 'shown' else 'do not show'} texts"] if scope.texts else []
@@ -128,8 +128,8 @@ def why(rule: Rule) -> str:
 
 
 def severities(rule: Rule) -> str:
-    """`warning`, or `warning, critical` where the same problem can be worse: a cause is as severe as the worst that it
-    explains."""
+    """`warning`, or `warning, critical` if the same problem can be worse. A cause is as severe as the worst finding
+    that it explains."""
     can_be_worse = rule.critical is not None or rule.cause is not None
     return f"{rule.severity}, critical" if can_be_worse and rule.severity != "critical" else rule.severity
 
@@ -222,7 +222,7 @@ def _within(points: int | None) -> str:
 
 
 def _hypothesis(cause: Cause) -> list[str]:
-    """A cause in words: what it begins with, what follows, what must be so and what speaks against it."""
+    """A cause in words: what it begins with, what follows, what must hold, and what rules it out."""
     start = {None: "", True: ", so from the start", False: ", not so from the start"}[cause.from_start]
     lines = [f"first: a finding of {_listed(cause.begins_with, 'or')}{start}"]
     if cause.followed_by:
@@ -239,14 +239,14 @@ def _hypothesis(cause: Cause) -> list[str]:
 
 
 def _said(fact: Fact) -> str:
-    """A fact as its conditions, or, of findings and settings, as its text with its numbers left open."""
+    """A fact as its conditions; for findings and settings, as its text with open fields."""
     if fact.when:
         return " and ".join(condition_in_words(one) for one in fact.when)
     return _open(fact.says)
 
 
 def _open(text: str) -> str:
-    """A text with the numbers and settings of a run left open."""
+    """A text with open fields in place of a run's numbers and settings."""
     return fill(text, {name: "…" for name in fields_of(text) if not name.startswith("in.")} | task())
 
 

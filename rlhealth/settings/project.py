@@ -80,7 +80,7 @@ def _read(path: Path, today: date, only_own_table: bool = False) -> Settings:
             f"{location}: cannot be read: {error}", hint="--config takes a TOML file", location=location
         ) from None
     if only_own_table and "rlhealth" not in text:
-        return Settings()  # somebody else's file
+        return Settings()  # another tool's file
     raw = _toml(text, location)
     under: tuple[str, ...] = ()
     if only_own_table or path.name == SHARED:
@@ -202,7 +202,7 @@ def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
 
 
 def _graded(one: Aspect, severity: str) -> Aspect:
-    """An aspect of a rule whose severity was set; where all of it is critical, no level lies above."""
+    """An aspect of a rule whose severity was set; if all of it is critical, there is no higher level."""
     return one.model_copy(update={"severity": severity, "critical": None if severity == "critical" else one.critical})
 
 
@@ -271,7 +271,7 @@ def _wrong(settings: Settings, path: tuple[Any, ...], said: str, hint: str) -> R
 
 
 def _near(path: Path) -> str:
-    """The path as short as it can be said from here."""
+    """The shortest form of the path from the working folder."""
     try:
         return str(path.absolute().relative_to(Path.cwd()))
     except ValueError:
@@ -282,7 +282,7 @@ def _place_in(said: str, text: str) -> str:
     found = re.search(r"at line (\d+), column (\d+)", said)
     if found:
         return f"{found[1]}:{found[2]}"
-    lines = text.split("\n")  # what is not said to be at a place is at the end
+    lines = text.split("\n")  # an error without a place is at the end
     return f"{len(lines)}:{len(lines[-1]) + 1}"
 
 

@@ -126,7 +126,7 @@ def examples(section: str) -> dict[str, str]:
 
 
 def _hint(path: KeyPath, section: str) -> str:
-    """The hint for what is wrong at that key path: an example of its key, where it has one."""
+    """The hint for an error at that key path: an example of its key, if there is one."""
     lines = [f"`{line}`" for line in examples(section).get(str(path[0]) if path else "", "").splitlines()]
     if not lines:
         return HINT

@@ -1,4 +1,4 @@
-"""Advice: what to do about one run, put together from its findings: settings to change, steps to look at."""
+"""Advice on one run, from its findings: settings to change, steps to inspect."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ AT_ITS_BEST = "reward is at its best so far: watch it, and change nothing yet"
 
 @dataclass(frozen=True)
 class StepsToInspect:
-    """Steps that are worth looking at, if no setting is to blame.
+    """Steps that are worth inspecting if no setting is the cause.
 
     Attributes:
-        first, last: from the step where the finding began to the one where it could be known.
+        first, last: from the step at which the finding began to the one at which it could be known.
         advice: what to do there, in sentences.
-        samples: what the policy makes there: completions, or episodes of a control task.
+        samples: what the policy produces: completions, or episodes of a control task.
     """
 
     rule: str
@@ -36,8 +36,8 @@ class Advice:
     Attributes:
         cause: the rule that the changes come from; empty if there are none.
         changes: settings to change, all at once, in the trainer's own names.
-        looks: where to look: instead of changes, or beside that of a setting which is no cause by itself.
-        reason: why nothing is to be done, where nothing is though the run is not healthy.
+        looks: steps to inspect, instead of changes or beside the change of a setting that is no cause by itself.
+        reason: why there is nothing to do, if the run is not healthy and there is still no advice.
     """
 
     cause: str
@@ -48,15 +48,15 @@ class Advice:
 
 
 def advice_of(run: RunVerdict) -> Advice:
-    """The advice on one run: of its first cause alone, so that what is changed next can be distinguished from what was
-    changed before.
+    """The advice on one run: that of its first cause alone, so that the effect of one change can be distinguished from
+    that of the next.
 
-    A cause that names no setting is not passed over: a reward function that is wrong is not cured by a learning rate.
-    Beside it stands only a setting that was far outside of use from the start: as long as it is, the run says little
-    about its reward function. It stands beside a cause with settings of its own too where another finding, which that
-    cause does not explain, asks for the same one. Where nothing but symptoms was found, such a setting comes first;
-    then a cause that is over, for the settings that it blames are still the same; then the first symptom that names a
-    setting, unless reward is at its best: what is no more than unusual while the run learns is watched, not treated.
+    A cause that names no setting is not skipped: no learning rate fixes a wrong reward function. Only one setting is
+    given beside it: one that was far outside the usual range from the start, because such a run says little about its
+    reward function. That setting is also given beside a cause with settings, if another finding that the cause does
+    not explain asks for the same one. If there are only symptoms, such a setting comes first. Next comes a cause that
+    is over, because its settings are still the same. Next comes the first symptom that names a setting, unless reward
+    is at its best: a merely unusual metric is watched while the run learns, and not treated.
     """
     roots = [one for one in run.causes if one.severity > Severity.INFO]
     if not roots:

@@ -1,4 +1,4 @@
-"""The baseline: findings that are known and accepted, kept in a file, so that a gate fails for what is new."""
+"""The baseline: accepted findings in a file, so that the gate fails only for new ones."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _HINT = "write it anew with --write-baseline"
 
 @dataclass(frozen=True)
 class Baseline:
-    """Accepted findings: the severity up to which each is known, by run, rule and metric.
+    """Accepted findings: the severity up to which each is accepted, by run, rule and metric.
 
-    No step and no value is kept: they move while a run continues. A finding is new where its run, its rule or its
-    metric is, or where it is more severe than it was.
+    Steps and values are not stored, because they change while a run continues. A finding is new if its run, its rule or
+    its metric is new, or if it is more severe than before.
     """
 
     accepted: dict[Known, Severity] = field(default_factory=dict)
 
     def knows(self, run: str, one: Finding) -> bool:
-        """Whether the finding of that run was accepted, at its severity or a worse one."""
+        """Whether the finding of that run was accepted, at its present or a higher severity."""
         return self.accepted.get((run, one.rule, one.metric), Severity.INFO - 1) >= one.severity
 
     def apply(self, run: RunVerdict) -> None:
-        """Sets the accepted findings of a run aside: they are counted, and no longer fail the gate."""
+        """Sets the accepted findings of a run aside: they are counted and do not fail the gate."""
         known = [one for one in run.findings if self.knows(run.name, one)]
         run.ignored += [Ignored(one, REASON) for one in known]
         run.findings = [one for one in run.findings if not any(one is other for other in known)]
 
     def with_findings(self, runs: Iterable[RunVerdict]) -> Baseline:
-        """This baseline with everything that was found now; what it knew of these runs and is gone is forgotten,
-        other runs are kept.
+        """This baseline with all present findings of these runs in place of their earlier ones; other runs are
+        kept.
         """
         runs = list(runs)
         judged = {run.name for run in runs}
@@ -53,7 +53,7 @@ class Baseline:
 
 
 def accept_all(verdict: Verdict, before: Baseline) -> Baseline:
-    """Accepts everything that was found: sets it aside in the verdict, and returns the baseline to write."""
+    """Accepts all findings: sets them aside in the verdict, and returns the baseline to write."""
     baseline = before.with_findings(verdict.runs)
     for run in verdict.runs:
         baseline.apply(run)
@@ -61,8 +61,8 @@ def accept_all(verdict: Verdict, before: Baseline) -> Baseline:
 
 
 def accept_findings(verdict: Verdict, path: Path, before: Baseline) -> None:
-    """Accepts everything that was found, and writes it to the file together with what other processes have accepted
-    there meanwhile.
+    """Accepts all findings, and writes them to the file together with those that other processes accepted there in the
+    meantime.
 
     Raises:
         RlhealthError: if the file cannot be read or written.
@@ -75,7 +75,7 @@ def accept_findings(verdict: Verdict, path: Path, before: Baseline) -> None:
 
 
 def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Writes the file, one finding per line and in order, so that a diff of it reads well.
+    """Writes the file, one finding per line and sorted, so that its diffs are easy to read.
 
     Raises:
         RlhealthError: if it cannot be written.

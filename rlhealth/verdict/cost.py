@@ -1,4 +1,4 @@
-"""What a broken run cost: wall-clock time before and after the first step since which a critical finding counts."""
+"""The cost of a broken run: wall-clock time before and after the step since which a critical finding counts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Cost:
     """Wall-clock time of a run before and after it broke.
 
     Attributes:
-        step: since when it is broken: where the earliest critical finding that is not over began, or began again.
+        step: since when it is broken: the step at which the earliest critical finding that is not over began.
         before, after: seconds from the first point to that step, and from there to the last point.
-        standing: whether such a finding holds now; otherwise what it cost has not come back.
-        earlier: the first and last step of each stretch before in which one of those findings held, and was over.
+        standing: whether such a finding holds now; otherwise the run has not recovered from it.
+        earlier: the first and last step of each earlier stretch in which one of those findings held and ended.
     """
 
     step: int
@@ -36,7 +36,8 @@ class Cost:
 
 
 def cost_of(run: RunVerdict) -> Cost | None:
-    """What the run cost after it broke; None if nothing critical counts, or the log has no times of those steps."""
+    """The cost of the run after it broke; None if no critical finding counts, or the log has no times of those
+    steps."""
     broken = [one for one in run.findings if one.severity is Severity.CRITICAL and not one.ended]
     if not broken:
         return None
@@ -55,8 +56,8 @@ def cost_of(run: RunVerdict) -> Cost | None:
 
 
 def _stretches(broken: Sequence[Finding]) -> list[tuple[int, int]]:
-    """The steps at which any of those findings held: stretches that overlap are one, and so is all from the first on
-    that counts."""
+    """The stretches of steps in which any of those findings held. Overlapping stretches are joined, and so is
+    everything from the first one that counts."""
     since = min(one.since_step for one in broken)
     last = max(one.last_step for one in broken)
     earlier = [span for one in broken for span in one.earlier]

@@ -1,4 +1,4 @@
-"""Where a metric came from, where it is, and the course between, in a word that never contradicts the two."""
+"""The start and end of a metric, and a word for its course that never contradicts them."""
 
 from __future__ import annotations
 
@@ -16,49 +16,48 @@ if TYPE_CHECKING:
 
     Level = tuple[float, float]  # a mean, and its error
 
-FEW = 3  # points, at least, that say where a metric begins or ends
-_TREND = 24  # finite points before anything is said of a trend
-_PARTS, _PARTED = 5, 100  # in which a turn is looked for, and from how many points on: neighbours are alike
-_BATCHES = 4  # batch means a part
-_ERRORS = 4.0  # of their standard errors that a change takes, as in rises.yaml
-_OF_MANY = 6.0  # errors, where many stretches are looked at: of white noise 1 in 100 turns so
-_FACTOR = 1.5  # between two ends that nobody calls the same
-_BACK = 0.2  # of the way there, at least, that what came back has come
+FEW = 3  # the fewest points for the start or the end of a metric
+_TREND = 24  # finite points that a trend needs
+_PARTS, _PARTED = 5, 100  # parts that are searched for a turn, and the points it needs: neighbours are correlated
+_BATCHES = 4  # batch means per part
+_ERRORS = 4.0  # standard errors that a change needs, as in rises.yaml
+_OF_MANY = 6.0  # errors for the best of many stretches: white noise turns by so many in 1 of 100 series
+_FACTOR = 1.5  # between two ends that look different
+_BACK = 0.2  # the least share of the way out that a series that came back has returned
 _WORDS = {1: "rose", -1: "fell"}
-_DISAGREE = (1, -1, 1)  # tests that say both
+_DISAGREE = (1, -1, 1)  # tests that show both directions
 
 
 def start_of(values: Floats) -> float:
-    """Where finite values of shape (n,), n above 0, begin: the median of the first tenth of them, which no stray point
-    moves, or of the first three, where these lie beyond chance elsewhere: what changes at once began where it was.
+    """The start of finite values of shape (n,), n above 0: the median of the first tenth, which no outlier moves. If
+    the first three points differ from it beyond chance, their median, because the metric changed at once.
     """
     few = plain_median(values[:FEW])
     return few if _leaves(few, values) else plain_median(values[: max(len(values) // 10, FEW)])
 
 
 def end_of(values: Floats) -> float:
-    """Where they end, by the same reckoning from their end."""
+    """The end of the values, by the same method from the other end."""
     return start_of(values[::-1])
 
 
 def before(values: Floats, onset: int) -> Floats:
-    """The finite ones of the values before the index `onset`; of a series that was so from its beginning the first
-    three there are."""
+    """The finite values before the index `onset`; if the onset is at the start of the series, the first three."""
     early = values[:onset][np.isfinite(values[:onset])]
     return early if len(early) else values[np.isfinite(values)][:FEW]
 
 
 def trend_of(values: Floats, start: float | None = None, end: float | None = None) -> tuple[str, bool]:
-    """The course from `start` to `end` in a word, and whether it still goes on; shape of `values`: (n,), finite.
+    """The course from `start` to `end` in a word, and whether it still continues; `values`: shape (n,), finite.
 
-    The word says what is beyond chance: the last part of the points is held against the first one, by thirds, by
-    fifths, and, for most that is learned may be learned in the first points, by the last third and the first tenth,
-    as `earned` does with the reward; what changed at once, by the start and the points that follow it. What went
-    somewhere and came back says both. Steady is what has not even moved somewhat; what moved somewhat, and not surely,
-    or went where its ends do not show it, gets no word.
+    The word states only what is beyond chance. The last part of the points is compared with the first: by thirds; by
+    fifths; and, because most learning may happen early, the last third with the first tenth, as `earned` does with the
+    reward. A change at the very start is found by the start and the points after it. A series that moved and came back
+    gets both words. It is steady if it did not even move somewhat. It gets no word if it moved somewhat but not surely,
+    or in a way that its ends do not show.
 
     Args:
-        start, end: what is shown as its ends, if not `start_of` and `end_of`.
+        start, end: the ends that are shown, if other than `start_of` and `end_of`.
     """
     if len(values) < _TREND:
         return "", False
@@ -79,9 +78,11 @@ def trend_of(values: Floats, start: float | None = None, end: float | None = Non
 
 
 def course(values: Floats) -> tuple[str, bool]:
-    """Whether the last third lies beyond the first by more than chance, and whether it lies beyond the middle one too.
+    """Whether the last third differs from the first by more than chance, and whether it also differs from the middle
+    one.
 
-    The errors come from batch means, which know that neighbouring points are alike. Shape of `values`: (n,), finite.
+    The errors come from batch means, which take the correlation of neighbours into account. `values`: shape (n,),
+    finite.
     """
     if len(values) < _TREND:
         return "", False
@@ -97,7 +98,7 @@ def _course(thirds: list[Level]) -> tuple[str, bool]:
 
 
 def _changes(rising: Rising, thirds: list[Level], fifths: list[Level]) -> tuple[int, ...]:
-    """In which direction the end lies beyond the start, 1 or -1; none, or all, where tests disagree."""
+    """The direction from the start to the end, 1 or -1; empty without a change; both directions if tests disagree."""
     found = {_beyond(levels[0], levels[-1]) for levels in (thirds, fifths) if levels}
     found |= {side for side, one in ((1, rising), (-1, rising.turned)) if one.surely()}
     found.discard(0)
@@ -105,8 +106,8 @@ def _changes(rising: Rising, thirds: list[Level], fifths: list[Level]) -> tuple[
 
 
 def _turn(fifths: list[Level], stretches: list[Level]) -> tuple[int, ...]:
-    """The two directions of a series that went somewhere and has come back a good part of the way: a stretch in
-    between, a tenth long or a fifth, lies beyond the first and the last fifth, on one side alone.
+    """The two directions of a series that moved and came back a good part of the way: a stretch in between, a tenth or
+    a fifth long, lies beyond the first and the last fifth, on one side only.
     """
     if not fifths:
         return ()
@@ -122,15 +123,15 @@ def _turn(fifths: list[Level], stretches: list[Level]) -> tuple[int, ...]:
 
 
 def _moved_somewhat(rising: Rising, levels: list[Level]) -> bool:
-    """Whether it rose or fell by more than chance has it in one series of ten, or a part differs from an end."""
+    """Whether it rose or fell by more than chance gives in one series of ten, or a part differs from an end."""
     first, *between, last = levels
     bent = any(_beyond(edge, one) for edge in (first, last) for one in between)
     return bent or rising.somewhat() or rising.turned.somewhat()
 
 
 def _is_apart(start: float, end: float, values: Floats) -> bool:
-    """Whether the ends look apart, so that a word that says they are not would be doubted: by more than the middle half
-    of the points spans, or by a factor where that half lies on one side of zero."""
+    """Whether the ends look different, so that "steady" would not be believed: by more than the span of the middle half
+    of the points, or by a factor if that half lies on one side of zero."""
     low, high = (float(one) for one in np.quantile(values / 2, [0.25, 0.75]))
     near, far = sorted((abs(start), abs(end)))
     if (low > 0 or high < 0) and far / _FACTOR > near:
@@ -139,8 +140,8 @@ def _is_apart(start: float, end: float, values: Floats) -> bool:
 
 
 def _leaves(level: float, values: Floats) -> int:
-    """In which direction a series jumps at once from the level that it begins with, 1, -1, or 0 for none: the rest of
-    its first tenth lies further away than chance has a few neighbours, which may all err alike.
+    """The direction in which a series jumps from its first level, 1, -1, or 0 for none: the rest of its first tenth
+    lies further away than chance explains for a few correlated neighbours.
     """
     part = values[: max(len(values) // 10, 3 * FEW)]
     rest = part[FEW:]
@@ -152,13 +153,13 @@ def _leaves(level: float, values: Floats) -> int:
 
 
 def _scaled(values: Floats) -> Floats:
-    """The values over a power of two, so that no square of them overflows; shape (n,), as given, n above 0."""
+    """The values divided by a power of two, so that their squares do not overflow; shape (n,), as given, n above 0."""
     return np.asarray(np.ldexp(values, -np.frexp(np.abs(values).max())[1]))
 
 
 def _levels(scaled: Floats) -> tuple[list[Level], list[Level], list[Level]]:
-    """The levels of the thirds; where there are many points, of the fifths, and of the stretches that are as long as a
-    fifth or a tenth, each begun half its length after the one before."""
+    """The levels of the thirds; and, if there are many points, of the fifths and of stretches as long as a fifth or a
+    tenth, each of which begins half its length after the previous one."""
     count = len(scaled)
     edges = [_parts(count, 3)]
     if count >= _PARTED:
@@ -169,21 +170,21 @@ def _levels(scaled: Floats) -> tuple[list[Level], list[Level], list[Level]]:
 
 
 def _parts(count: int, parts: int) -> tuple[Ints, Ints]:
-    """Where so many equal parts of `count` points begin and end."""
+    """The starts and ends of `parts` equal parts of `count` points."""
     edges = np.arange(parts + 1) * count // parts
     return edges[:-1], edges[1:]
 
 
 def _stretches(count: int, parts: int) -> tuple[Ints, Ints]:
-    """The same of stretches as long as such a part, half of each in the one before."""
+    """The same for stretches as long as such a part, each of which overlaps the previous one by half."""
     width, last = count // parts, 2 * parts - 2
     starts = np.arange(last + 1) * (count - width) // last
     return starts, starts + width
 
 
 def _levels_between(scaled: Floats, starts: Ints, ends: Ints) -> list[Level]:
-    """The mean of each stretch, and its error by the means of batches; starts and ends of shape (k,). Where batches
-    only rise, or fall, that is no noise, as in rises.py.
+    """The mean of each stretch, and its error from batch means; starts and ends of shape (k,). Batches that only rise,
+    or only fall, count as a trend and no noise, as in rises.py.
     """
     sums = np.append(0.0, np.cumsum(scaled - scaled[0]))  # of a constant exactly 0
     edges = starts + np.arange(_BATCHES + 1)[:, np.newaxis] * (ends - starts) // _BATCHES
@@ -196,8 +197,7 @@ def _levels_between(scaled: Floats, starts: Ints, ends: Ints) -> list[Level]:
 
 
 def _beyond(start: Level, end: Level, errors: float = _ERRORS) -> int:
-    """1 if the second level is higher by more than chance, and more than rounding, -1 if it is lower, 0 if neither can
-    be said."""
+    """1 if the second level is higher by more than chance and rounding, -1 if it is lower, 0 if neither is certain."""
     gained, error = end[0] - start[0], float(np.hypot(start[1], end[1]))
     least = ROUNDING * max(abs(start[0]), abs(end[0]))
     return int(np.sign(gained)) if abs(gained) > max(errors * error, least) else 0

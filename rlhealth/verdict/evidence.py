@@ -1,4 +1,4 @@
-"""Evidence: what one condition of a rule saw in a run, and the limit that it was compared with."""
+"""Evidence: what one condition of a rule measured in a run, and the limit that it was compared with."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """This metric, measured so, said this at this step, against this limit.
+    """One measured value of a metric at one step, with the limit that it was compared with.
 
     Attributes:
         metric, tag: the canonical metric, and the name under which it was logged.
         step: of the run.
-        value, limit: in the unit of the measure; that is the metric's own `unit` where `measured` is "value". No limit
-            where the rule has none in numbers.
-        side: on which side of the limit it is sick: above, below or equals.
-        measured: "value" where the measure is in the metric's own unit, "ratio" where it was set against something,
-            "noise" where it is in units of the metric's noise, "share" where it is a share of points, "count" or
-            "correlation".
-        error: the standard error of the value, in its unit; None where it has none, or where it is not known.
-        sure: by how many standard errors the value has to be beyond the limit. Of a negative one, it may be beyond it:
-            it is not surely on the other side by so many errors.
-        level: the limit as a level of the metric's own values, for charts; None if the measure is something else.
-        measure: what was measured, in words; empty where it is no measure of a metric's points.
+        value, limit: in the unit of the measure, which is the metric's own `unit` if `measured` is "value". The limit
+                is None if the rule has no numeric limit.
+            side: the unhealthy side of the limit: above, below or equals.
+            measured: "value" in the metric's own unit, "ratio" relative to a reference, "noise" in units of the
+                metric's noise, "share" of points, "count" or "correlation".
+            error: the standard error of the value, in its unit; None if it has none, or if it is not known.
+            sure: by how many standard errors the value must be beyond the limit. If negative, the value may be on the
+                healthy side, but not by that many errors.
+            level: the limit as a level of the metric's own values, for charts; None if the measure is no such level.
+            measure: what was measured, in words; empty if it is no measure of a metric's points.
     """
 
     metric: str
@@ -41,7 +40,7 @@ class Evidence:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the value itself is on the sick side of the limit, whatever its error."""
+        """Whether the value itself is on the unhealthy side of the limit, whatever its error."""
         if self.limit is None:
             return False
         if self.side == "equals":
@@ -50,7 +49,7 @@ class Evidence:
 
     @property
     def errors_beyond(self) -> float:
-        """By how many standard errors the value lies beyond the limit; below 0 on the healthy side, NaN without an
+        """By how many standard errors the value is beyond the limit; below 0 on the healthy side, NaN without an
         error."""
         if self.limit is None or not self.error:
             return math.nan

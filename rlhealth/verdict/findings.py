@@ -1,4 +1,4 @@
-"""Findings: what is wrong with a run, how severe it is, when it was so, and whether it still is."""
+"""Findings: what is wrong with a run, how severe it is, when it held, and whether it still holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Severity(IntEnum):
-    """How much a careful researcher would care: look at it (warning), or stop the run (critical)."""
+    """How severe a finding is: look at it (warning), or stop the run (critical)."""
 
     INFO = 0
     WARNING = 1
@@ -30,7 +30,7 @@ class Severity(IntEnum):
 
 
 class State(StrEnum):
-    """What became of a finding: it holds now (standing), left a loss behind (lasting), or left none (over)."""
+    """The state of a finding: it holds now (standing), it ended but left a loss (lasting), or it left none (over)."""
 
     STANDING = "standing"
     LASTING = "lasting"
@@ -42,11 +42,11 @@ class Episode:
     """One stretch in which a rule's condition held.
 
     Attributes:
-        first_step: the first row that agrees with the condition: dated back into the window that raised it.
+        first_step: the first row that meets the condition, dated back into the window that raised it.
         raised_step: the first step at which it could have been known, after the rule's damping.
         last_step: the last step at which it held.
-        state: standing until it has not held for as long as its rule's damping asks.
-        from_start: whether no row came before `first_step`: it was so from the start.
+        state: standing until it has not held for as long as its rule's damping requires.
+        from_start: whether no row came before `first_step`: it held from the start.
     """
 
     first_step: int
@@ -66,7 +66,7 @@ class Change:
     """A setting that is worth changing, as advice.
 
     Attributes:
-        option: what the run's trainer calls it.
+        option: its name in the run's trainer.
         setting: its canonical name.
         before: its value in this run; None if the run does not give it.
         to: the value to try.
@@ -85,21 +85,21 @@ class Finding:
     """One thing that is wrong with a run, with its evidence. Steps are those of the run.
 
     Attributes:
-        severity: how much it matters now: what is over is a warning at most.
-        conditions: what made it fire: the conditions that held where it was worst, each with what it saw. The first is
-            the one that the message speaks of, and what `metric`, `tag`, `unit`, `worst_step`, `worst_value`, `limit`,
-            `side`, `measured` and `level` are read from. A cause has those of the finding that it begins with.
+        severity: how severe it is now: a finding that is over is at most a warning.
+        conditions: the conditions that held where it was worst, each with its measured value. The first is the one that
+            the message is about; `metric`, `tag`, `unit`, `worst_step`, `worst_value`, `limit`, `side`, `measured` and
+            `level` are read from it. A cause has those of the finding that it begins with.
         state: standing, lasting or over.
         peak: how severe it was while it held; `severity` if not given.
-        explained_by: the rule whose finding is the cause of this one, where one is.
-        evidence: of a cause: what speaks for it, a line each, in the order of time.
-        against: of a cause: what was looked for that would speak against it, and was not there.
-        rivals: of a cause: other causes for which the evidence holds too, each with what would distinguish them.
-        changes: settings that are worth changing, in the trainer's own names.
-        replaced_at: the step of the resume that replaced what this was found in, or the first step that was logged
-            again; None if it was found in the run as it is.
+        explained_by: the rule whose finding is the cause of this one, if any.
+        evidence: for a cause: its evidence, one line each, in the order of time.
+        against: for a cause: the counter-evidence that was searched for and not found.
+        rivals: for a cause: other causes that the evidence also supports, each with what would distinguish them.
+        changes: settings that are worth changing, with the trainer's names.
+        replaced_at: the step of the resume that replaced the rows in which this was found, or the first step that was
+            logged again; None if it was found in the current run.
         from_outside: whether no policy could have caused it.
-        also: other families whose symptom it reports as well.
+        also: other families whose symptom it also reports.
     """
 
     rule: str
@@ -128,7 +128,7 @@ class Finding:
 
     @property
     def lead(self) -> Evidence:
-        """The condition that the message speaks of."""
+        """The condition that the message is about."""
         return self.conditions[0]
 
     @property
@@ -148,37 +148,37 @@ class Finding:
 
     @property
     def worst_step(self) -> int:
-        """Where it was worst."""
+        """The step at which it was worst."""
         return self.conditions[0].step
 
     @property
     def worst_value(self) -> float:
-        """What was measured there."""
+        """The measured value at that step."""
         return self.conditions[0].value
 
     @property
     def limit(self) -> float | None:
-        """What that was compared with, in the unit of the measure."""
+        """The limit of that value, in the unit of the measure."""
         return self.conditions[0].limit
 
     @property
     def side(self) -> str:
-        """On which side of the limit it is sick: above, below or equals."""
+        """The unhealthy side of the limit: above, below or equals."""
         return self.conditions[0].side
 
     @property
     def measured(self) -> str:
-        """What the value is in: the metric's own unit (value), a ratio, noise, a share, a count or a correlation."""
+        """The unit of the value: the metric's own unit (value), a ratio, noise, a share, a count or a correlation."""
         return self.conditions[0].measured
 
     @property
     def level(self) -> float | None:
-        """The limit as a level of the metric's own values, for charts; None if the measure is something else."""
+        """The limit as a level of the metric's own values, for charts; None if the measure is no such level."""
         return self.conditions[0].level
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it this finding and no other of its run: rule and metric."""
+        """What identifies it among the findings of its run: rule and metric."""
         return self.rule, self.metric
 
     @property
@@ -188,12 +188,12 @@ class Finding:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over, and what it cost has come back: what a watcher calls cleared."""
+        """Whether it is over and left no loss: a watch reports it as cleared."""
         return self.state is State.OVER
 
     @property
     def from_start(self) -> bool:
-        """Whether it was so from the first row of its metric on: a consequence of nothing."""
+        """Whether it held from the first row of its metric on, so that it is no consequence of anything earlier."""
         return bool(self.episodes) and self.episodes[0].from_start
 
     @property
@@ -203,10 +203,10 @@ class Finding:
 
     @cached_property
     def earlier(self) -> tuple[tuple[int, int], ...]:
-        """The stretches that were over before what holds now began.
+        """The stretches that ended before the one that holds now began.
 
-        A break that was shorter than what held before it, and than what held after it, ended nothing. Where nothing
-        holds now no stretch is an earlier one: what lasts may have been lost in any of them.
+        A break that is shorter than the stretch before it and the stretch after it does not separate them. If nothing
+        holds now, no stretch is an earlier one: a lasting loss may come from any of them.
         """
         spans = self.spans
         place = len(spans) - 1 if self.active else 0
@@ -219,7 +219,7 @@ class Finding:
 
     @property
     def since_step(self) -> int:
-        """Since when it holds: where the first stretch that is no earlier one began."""
+        """The step since which it holds: the start of the first stretch that is no earlier one."""
         count = len(self.earlier)
         return self.spans[count][0] if count else self.first_step
 
@@ -230,7 +230,7 @@ class Finding:
 
     @property
     def was_harmless(self) -> bool:
-        """Whether it is over, and has shown that it did no damage."""
+        """Whether it is over and is known to have done no damage."""
         return self.state is State.OVER and self.severity is Severity.INFO < self.worst_severity
 
     @property
@@ -239,24 +239,24 @@ class Finding:
         return self.severity if self.peak is None else self.peak
 
     def in_state(self, state: State, most: Severity = Severity.WARNING) -> Finding:
-        """The same finding in that state; once it is over, its severity is `most` at most."""
+        """The same finding in that state; once it is over, its severity is at most `most`."""
         severity = min(self.worst_severity, most) if state is State.OVER else self.worst_severity
         return replace(self, state=state, severity=severity, peak=self.worst_severity)
 
     def at_most(self, most: Severity) -> Finding:
-        """The same finding, never more severe than that."""
+        """The same finding, with at most that severity."""
         return replace(self, severity=min(self.severity, most), peak=min(self.worst_severity, most))
 
 
 def worst_state(findings: Iterable[Finding]) -> State:
-    """The state of what several findings are parts of: standing where one stands, lasting where one lasts."""
+    """The joint state of several findings: standing if one is standing, lasting if one is lasting."""
     states = {one.state for one in findings}
     return next((state for state in State if state in states), State.OVER)
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A rule that could not run, and why. Silence is never health: every report shows these."""
+    """A rule that could not run, and why. Every report shows these, because no finding is no proof of health."""
 
     rule: str
     family: str
@@ -265,7 +265,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A finding that the user chose not to see, with the reason given (`--ignore`, settings, baseline)."""
+    """A finding that the user ignores, with the given reason (`--ignore`, settings, baseline)."""
 
     finding: Finding
     reason: str

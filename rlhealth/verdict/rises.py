@@ -12,14 +12,14 @@ from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats
 from rlhealth.series import worth_of
 
-#: Of the largest value: what the mean of equal numbers may be off, and no series has gained by.
+#: Of the largest value: the rounding error in the mean of equal numbers; a smaller difference is no gain.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-#: The same of rewards that were summed up in single precision, as trainers do: no proof that one rose.
+#: The same for rewards that trainers sum in single precision: a smaller difference does not prove a rise.
 SINGLE = 64 * float(np.finfo(np.float32).eps)
-STARTS = (10, 100)  # parts of a series, of which the first is its start: what is learned at once is over in a tenth
+STARTS = (10, 100)  # the start is the first tenth or hundredth: fast learning is over within a tenth
 FEWEST_AT_START = 10  # points of a start that is shorter than a tenth
-ALIKE = 0.97  # the most that neighbours are taken for
-RANKED = 4096  # points, or up to twice as many, of which ranks are taken: a watch asks at every tick
+ALIKE = 0.97  # the highest correlation of neighbours that is assumed
+RANKED = 4096  # points, or up to twice as many, that are ranked: a watch does so at every tick
 
 
 @cache
@@ -29,20 +29,20 @@ def _said() -> dict[str, dict[str, str]]:
 
 
 class Rising:
-    """What is asked of one series of shape (n,), finite: whether it rose, how surely."""
+    """Tests of one series of shape (n,), finite: whether it rose, and how surely."""
 
     def __init__(self, values: Floats) -> None:
         self.values = values
 
     @cached_property
     def turned(self) -> Rising:
-        """The same of the series upside down: whether it fell."""
+        """The same tests of the negated series: whether it fell."""
         turned = Rising(-self.values)
         turned._ranks = len(self._ranks) + 1 - self._ranks
         return turned
 
     def surely(self, smoothed: int = 1) -> bool:
-        """Whether it rose by so much that this alone proves it.
+        """Whether it rose by so much that the rise alone is proof.
 
         Args:
             smoothed: over how many neighbours the trainer averages each point, at most.
@@ -56,12 +56,12 @@ class Rising:
             )
 
     def early(self, smoothed: int = 1) -> bool:
-        """The same, of few points; where all of them share samples with one another, nothing can be said."""
+        """The same for few points; unknown if all of them share samples with one another."""
         return len(self.values) > smoothed and self._rose(_said()["early_rise"])
 
     def somewhat(self, smoothed: int = 1) -> bool:
-        """Whether it surely rose, or by more than chance alone would have it in one run of twenty while its points do
-        not fall with time on the whole, as those of a start that was low by chance do.
+        """Whether it surely rose, or rose by more than chance alone gives in one run of twenty. In the second case its
+        points must not fall with time on the whole, as they do after a start that was low by chance.
 
         Args:
             smoothed: over how many neighbours the trainer averages each point, at most.
@@ -77,14 +77,14 @@ class Rising:
 
     @cached_property
     def _is_level(self) -> bool:
-        """Whether the values differ by no more than sums in single precision are off."""
+        """Whether the values differ by no more than the rounding error of single-precision sums."""
         low, high = self.values.min(), self.values.max()
         return bool(high / 2 - low / 2 <= SINGLE * max(abs(low), abs(high)) / 2)
 
     def _rose(self, rise: dict[str, str]) -> bool:
-        """Whether the mean of the last third lies above that of the first tenth, or of a shorter start, by so many
-        standard errors, or the mean of its ranks does: the returns of single episodes have heavy tails, whose noise
-        hides a rise that their ranks show.
+        """Whether the mean of the last third, or the mean of its ranks, lies above that of the first tenth or of a
+        shorter start by so many standard errors. Ranks are used because the returns of single episodes have heavy
+        tails, whose noise hides a rise.
         """
         values = self.values
         if len(values) < int(rise["points"]) or self._is_level:
@@ -97,18 +97,17 @@ class Rising:
         return _gain(self._ranks, STARTS[0], batches, trends) > errors
 
     def _rose_apart(self, smoothed: int) -> bool:
-        """Whether the lowest point of the last third lies above the highest of the first third, which needs no noise
-        that is the same throughout: the returns of an agent that has learned differ more than those of one that falls
-        at once.
+        """Whether the lowest point of the last third lies above the highest of the first third. This needs no constant
+        noise: the returns of an agent that has learned vary more than those of one that fails at once.
         """
         third = len(self.values) // 3
         few = len(self.values) < int(_said()["apart"]["points"]) * smoothed
         return not few and bool(self.values[-third:].min() > self.values[:third].max())
 
     def _rose_in_order(self, smoothed: int) -> bool:
-        """Whether the points follow one another upwards, by so many standard errors of their rank correlation with time
-        (Spearman 1904), and the means of equal parts do so too: a slow rise among large noise, whose ends alone say
-        little. Neighbours that are alike around the trend count for fewer points.
+        """Whether the points rise with time, by so many standard errors of their rank correlation with time (Spearman
+        1904), and the means of equal parts do so too. This finds a slow rise in large noise, where both ends alone show
+        little. Neighbours that are correlated around the trend count as fewer points.
         """
         asked = {name: float(value) for name, value in _said()["in_order"].items()}
         if len(self.values) < asked["points"] * smoothed or self._is_level:
@@ -120,7 +119,7 @@ class Rising:
 
 
 def surely_rose(values: Floats, smoothed: int = 1) -> bool:
-    """Whether a series of shape (n,), finite, rose by so much that this alone proves it.
+    """Whether a series of shape (n,), finite, rose by so much that the rise alone is proof.
 
     Args:
         smoothed: over how many neighbours the trainer averages each point, at most.
@@ -129,14 +128,15 @@ def surely_rose(values: Floats, smoothed: int = 1) -> bool:
 
 
 def rose_somewhat(values: Floats) -> bool:
-    """Whether a series, of shape (n,), finite, rose by more than chance alone would have it in one run of twenty."""
+    """Whether a series of shape (n,), finite, rose by more than chance alone gives in one run of twenty."""
     return Rising(values).somewhat()
 
 
 def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
-    """Whether a series of shape (n,), finite, rose by so much that this alone proves it, where the standard error of
-    each of its points is known, shape (n,): by the episodes of an evaluation, say. What a policy gains and loses
-    between two of them is no error, so that it must have risen by its points alone too, if less surely, and kept most.
+    """Whether a series of shape (n,), finite, rose by so much that the rise alone is proof, if the standard error of
+    each point is known, shape (n,): for example, by the episodes of an evaluation. These errors do not include what a
+    policy gains and loses between two points. So it must also have risen somewhat by its points alone, and kept most of
+    it.
     """
     asked = {name: float(value) for name, value in _said()["beyond_errors"].items()}
     if len(values) < asked["points"]:
@@ -151,13 +151,13 @@ def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
 
 
 def _of_any_size() -> np.errstate:
-    """Sums of the largest numbers overflow: an error beyond every gain, or a mean that is no number and no rise."""
+    """Ignores overflow in sums of the largest numbers: it gives an infinite error or a NaN mean, and so no rise."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
 def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
-    """How many standard errors the mean of the last third lies above that of the first of so many parts; 0 where it
-    does not."""
+    """How many standard errors the mean of the last third lies above that of the first of `part` parts; 0 if it does
+    not."""
     start, end = values[: max(len(values) // part, batches)], values[-(len(values) // 3) :]
     gained = float(np.mean(end) - np.mean(start))
     if gained <= ROUNDING * float(np.abs(values).max()):
@@ -167,8 +167,8 @@ def _gain(values: Floats, part: int, batches: int, trends: bool) -> float:
 
 
 def _means(values: Floats, parts: int) -> Floats:
-    """The means of so many parts of values of shape (n,), n at least `parts`: of n // parts points, and the first of
-    them of one more where some are left."""
+    """The means of `parts` parts of values of shape (n,), n at least `parts`. Each part has n // parts points; the
+    first parts have one more if there is a remainder."""
     width, left = divmod(len(values), parts)
     number = np.arange(parts)
     means: Floats = np.add.reduceat(values, number * width + np.minimum(number, left)) / (width + (number < left))
@@ -176,15 +176,15 @@ def _means(values: Floats, parts: int) -> Floats:
 
 
 def _ranks(values: Floats) -> Floats:
-    """The ranks of values of shape (n,); values that are equal share the mean of theirs."""
+    """The ranks of values of shape (n,); equal values share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place]
     return ranks
 
 
 def _with_time(ranks: Floats) -> tuple[float, Floats]:
-    """The correlation of ranks of shape (n,) with their order, 0 where all are the same, and the ranks around the line
-    through them."""
+    """The correlation of ranks of shape (n,) with their order, 0 if all are equal, and the residuals of the ranks from
+    the fitted line."""
     middle = (len(ranks) - 1) / 2
     ranks, order = ranks - 1 - middle, np.arange(len(ranks)) - middle
     slope = float(ranks @ order / (order @ order))
@@ -195,9 +195,9 @@ def _with_time(ranks: Floats) -> tuple[float, Floats]:
 def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
     """The standard error of the difference between the means of two parts, of shapes (m,) and (n,).
 
-    The noise of a batch mean comes from the end, where a run that has learned is level. A rise within a part is no
-    noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941), at the start, which
-    may be noisier, and where `trends` count, at an end of which each batch lies above the one before.
+    The noise of a batch mean is taken from the end, where a run that has learned is level. A rise within a part is no
+    noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941). That is used at the
+    start, which may be noisier; and with `trends`, at an end in which each batch lies above the one before.
     """
     level, early = _means(end, batches), _means(start, batches)
     rises = trends and bool(np.all(np.diff(level) > 0))

@@ -1,4 +1,4 @@
-"""Verdicts: what is said of a run, of all runs of a check, and the one place that decides the exit code."""
+"""Verdicts: the result for one run and for all runs of a check, and the one place that decides the exit code."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(repr=False)
 class RunVerdict:
-    """What was found out about one run.
+    """The result for one run.
 
     Attributes:
-        state: finished, running, stopped (it ended before its plan, or died) or unknown.
+        state: finished, running, stopped (it ended before its planned steps, or died) or unknown.
         quiet: ids of the rules that ran and found nothing.
         translation: the canonical metrics, for charts; reports never judge with them.
-        families: the family of each rule on metrics that the run was judged by, those that found nothing too.
-        beside_metrics: ids of the quiet rules that judge no values: they look at how a run ends, at metrics that
-            vanish, and at findings.
-        compared: metrics that were compared with known-good runs, those that stayed inside too; None for a check.
-        too_short: why the run is too short for an answer (`--min-steps`); empty if it is not.
-        why_not_healthy: why the run would not be healthy though nothing was found: no reward or no witness of learning
-            was recognised with enough points, the reward did not rise, no rule looked at a metric, or it is no
-            reinforcement learning.
-        reward_is_best: whether reward has risen, and its newest level is the highest there was, within the noise.
+        families: the family of each rule on metrics that judged the run, including rules that found nothing.
+        beside_metrics: ids of the quiet rules that judge no values, but how a run ends, metrics that vanish, or
+            findings.
+        compared: metrics that were compared with known-good runs, including those inside the envelope; None for a
+            check.
+        too_short: why the run is too short for a verdict (`--min-steps`); empty if it is not.
+        why_not_healthy: why a run without findings is not healthy: no reward or no witness of learning was recognised
+            with enough points, the reward did not rise, no rule judged a metric, or it is no reinforcement learning.
+        reward_is_best: whether reward has risen, and its newest level is the highest so far, within the noise.
     """
 
     run: Run
@@ -71,7 +71,7 @@ class RunVerdict:
 
     @property
     def name(self) -> str:
-        """What reports call the run."""
+        """The name of the run in reports."""
         return self.run.name
 
     @property
@@ -81,12 +81,12 @@ class RunVerdict:
 
     @property
     def judged(self) -> bool:
-        """Whether at least one rule could look."""
+        """Whether at least one rule could run."""
         return bool(self.quiet or self.findings or self.ignored)
 
     @property
     def looked(self) -> set[str]:
-        """Rules, and families, of which at least one could look."""
+        """Rules that could run, and families with at least one such rule."""
         found = [*self.findings, *(one.finding for one in self.ignored)]
         rules = {*self.quiet, *(one.rule for one in found)}
         return rules | {self.families[one] for one in rules if one in self.families} | {one.family for one in found}
@@ -98,7 +98,7 @@ class RunVerdict:
 
     @property
     def no_answer(self) -> str:
-        """Why nothing can be said about the run's health; empty if something can."""
+        """Why the run's health is unknown; empty if it is known."""
         if self.too_short:
             return self.too_short
         if not self.sick and self.why_not_healthy:
@@ -107,15 +107,15 @@ class RunVerdict:
 
     @property
     def verdict(self) -> str:
-        """healthy, warning, critical, or unknown if nothing was found and health was not earned."""
+        """healthy, warning, critical; or unknown, if there is no finding and no evidence of health."""
         if self.sick:
             return str(max(one.severity for one in self.findings))
         return "unknown" if self.no_answer else "healthy"
 
     @property
     def causes(self) -> list[Finding]:
-        """Findings that no other explains, causes of others first, then the worst and earliest. What is explained by a
-        finding that is ignored or accepted stands for itself."""
+        """Findings that no other finding explains: causes of others first, then the worst and earliest. A finding whose
+        cause is ignored or accepted is listed by itself."""
         explaining = {one.explained_by for one in self.findings}
         shown = {one.rule for one in self.findings}
         alone = [one for one in self.findings if one.explained_by not in shown]
@@ -133,7 +133,7 @@ class Verdict:
     """The answer to one `check`: every run, what could not be read, and the exit code.
 
     Attributes:
-        asked: the places that were named, as they were named; what lies below a named folder was not itself asked for.
+        asked: the places that the user named, as given; places below a named folder are not among them.
     """
 
     runs: list[RunVerdict]
@@ -209,8 +209,8 @@ class Verdict:
         """Whether a run is supervised training in the same file as a judged reinforcement-learning run, such as a
         notebook.
 
-        Whoever names that file does not ask for its health: it stays unknown and is shown, and the gate does not wait
-        for it.
+        Its health is not what a user of that file wants to know: it stays unknown, is shown, and does not affect the
+        gate.
         """
         if run.translation.is_rl or not run.no_answer:
             return False
@@ -222,7 +222,7 @@ class Verdict:
 
     @property
     def unanswered(self) -> bool:
-        """Whether something that was asked for by name has no verdict: a place, or a rule that `--require` names."""
+        """Whether something that the user named has no verdict: a place, or a rule of `--require`."""
         blank = [run for run in self.runs if run.no_answer and not self.is_aside(run)]
         places = {one.location for one in self.errors} | {run.run.place.location for run in blank}
         return bool(self.unmet) or any(_same_place(one, named) for one in places for named in self.asked)
@@ -231,9 +231,9 @@ class Verdict:
     def exit_code(self) -> int:
         """0 no finding at or above the gate; 1 at least one; 2 no verdict.
 
-        A run at or above the gate gives 1 even where a fragment beside it could not be judged, for whoever waits for
-        the gate has the answer. 2 outranks it only where the part without a verdict was asked for by name, or by
-        `--require`. A run of which records were lost has a verdict for what was intact: it can fail, but never pass.
+        A run at or above the gate gives 1 even if something beside it could not be judged, because the gate has failed
+        in any case. 2 takes precedence only if the part without a verdict was named by the user or by `--require`. A
+        run with lost records gets a verdict on its intact records: it can fail, but never pass.
         """
         if self.gate.exit_zero:
             return 0 if self.runs else 2
@@ -248,7 +248,7 @@ class Verdict:
 
 
 def _interactive() -> Any:
-    """How a verdict is shown in Python; reports are above this module, so they are imported only when asked for."""
+    """The display of a verdict in Python; reports are a layer above, so they are imported only when needed."""
     return import_module("rlhealth.reports.interactive")
 
 
@@ -259,7 +259,7 @@ def _same_place(one: str, named: str) -> bool:
 
 
 def counts(verdict: Verdict) -> dict[str, int]:
-    """How many runs came out how: healthy, warning, critical, unknown, unreadable."""
+    """How many runs have each result: healthy, warning, critical, unknown, unreadable."""
     found = dict.fromkeys(("healthy", "warning", "critical", "unknown"), 0)
     for run in verdict.runs:
         found[run.verdict] += 1

@@ -1,4 +1,4 @@
-"""Vital signs: eight lines that every run gets, healthy or not, each with its state and the metric that decides it."""
+"""Vital signs: eight lines for every run, healthy or not, each with its state and the metric that decides it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOST = "rose, then fell"
 
 
 class VitalState(StrEnum):
-    """How one vital sign stands."""
+    """The state of one vital sign."""
 
     WELL = "well"
     WATCH = "watch"
@@ -42,18 +42,18 @@ class Vital:
     """One vital sign of a run.
 
     Attributes:
-        id, title: reward, signal, policy, exploration, completions, numbers, critic, pace; and what reports call it.
-        state: sick and watch where a critical finding or a warning holds or left a loss; over where one did, and both
-            came back; well only where a rule looked and found nothing, or where its metric was compared with known-good
-            runs and did not leave them for the worse; unknown where it is logged and none could look, where it has no
-            finite value, and where the run is not healthy and it did not go the way that the sign asks for.
-        metric: what shows it: of its own metrics that of the finding, if it is one; None if none was logged.
+        id, title: reward, signal, policy, exploration, completions, numbers, critic, pace; and its name in reports.
+        state: sick or watch if a critical finding or a warning holds or left a loss; over if one held and the run
+            recovered from it; well only if a rule ran and found nothing, or if its metric was compared with known-good
+            runs and is not worse; unknown if it is logged and no rule could run, if it has no finite value, or if the
+            run is not healthy and the metric did not move as the sign expects.
+        metric: the metric that shows it: that of the finding, if it is one of the sign's; None if none was logged.
         finding: the finding that decides it, if any.
-        start, end: where the metric begins, before the finding if there is one, and where it ends, in its unit: medians
-            of a tenth of its points, or of three where these lie elsewhere; None if it has no finite point. A metric
-            whose newest point is infinite ends there.
-        said: a few words: what is wrong, or why nothing can be said.
-        asks: which way the sign asks its metric to go: rise, hold, or nothing.
+        start, end: the start of the metric, before the finding if there is one, and its end, in its unit: medians of a
+            tenth of its points, or of three points where these differ; None if it has no finite point. A metric whose
+            newest point is infinite ends there.
+        said: a few words: what is wrong, or why the state is unknown.
+        asks: the expected direction of the metric: rise, hold, or nothing.
     """
 
     id: str
@@ -69,36 +69,36 @@ class Vital:
     @property
     def trend(self) -> str:
         """How the metric went from `start` to `end`: rose, fell, "rose, then fell", "fell, then rose", steady, or empty
-        where the points do not say."""
+        if the points do not show it."""
         return self._course[0]
 
     @property
     def moving(self) -> bool:
-        """Whether the last third still goes the way of `trend`."""
+        """Whether the last third still moves in the direction of `trend`."""
         return self._course[1]
 
     @cached_property
     def _course(self) -> tuple[str, bool]:
-        """The trend, and whether it goes on: found when it is asked for, as a table of many runs shows none."""
+        """The trend, and whether it continues; computed on demand, because a table of many runs shows none."""
         if self.metric is None or self.end is None or not np.isfinite(self.end):
             return "", False
         values = self.metric.values[np.isfinite(self.metric.values)]
         trend, moving = trend_of(values, self.start, self.end)
         is_own = self.finding is not None and self.finding.metric == self.metric.name
         if trend == "rose" and is_own and self.asks == "rise":
-            return "", False  # what its finding says of its course would contradict the praise
+            return "", False  # a trend that reads as praise would contradict the finding
         return trend, moving
 
     @property
     def level(self) -> float | None:
-        """The limit of the finding as a level of the metric; None where it is none, or another metric's."""
+        """The limit of the finding as a level of the metric; None if it is no level, or another metric's."""
         shown = self.finding is not None and self.metric is not None and self.finding.metric == self.metric.name
         return self.finding.level if self.finding is not None and shown else None
 
 
 def vitals(run: RunVerdict) -> tuple[Vital, ...]:
-    """The eight vital signs of a run, in the order of vitals.yaml. Nothing is judged here: states follow from the
-    findings."""
+    """The eight vital signs of a run, in the order of vitals.yaml. States follow from the findings; nothing is judged
+    here."""
     return tuple(_vital(run, name, entry) for name, entry in _signs().items())
 
 
@@ -119,7 +119,7 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
     told = [one for one in run.findings if one.worst_severity > Severity.INFO]
     worst = _worst([one for one in told if sign_of(one) == name])
     metric = _deciding(run, entry["metrics"], worst)
-    if worst is None and metric is not None:  # what another sign's rule says of this very metric: it is not well
+    if worst is None and metric is not None:  # another sign's rule has a finding on this metric: it is not well
         worst = _worst([one for one in told if one.metric == metric.name])
     state, said = _state(run, name, entry, worst, metric)
     if metric is None or state is VitalState.NOT_FOR_TRAINER:
@@ -139,7 +139,7 @@ def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
 
 
 def _ends(metric: Metric, worst: Finding | None) -> tuple[float | None, float | None]:
-    """Where a metric was before the finding, or began, and where it is; where messages say that it began."""
+    """The level of a metric before the finding, or at its start, and its present level, as messages show them."""
     values = metric.values[np.isfinite(metric.values)]
     if not len(values):
         return None, None
@@ -153,8 +153,8 @@ def _worst(found: list[Finding]) -> Finding | None:
 
 
 def _deciding(run: RunVerdict, names: list[str], worst: Finding | None) -> Metric | None:
-    """Of the metrics that show the sign that of the finding that decides, else the first listed that has numbers: of a
-    comparison, one that was compared. Where none was logged, the finding's own shows it.
+    """The metric that shows the sign: that of the deciding finding, if it is listed; otherwise the first listed with
+    numbers, in a comparison one that was compared. If none was logged, the finding's metric.
     """
     metrics = run.translation.metrics
     listed = [metrics[key] for name in names for key in metrics if _listed(key, [name]) and len(metrics[key])]
@@ -196,7 +196,7 @@ _ENDINGS = {"finished": "came to its end", "running": "still running"}
 
 
 def _unended(run: RunVerdict) -> str:
-    """What is known of a run that neither came to its end nor goes on."""
+    """The state, in words, of a run that neither finished nor continues."""
     last, planned = run.run.last_step, run.run.planned_steps or run.translation.planned_steps
     plan = f" of {planned:,} planned" if planned and last is not None and planned > last else ""
     if run.state == "stopped":
@@ -205,13 +205,13 @@ def _unended(run: RunVerdict) -> str:
 
 
 def _asked(metric: Metric, entry: dict[str, Any]) -> str:
-    """Which way a sign asks its metric to go: rise, hold, or nothing."""
+    """The direction that a sign expects of its metric: rise, hold, or nothing."""
     return next((str(way) for name, way in entry.get("asks", {}).items() if _listed(metric.name, [name])), "")
 
 
 def _unproven(run: RunVerdict, metric: Metric, asked: str) -> str:
-    """Why a metric in which no rule found anything is no proof that the sign is well: it has no number, or, in a run
-    that is not healthy, it did not go the way that the sign asks for.
+    """Why a metric without findings does not prove that the sign is well: it has no number; or, in a run that is not
+    healthy, it did not move as the sign expects.
     """
     values = metric.values[np.isfinite(metric.values)]
     if not len(values):
@@ -233,7 +233,7 @@ def _absent(framework: str, entry: dict[str, Any]) -> tuple[VitalState, str]:
 
 
 def _unjudged(run: RunVerdict, families: list[str]) -> str:
-    """Why no rule of these families could look, in the commonest reason; one that counts points goes first."""
+    """Why no rule of these families could run: the commonest reason; a reason that counts points goes first."""
     reasons = Counter(one.reason for one in run.skipped if one.family in families)
     if not reasons:
         return "not compared with the known-good runs" if run.compared is not None else "no rule judged it"

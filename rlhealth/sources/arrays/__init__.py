@@ -1,1 +1,1 @@
-"""Curves that a loop of somebody's own saves with numpy."""
+"""Curves that a user's training loop saves with numpy."""

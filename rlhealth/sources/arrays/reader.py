@@ -1,5 +1,5 @@
-"""Curves as numpy and pickle save them: `rewards.npy` and `rewards.pkl`, one number an episode, and `rewards.npz`, such
-arrays by their names."""
+"""Curves saved by numpy and pickle: `rewards.npy` and `rewards.pkl`, one number per episode, and `rewards.npz`, named
+arrays of this kind."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from rlhealth.sources.rows.saved_arrays import SavedArrays
 
 KIND = "numpy"
 MOST_ARRAYS = 100  # of one archive
-MOST_ROWS = 1 << 20  # numbers of an array beside others
+MOST_ROWS = 1 << 20  # numbers of one array, if there are several
 _ZIP = b"PK"
 _PICKLES = (".pkl", ".pickle")
-#: Arrays that only a data set of transitions has: its rewards are those of single steps, of no run.
+#: Arrays that only a data set of transitions has: its rewards are those of single steps, and it is no run.
 _OF_A_DATA_SET = frozenset(
     f"{before}{one}"
     for one in ("action", "actions", "obs", "observation", "observations", "state", "states", "terminal", "terminals")
@@ -50,7 +50,7 @@ _OF_A_DATA_SET = frozenset(
 
 
 class NoCurveError(ValueError):
-    """Sound arrays, or values, that are no curve of a run."""
+    """Intact arrays, or values, that are no curve of a run."""
 
 
 class Curve(SavedArrays):
@@ -61,7 +61,7 @@ class Curve(SavedArrays):
     hint = "an array of one dimension, one number an episode or an update: numpy.save('rewards.npy', rewards)"
 
     def fill(self, run: Run, file: IO[bytes]) -> None:
-        """Adds the numbers. Raises NoCurveError where they are no curve, another of `DAMAGE` where it is damaged."""
+        """Adds the numbers. Raises NoCurveError if they are no curve, or another of `DAMAGE` if the file is damaged."""
         rows = Rows(lambda _: run)
         start = file.read(2)
         file.seek(0)
@@ -80,7 +80,7 @@ class Curve(SavedArrays):
 
 
 def find(path: Path) -> list[Reader]:
-    """The reader of a file that somebody named.
+    """The reader of a file that the user named.
 
     Raises:
         RlhealthError: if it cannot be read, or holds no curve.
@@ -93,8 +93,8 @@ def find(path: Path) -> list[Reader]:
 def readers(
     files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile], *, are_alone: bool
 ) -> list[Reader]:
-    """Readers for the files, come across in a folder; what cannot be read goes to `errors`, what is no curve of a run
-    to `left`, and so do all of them beside other logs."""
+    """Readers for the files of a folder. Files that cannot be read are added to `errors`. Files that are no curve of a
+    run, and all files beside other logs, are added to `left`."""
     found: list[Reader] = []
     for path in files:
         is_called_so, is_pickle = is_of_rewards(stem_of(path.name)), path.suffix.lower() in _PICKLES
@@ -171,13 +171,13 @@ def _take_pickle(rows: Rows, file: IO[bytes], path: Path) -> None:
 
 
 def _flat(values: Floats) -> Floats | None:
-    """An array of one dimension longer than one, shape (count,); None for any other."""
+    """An array with one dimension longer than one, as shape (count,); None for any other array."""
     flat: Floats = values.squeeze()
     return flat if flat.ndim == 1 and len(flat) else None
 
 
 def _holds_rewards(path: Path) -> bool:
-    """Whether an archive that is called otherwise, `history.npz`, has an array that is called after rewards."""
+    """Whether an archive with another name, `history.npz`, has an array that is named after rewards."""
     if path.suffix.lower() != ".npz":
         return False
     try:

@@ -1,5 +1,5 @@
-"""One metric per file, one point per line, as MLflow's folders and DVCLive keep them: what is new in each file goes
-into the run.
+"""One metric per file, one point per line, as in MLflow's folders and DVCLive: new lines of each file are added to the
+run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AppendedFiles:
         self.modified = math.nan
 
     def read(self, run: Run) -> bool:
-        """Takes what is new; True if there was anything.
+        """Reads new points; True if there were any.
 
         Raises:
             RlhealthError: if the folder is gone.
@@ -56,7 +56,7 @@ class AppendedFiles:
 
     @property
     def problems(self) -> list[str]:
-        """What was lost in reading, as sentences."""
+        """What could not be read, as sentences."""
         lines = counted(self.lost, "line", "lines")
         return [f"{self.folder.name}: {lines} passed over that hold no point"] if self.lost else []
 

@@ -42,7 +42,7 @@ def array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Floats:
 
 
 def array_of(file: IO[bytes], name: str) -> Floats:
-    """The array in a file, from where it stands; no more memory is taken than its bytes are.
+    """The array in a file, from its current position, with no more memory than its size in bytes.
 
     Raises:
         ValueError, or another of `DAMAGE`: if it is damaged, too large, or holds no plain numbers.

@@ -1,5 +1,5 @@
-"""Candidates: files come across in a folder that look like logs and are not read are counted, each with its reason;
-the rest is silent.
+"""Candidates: files of a folder that look like logs but are not read; each is reported with its reason, and other
+files are not mentioned.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import UnpackedFile, encoding_of, is_packed
 from rlhealth.sources.base.walk import PACKED, ROTATED, kind_of
 
-HEAD = 64 << 10  # bytes looked at
-#: What no log is, by its suffix: pictures, sounds, code, pages, settings. Everything else is looked into, weights too:
-#: a name can deceive.
+HEAD = 64 << 10  # bytes read
+#: Suffixes of files that are no logs: pictures, sounds, code, pages, settings. All other files are read, even weights,
+#: because a name can be misleading.
 _NEVER = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?|ico|mp4|avi|mov|webm|wav|mp3|flac|ogg|pdf|ttf|otf|woff2?"
     r"|py|pyi|pyc|pyo|ipynb|sh|bash|zsh|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|jsx|tsx|java|rb|pl|lua|sql|css|scss|html?|xml|xsl|tex|bib"
     r"|md|rst|ya?ml|toml|ini|cfg|conf|env|lock|so|a|o|dll|dylib|exe|whl|egg|jar|patch|diff|pid|sock)$",
     re.IGNORECASE,
 )
-#: What a checkpoint is made of. In a folder it is looked into; of an object store it would have to be fetched.
+#: Files of a checkpoint. In a folder they are read; from an object store they would have to be fetched.
 _WEIGHTS = re.compile(
     r"\.(?:safetensors|pt|pth|bin|ckpt|gguf|ggml|onnx|distcp|msgpack|model|tflite|pb|engine|metadata)(?:\.index)?$",
     re.IGNORECASE,
@@ -36,7 +36,7 @@ _LOG_NAME = re.compile(
     r"|results?|curves?|scalars?|runs?)(?=[._\- ]|\d|$)",
     re.IGNORECASE,
 )
-#: Words of which a metric's name is made in every trainer.
+#: Words in the metric names of every trainer.
 _SIGN = (
     r"(?:loss|reward|kl|entropy|grad_?norm|advantages?|returns?|clip_?frac\w*|clip_?ratio|ratio|explained_var\w*"
     r"|accuracy|learning_rate|lr|length)"
@@ -57,7 +57,7 @@ _LARGEST_FOOTER = 16 << 20
 
 
 def tracked_kind(head: bytes) -> str | None:
-    """The tracker whose file begins like that, whatever its name says."""
+    """The tracker whose files begin with these bytes, whatever the file's name."""
     if b"brain.Event:" in head[:64]:
         return "tensorboard"
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
@@ -90,7 +90,7 @@ def lists_checkpoints(text: str) -> bool:
 
 
 def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], list[UnreadFile]]:
-    """What the files with names of no kind are: trackers' files by kind, texts that may be logs, and what is left
+    """Sorts files whose names show no kind: trackers' files by kind, texts that may be logs, and files that are left
     out.
     """
     tracked: dict[str, list[Path]] = {}
@@ -119,7 +119,7 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
 
 
 def why_unread(path: Path) -> str:
-    """Why a text that no reader took looks like a log nevertheless; empty if it does not."""
+    """Why a text without a reader looks like a log nevertheless; empty if it does not."""
     head, tail = _ends(path)
     if path.suffix == ".json" and lists_checkpoints(head.decode("utf-8", "replace")):
         return ""
@@ -183,7 +183,7 @@ def _head(path: Path) -> bytes:
 
 
 def _ends(path: Path) -> tuple[bytes, bytes]:
-    """The first and the last bytes of a file, unpacked."""
+    """The first and the last bytes of a file, uncompressed."""
     try:
         with open_regular(path) as file:
             head = file.read(HEAD)

@@ -1,4 +1,4 @@
-"""Many logged rows, column by column: what a batch of history rows becomes before it goes into a run."""
+"""Many logged rows, column by column: the form of a batch of history rows before it is added to a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Columns:
         tags: K names.
         values: shape (K, R).
         state: shape (K, R), ABSENT, NUMBER or NULL.
-        odd: what is not a number, by row: {"ppo/policy/ratio": {"_type": "histogram", …}}.
+        odd: values that are no numbers, by row: {"ppo/policy/ratio": {"_type": "histogram", …}}.
     """
 
     tags: list[str]
@@ -39,7 +39,7 @@ class Columns:
         return int(self.values.shape[1])
 
     def row(self, index: int) -> dict[str, Any]:
-        """One row as the SDK was given it."""
+        """One row as it was passed to the SDK."""
         found: dict[str, Any] = {}
         for column in np.flatnonzero(self.state[:, index]).tolist():
             found[self.tags[column]] = (
@@ -62,7 +62,7 @@ class Columns:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], keeps: Callable[[str], bool]) -> Columns | None:
-    """The kept tags of rows without null; None where there would be more than `MOST_CELLS` cells."""
+    """The kept tags of rows without null; None if there were more than `MOST_CELLS` cells."""
     tags = [tag for tag in dict.fromkeys(chain.from_iterable(rows)) if keeps(tag)]
     shape = len(tags), len(rows)
     if shape[0] * shape[1] > MOST_CELLS:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """A count with the words that go with it: `one` where it is 1, else `many`."""
+    """A count with its words: `one` if it is 1, otherwise `many`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
 def out_of_order(count: int) -> str:
-    """That so many rows came out of order, and what became of them."""
+    """The note that so many rows were out of order, and how they were used."""
     rows = counted(count, "row", "rows")
     kept = "it is kept at its own step" if count == 1 else "they are kept at their own steps"
     return f"{rows} came out of order: {kept}, and nothing was replaced"

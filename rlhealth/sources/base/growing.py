@@ -1,5 +1,5 @@
-"""A text file that may still grow: each byte is read once, whole lines are handed out, a line that is half written
-is waited for.
+"""A text file that may still grow: each byte is read once, complete lines are returned, and an incomplete line is
+read later.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rlhealth.sources.base.packed import UnpackedFile, encoding_of, is_packed
 from rlhealth.sources.base.walk import reason, regular
 
 BLOCK = 1 << 20
-#: A longer line is passed over and counted, where a format does not say otherwise.
+#: A longer line is skipped and counted, unless a format sets another limit.
 LONGEST_LINE = 64 << 20
 _ZEROS = re.compile(rb"\0{2,}")
-_HEAD = 256  # bytes by which a file is known again
+_HEAD = 256  # bytes by which a file is recognised
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Opens a regular file, and nothing else: a pipe would make us wait forever, a device might do anything.
+    """Opens a regular file only: a pipe would block forever, and a device might do anything.
 
     Raises:
         RlhealthError: if it is not one or cannot be opened.
@@ -43,13 +43,13 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 class SparseFile:
-    """A file whose holes (a sparse file of 100 GB has nothing else) are jumped over, so that they cost no time."""
+    """A file whose holes are skipped, so that they cost no time (a sparse file of 100 GB may be only a hole)."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
 
     def read(self, size: int) -> bytes:
-        """The next bytes; where they are all zero, the system is asked where the next bytes that were written are."""
+        """The next bytes; if they are all zero, skips to the next written bytes that the system reports."""
         while True:
             block = self.file.read(size)
             if not block or block[0] or block[-1] or block.count(0) < len(block):
@@ -75,18 +75,18 @@ class SparseFile:
 
 
 class GrowingFile:
-    """Reads what is new in a file, as whole lines.
+    """Reads new content of a file, as complete lines.
 
     Attributes:
-        longest: bytes of a line; a longer one is passed over.
+        longest: bytes of a line; a longer line is skipped.
         offset: bytes read so far.
-        line: lines handed out so far.
-        rest: the last line, as long as nothing ends it.
-        too_long: lines that were passed over for their length.
-        blanks: stretches of zeros in the text: a disk or a copy lost what stood there.
-        trouble: what was wrong with a packed file; empty if nothing was.
+        line: lines returned so far.
+        rest: the last line, as long as it has no newline.
+        too_long: lines that were skipped for their length.
+        blanks: stretches of zeros in the text: a disk or a copy lost the content there.
+        trouble: what was wrong with a compressed file; empty if nothing was.
         modified: when the file was last written, seconds since 1970.
-        ends_at_return: whether a carriage return ends a line too, as progress bars write it.
+        ends_at_return: whether a carriage return also ends a line, as progress bars write it.
     """
 
     def __init__(self, path: Path, file: IO[bytes] | None = None, longest: int = LONGEST_LINE) -> None:
@@ -98,7 +98,7 @@ class GrowingFile:
         self.start_again()
 
     def start_again(self) -> None:
-        """Forgets what was read: the next read begins at the first byte."""
+        """Resets the state: the next read begins at the first byte."""
         self.offset = 0
         self.line = 0
         self.rest = b""
@@ -112,7 +112,7 @@ class GrowingFile:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def was_rewritten(self) -> bool:
-        """Whether the file is another one than was read, or shorter, or begins otherwise."""
+        """Whether the file was replaced, is shorter, or begins differently."""
         if self._file is not None or self._inode is None:
             return False
         with open_regular(self.path) as file:
@@ -127,11 +127,11 @@ class GrowingFile:
 
     @property
     def can_start_again(self) -> bool:
-        """Whether the text can be read a second time: what is piped in cannot, unless it was kept."""
+        """Whether the text can be read a second time: stdin cannot, unless it was kept."""
         return self._file is None or self._file.seekable()
 
     def head(self, size: int) -> bytes:
-        """The first bytes of the file; nothing that was read is forgotten."""
+        """The first bytes of the file, without a change of the state."""
         if self._file is None:
             with open_regular(self.path) as file:
                 return file.read(size)
@@ -142,7 +142,7 @@ class GrowingFile:
         return head
 
     def blocks(self) -> Iterator[bytes]:
-        """What is new, in pieces that end with a line; `rest` keeps what does not."""
+        """New content, in pieces that end with a line; `rest` keeps an incomplete line."""
         if self._file is not None:
             if not self.offset:
                 self._file.seek(0)
@@ -164,14 +164,14 @@ class GrowingFile:
                 yield from self._blocks(file)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """What is new, line by line, each with its number, from 1."""
+        """New content line by line, each with its number, from 1."""
         for block in self.blocks():
             for line in block.split(b"\n")[:-1]:
                 self.line += 1
                 yield self.line, line
 
     def take_rest(self) -> bytes:
-        """The line that nothing ends yet, as if it were whole."""
+        """The last line without a newline, as if it were complete."""
         rest, self.rest = self.rest, b""
         return rest
 
@@ -182,7 +182,7 @@ class GrowingFile:
             if not self.offset:
                 self._begin(block)
             if from_path and file.tell() - len(block) > self.offset:
-                block = b"\0\0" + block  # a hole was jumped over
+                block = b"\0\0" + block  # a hole was skipped
             self.offset = file.tell() if from_path else self.offset + len(block)
             if self._decoder is not None:
                 block = self._decoder.decode(block).encode("utf-8", "replace")
@@ -204,8 +204,8 @@ class GrowingFile:
                 yield self._without_zeros(whole) if b"\0" in whole else whole
 
     def _without_zeros(self, text: bytes) -> bytes:
-        """The text without zeros; what stands on both sides of several is not joined, for that would make numbers
-        that nobody wrote.
+        """The text without zeros. The texts on both sides of several zeros are not joined, because that would create
+        numbers that nobody logged.
         """
         text, stretches = _ZEROS.subn(b"\n", text)
         self.blanks += stretches

@@ -1,4 +1,4 @@
-"""Rows as wandb and Trackio keep them become a run: which step a row belongs to, and what happens where the steps go
+"""Turns rows as wandb and Trackio store them into a run: the step of each row, and what happens if steps go
 back.
 """
 
@@ -24,11 +24,11 @@ from rlhealth.sources.base.values import (
     whole,
 )
 
-#: What counts training steps, the first that is there wins; `_step` counts calls of wandb.log and serves where none is.
+#: Columns that count training steps; the first that exists is used, otherwise `_step`, which counts calls of wandb.log.
 AXES = ("train/global_step", "global_step", "training/global_step", "trainer/global_step")
-#: An axis that first shows itself after so many rows of metrics is a metric of its own, not the axis.
+#: A step column that first appears after so many rows of metrics is a metric, not the axis.
 LATE_AXIS = 100
-#: Python lists of numbers take four times the room of the arrays that they end in.
+#: Python lists of numbers need four times the memory of the final arrays.
 FLUSHED_ROWS = 2000
 EVALUATION = ("eval/", "val/", "test/", "eval_", "val-core/", "val-aux/", "validation/")
 _TRAINER = re.compile(r"profiling/Time taken: (\w+)\.")
@@ -37,13 +37,13 @@ _TRAINER = re.compile(r"profiling/Time taken: (\w+)\.")
 class Rows:
     """Takes history rows in the order in which they were logged and fills a run with them.
 
-    The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; else its
-    `_step`, else its number. A row that goes back to a step that its tags have passed waits for the next one: where
-    that continues from there, the run was resumed, and what stood there is replaced; else the row came late and stands
-    at its own step. `null` is NaN for a tag that is a number elsewhere. Call `flush` when the rows of a poll are in.
+    The step of a row is its value of the first of `AXES` that the run has, or the last such value before it; otherwise
+    its `_step`, otherwise its number. A row that goes back to a step that its tags have passed waits for the next row.
+    If that row continues from there, the run was resumed, and the later rows are replaced; otherwise the row came late
+    and keeps its step. `null` is NaN for a tag that is a number elsewhere. Call `flush` after the rows of a poll.
 
     Attributes:
-        late: rows that came out of order.
+        late: rows that were out of order.
     """
 
     def __init__(self, run: Run) -> None:
@@ -53,7 +53,7 @@ class Rows:
         self.late = 0
         self._fallen: list[tuple[Mapping[str, Any], int, float]] = []  # one step's rows that went back
         self._lowest: int | None = None  # of rows in descending order
-        self._told: list[str] = []
+        self._reported: list[str] = []
         self._part_begins = False
         self._step = 0
         self._highest = -1
@@ -66,7 +66,7 @@ class Rows:
         """Takes one row, `{"train/reward": 0.5, "_step": 12, …}`; nested values are dicts (a histogram, a table, a
         group of metrics).
 
-        A `late` row was logged earlier than the one before it, so that its step going back means nothing.
+        A `late` row was logged earlier than the one before it, so its lower step is no sign of a resume.
         """
         found = {tag: value for tag, value in metrics_of(row) if tag not in AXES}
         step = self._step_of(row, bool(found))
@@ -80,7 +80,7 @@ class Rows:
             self.flush()
 
     def _place(self, found: Mapping[str, Any], step: int, time: float, *, late: bool) -> None:
-        """Puts the metrics of a row at its step, unless it goes back and has to wait for the next one."""
+        """Adds the metrics of a row at its step, unless it goes back and must wait for the next row."""
         if self._part_begins:
             self._resume(step)
         if self._fallen and not late and not _is_evaluation(found) and self._decide(found, step):
@@ -102,7 +102,7 @@ class Rows:
             self._put(tag, value, step, time)
 
     def _decide(self, found: Mapping[str, Any], step: int) -> bool:
-        """Places the rows that went back, now that another one has come; True if that one waits with them."""
+        """Places the rows that went back, now that the next row has arrived; True if it waits with them."""
         there = self._fallen[0][1]
         if step == there:
             return True
@@ -124,7 +124,7 @@ class Rows:
         self._fallen = []
 
     def take_columns(self, columns: Columns) -> None:
-        """Takes many rows at once, as `take` would have taken them one by one."""
+        """Takes many rows at once, with the same result as `take` one by one."""
         first = 0
         while first < len(columns) and (
             (self.axis is None and self.rows < LATE_AXIS) or self._part_begins or self._fallen
@@ -141,7 +141,7 @@ class Rows:
                 self._take_columns(columns, steps)
 
     def _steps_of(self, columns: Columns) -> Ints | None:
-        """The step of each row; None if they go back, or some row has none."""
+        """The step of each row; None if steps go back, or a row has none."""
         axis = self.axis or "_step"
         raw, there = columns.column(axis)
         there = there & np.isfinite(raw) & (np.abs(raw) < 2.0**53)
@@ -190,28 +190,28 @@ class Rows:
         self._part_begins = True
 
     def flush(self) -> bool:
-        """Moves what was taken into the run; True if there was anything."""
+        """Moves the rows taken so far into the run; True if there were any."""
         moved = bool(self._pending)
         for tag, (steps, values, times) in self._pending.items():
             self.run.add(tag, steps, values, times)
         self._pending.clear()
-        self._tell()
+        self._report()
         return moved
 
-    def _tell(self) -> None:
-        """Says which rows came out of order."""
-        told = [out_of_order(self.late)] * bool(self.late)
+    def _report(self) -> None:
+        """Adds a note on rows that were out of order."""
+        notes = [out_of_order(self.late)] * bool(self.late)
         if self._fallen:
-            told.append(
+            notes.append(
                 f"the last row goes back to step {self._fallen[0][1]}: "
                 "it counts when the next row shows whether the run was resumed there"
             )
-        if told != self._told:
-            self.run.notes[:] = [note for note in self.run.notes if note not in self._told] + told
-            self._told = told
+        if notes != self._reported:
+            self.run.notes[:] = [note for note in self.run.notes if note not in self._reported] + notes
+            self._reported = notes
 
     def end(self, summary: Mapping[str, Any]) -> bool:
-        """Adds what the summary alone holds of the end of training, at the last step; True if there was any."""
+        """Adds values of the end of training that only the summary has, at the last step; True if there were any."""
         found = end_of_training(summary)
         if not found:
             return False
@@ -236,8 +236,8 @@ class Rows:
         return self._step
 
     def _change_axis(self, row: Mapping[str, Any]) -> None:
-        """What came before the axis showed itself is put at the first step that the axis names: its own numbers
-        count something else.
+        """Moves rows from before the axis appeared to the first step of the axis, because their own numbers count
+        something else.
         """
         assert self.axis is not None
         self.run.step_axis = self.axis
@@ -266,7 +266,7 @@ class Rows:
         )
 
     def _falls_back(self, found: Mapping[str, Any], step: int) -> bool:
-        """Whether a row says again what was said at a later step; an evaluation may come late."""
+        """Whether a row repeats metrics that were logged at a later step; an evaluation may come late."""
         return any(self._last.get(tag, -1) > step and not tag.startswith(EVALUATION) for tag in found)
 
     def _resume(self, step: int) -> None:
@@ -309,8 +309,8 @@ class Rows:
                 self.run.notes.append(note)
 
     def _name_trainer(self, row: Mapping[str, Any]) -> None:
-        """TRL's profiling rows name the trainer's class, which its metrics do not say (GRPO and RLOO log the same
-        names).
+        """Reads the trainer's class from TRL's profiling rows, because its metrics do not show it (GRPO and RLOO log
+        the same names).
         """
         if "trainer_class" in self.run.config:
             return

@@ -1,5 +1,5 @@
-"""Opens a log as UTF-8 text whatever it was packed or encoded in: gzip, bzip2, xz, UTF-16 and UTF-32 with or without
-their mark.
+"""Opens a log as UTF-8 text, whatever its compression and encoding: gzip, bzip2, xz, UTF-16 and UTF-32 with or without
+a byte order mark.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import IO, Any
 
 from rlhealth.errors import RlhealthError
 
-#: First bytes of a packed file -> what opens it.
+#: First bytes of a compressed file -> the function that opens it.
 _OPENERS: dict[bytes, Any] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
 }
-#: Bytes that a packed file may hold: a gzip bomb ends here.
+#: The largest uncompressed size in bytes: it stops a gzip bomb.
 LARGEST_UNPACKED = 1 << 30
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -29,12 +29,12 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-_LOOKED_AT = 1024  # bytes by which an encoding without a mark is known
+_LOOKED_AT = 1024  # bytes by which an encoding without a byte order mark is detected
 
 
 def encoding_of(head: bytes) -> str | None:
-    """The encoding of a text by its first bytes, where it is not plain UTF-8: by its mark, or by where its zero
-    bytes lie.
+    """The encoding of a text that is not plain UTF-8, by its first bytes: by its byte order mark, or by the positions
+    of zero bytes.
     """
     for bom, name in _BOMS:
         if head.startswith(bom):
@@ -61,15 +61,15 @@ def is_packed(head: bytes) -> bool:
 
 
 def text_of(head: bytes) -> str:
-    """The first bytes of a file as text, in its own encoding."""
+    """The first bytes of a file as text, decoded with its encoding."""
     return head.decode(encoding_of(head) or "utf-8", "replace")
 
 
 class UnpackedFile:
-    """A packed file, read as if it were not: bytes as they were before it was packed, in the encoding that they had.
+    """A compressed file, read as its uncompressed bytes, in their original encoding.
 
     Attributes:
-        ended_early: whether the packed stream breaks off, as that of a file that is still written.
+        ended_early: whether the compressed stream is incomplete, as in a file that is still written.
         trouble: what was wrong with the stream; empty if nothing was.
     """
 
@@ -84,7 +84,7 @@ class UnpackedFile:
         self._done = 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; none at the end, or where the stream is damaged or longer than `LARGEST_UNPACKED`."""
+        """The next bytes; empty at the end, or if the stream is damaged or longer than `LARGEST_UNPACKED`."""
         if self.trouble or self.ended_early:
             return b""
         room = LARGEST_UNPACKED - self._done
@@ -103,7 +103,7 @@ class UnpackedFile:
         return block
 
     def seek(self, offset: int) -> int:
-        """Goes back to the first byte, the only place it can go to."""
+        """Goes back to the first byte, the only supported position."""
         self._file.seek(offset)
         self._done = offset
         return offset
@@ -147,10 +147,10 @@ class RecodedFile:
 
 
 def as_text(file: IO[bytes], path: Path) -> Any:
-    """The opened file, or what reads it unpacked and as UTF-8 where it is something else.
+    """The opened file, wrapped if it must be decompressed or converted to UTF-8.
 
     Raises:
-        RlhealthError: if the packed file cannot be opened at all.
+        RlhealthError: if the compressed file cannot be opened at all.
     """
     head = file.read(_LOOKED_AT)
     file.seek(0)

@@ -1,4 +1,4 @@
-"""Parquet: whether it can be read here, and the values of its columns as Python's own."""
+"""Parquet: whether it can be read here, and the values of its columns as Python values."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _unfit(error: ImportError) -> tuple[str, str]:
 
 
 def plain(cell: Any) -> Any:
-    """The value of one of pyarrow's scalars: text that is no UTF-8 as far as it is; None for what Python has no value
-    for, as a date of the year 100,000 or a time zone that does not exist."""
+    """The value of a pyarrow scalar. Text with invalid UTF-8 is decoded as far as possible. None if Python has no such
+    value, such as a date in the year 100,000 or a time zone that does not exist."""
     try:
         return cell.as_py()
     except UnicodeDecodeError:

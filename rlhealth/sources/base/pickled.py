@@ -1,5 +1,5 @@
-"""Numbers, texts, lists and dicts out of a pickle, arrays of numpy as lists: whatever else a pickle asks to be made or
-called is refused, so that nothing in it is run."""
+"""Reads numbers, texts, lists and dicts from a pickle, and numpy arrays as lists. Anything else that a pickle wants to
+create or call is refused, so that no code in it runs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import IO, Any
 import numpy as np
 
 LARGEST = 8 << 20  # bytes of a pickle: a million numbers
-DEEPEST = 6  # lists and dicts within each other
+DEEPEST = 6  # levels of nested lists and dicts
 MOST_VALUES = 4_000_000  # in all, each as often as it is made or referred to
 _TYPE = re.compile(r"[<>=|]?(?:[fiub][1248]|\?)")
 _OBJECTS = re.compile(r"[|]?O8?")
-#: Their numbers are places in the memo, for which C's pickle takes memory up to the highest.
+#: Their arguments are indices in the memo, for which C's pickle allocates memory up to the highest.
 _PLACES = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET"})
 
 
 class ForeignObjectError(ValueError):
-    """A sound pickle that holds something else than plain values."""
+    """An intact pickle that contains something other than plain values."""
 
 
 def plain_value(raw: bytes) -> Any:
-    """What a pickle holds, of plain values alone.
+    """The content of a pickle of only plain values.
 
     Raises:
-        ForeignObjectError: if it holds anything else, or more than `MOST_VALUES`.
+        ForeignObjectError: if it contains anything else, or more than `MOST_VALUES`.
         ValueError: if it is damaged, or longer than `LARGEST`.
     """
     if len(raw) > LARGEST:
@@ -40,7 +40,7 @@ def plain_value(raw: bytes) -> Any:
         found = _Plain(io.BytesIO(raw), encoding="latin1").load()
     except ForeignObjectError:
         raise
-    except Exception as error:  # the few things that may be made raise what they like at wrong arguments
+    except Exception as error:  # the allowed constructors may raise anything at wrong arguments
         raise ValueError(f"damaged: {str(error).partition(chr(10))[0][:80] or type(error).__name__}") from error
     return _copied(found, _Allowance())
 
@@ -56,20 +56,20 @@ def _refuse_far_places(raw: bytes) -> None:
 
 
 class _Allowance:
-    """How many values may still be made: a few bytes of references may stand for billions of them."""
+    """How many values may still be created: a few bytes of references can stand for billions of values."""
 
     def __init__(self) -> None:
         self._left = MOST_VALUES
 
     def take(self, count: int) -> None:
-        """Takes so many. Raises ForeignObjectError where there are not as many."""
+        """Uses up `count` values. Raises ForeignObjectError if fewer are left."""
         self._left -= count
         if self._left < 0:
             raise ForeignObjectError(f"it holds more than {MOST_VALUES:,} values")
 
 
 class _Maker:
-    """What stands for a class or a function: it can be called, and neither changed nor made anew."""
+    """A stand-in for a class or a function: it can be called, but neither changed nor replaced."""
 
     __slots__ = ("_make",)
     _make: Callable[..., object]
@@ -116,7 +116,7 @@ class _Array(list[Any]):
 
 
 class _Making:
-    """Makes the values that are no literals of a pickle, as many as are allowed."""
+    """Creates the values that are no literals of a pickle, up to the allowed number."""
 
     def __init__(self) -> None:
         self._allowance = _Allowance()
@@ -166,7 +166,7 @@ class _Plain(pickle.Unpickler):
         self._known = _Making().known
 
     def find_class(self, module: str, name: str) -> _Maker:
-        """What makes the values of a class or a function of that name.
+        """The stand-in that creates the values of a class or a function of that name.
 
         Raises:
             ForeignObjectError: if they are no plain values.
@@ -177,7 +177,7 @@ class _Plain(pickle.Unpickler):
         return self._known[of_now, name]
 
     def persistent_load(self, pid: object) -> object:
-        """Raises ForeignObjectError: what lies outside of the pickle is not asked for."""
+        """Raises ForeignObjectError: objects outside of the pickle are never loaded."""
         raise ForeignObjectError("it refers to what lies elsewhere")
 
 

@@ -1,4 +1,4 @@
-"""Points that were read and wait to go into a run: in lists while they come in, one tag after the other, in bounded
+"""A buffer for points before they are added to a run: in lists, one tag after the other, in bounded
 number.
 """
 
@@ -19,20 +19,20 @@ class Points:
     """Collects points of one run.
 
     Attributes:
-        columns: by tag, the steps, values and times (seconds since 1970, or NaN) that have come since the last `move`.
+        columns: by tag, the steps, values and times (seconds since 1970, or NaN) since the last `move`.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.columns: dict[str, Column] = {}
         self._nulls: dict[str, Column] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._known = len(run.series)
         self._full = False
 
     def put(self, tag: str, value: Any, step: int, time: float) -> None:
-        """Takes one value: a number however it is spelt, null (NaN, if the tag is a number elsewhere) or a
-        distribution; text is no metric.
+        """Takes one value: a number in any spelling, null (NaN, if the tag is a number elsewhere) or a distribution;
+        texts are no metrics.
         """
         found = number(value)
         if found is None:
@@ -51,18 +51,18 @@ class Points:
         column[2].append(time)
 
     def is_room_for(self, tag: str) -> bool:
-        """Whether a tag is kept, asked when it first comes: a name of sane length, among the first so many."""
+        """Whether a new tag is kept: its name must not be too long, and the number of tags is limited."""
         if tag in self.run.series:
             return True
         if len(tag) > LONGEST_TAG:
-            self._tell(f"a name of {len(tag):,} characters: not read")
+            self._report(f"a name of {len(tag):,} characters: not read")
             return False
         if self._known < MOST_TAGS:
             self._known += 1
             return True
         if not self._full:
             self._full = True
-            self._tell(f"more than {MOST_TAGS:,} metrics: the others were not read")
+            self._report(f"more than {MOST_TAGS:,} metrics: the others were not read")
         return False
 
     def last_step(self, tag: str) -> float:
@@ -74,7 +74,7 @@ class Points:
         return float(series.steps[-1]) if series is not None and len(series) else -math.inf
 
     def move(self) -> bool:
-        """Moves what was taken into the run; True if there was anything."""
+        """Moves the collected points into the run; True if there were any."""
         moved = bool(self.columns)
         for tag, (steps, values, times) in self.columns.items():
             self.run.add(tag, steps, values, times)
@@ -99,7 +99,7 @@ class Points:
         if found is not None and (tag in self.run.histograms or len(self.run.histograms) < MOST_TAGS):
             self.run.histogram(tag).add(step, *found, time)
 
-    def _tell(self, what: str) -> None:
-        if what not in self._told and len(self._told) < MOST_REPORTED:
-            self._told.add(what)
+    def _report(self, what: str) -> None:
+        if what not in self._reported and len(self._reported) < MOST_REPORTED:
+            self._reported.add(what)
             self.run.problems.append(what)

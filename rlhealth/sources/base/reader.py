@@ -1,5 +1,5 @@
-"""Reader: one run in one place, read once or again and again as it grows; `Unreadable` keeps the place of one that
-cannot be read.
+"""Reader: one run in one place, read once, or repeatedly as it grows; `Unreadable` stands for a run that cannot be
+read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ class Reader(Protocol):
     """What every source offers. `check` polls once; `watch` polls for as long as the run lasts.
 
     Attributes:
-        run: grows in place with each poll; it is usable (perhaps empty) from the start.
+        run: grows in place with each poll; it is usable from the start, and may be empty.
     """
 
     run: Run
 
     def poll(self) -> bool:
-        """Reads what is new since the last poll, each byte or row once, into `run`; True if anything was.
+        """Reads new content since the last poll into `run`, each byte or row once; True if there was any.
 
         Raises:
             RlhealthError: if nothing at all can be read (gone, no permission, not this format, no network).
@@ -29,12 +29,13 @@ class Reader(Protocol):
 
 
 class Unreadable:
-    """What was found and cannot be read, so that it is not lost among the runs that can: its poll raises."""
+    """A run that was found and cannot be read. Its poll raises the error, so that the run is reported with the
+    others."""
 
     def __init__(self, error: RlhealthError) -> None:
         self.error = error
         self.run = Run(error.location or "unreadable", Place("unreadable", error.location))
 
     def poll(self) -> bool:
-        """Raises the error that was met."""
+        """Raises the stored error."""
         raise self.error

@@ -1,17 +1,17 @@
-"""A file that is saved as a whole, again and again: whether it has changed, and whether it is being saved now."""
+"""A file that is rewritten as a whole at each save: whether it has changed, and whether it is being saved now."""
 
 from __future__ import annotations
 
 import os
 import time
 
-STILL_WRITTEN = 5.0  # seconds since the last write in which what is not whole may be half written
-#: What distinguishes a file that was saved again from the one that was read: inode, size and modification time.
+STILL_WRITTEN = 5.0  # seconds after the last write in which an incomplete file may still be written
+#: Identifies one saved state of a file: inode, size and modification time.
 Stamp = tuple[int, int, int]
 
 
 def stamp_of(here: os.stat_result) -> Stamp:
-    """The stamp of the file whose state that is."""
+    """The stamp of a file with that stat result."""
     return here.st_ino, here.st_size, here.st_mtime_ns
 
 

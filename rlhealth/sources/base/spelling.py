@@ -1,4 +1,4 @@
-"""Numbers and steps as people's files spell them: `No Log`, `1,568,987.96`, `np.float64(1e-06)`, `2/4389`, `nan`,
+"""Numbers and steps in the spellings of log files: `No Log`, `1,568,987.96`, `np.float64(1e-06)`, `2/4389`, `nan`,
 `0.05%`.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import pairwise
 
-#: Columns that count the steps of training, the first that is there wins. `iteration` and `episode` stand late: a
-#: trainer that has steps names them.
+#: Columns that count the steps of training; the first that exists is used. `iteration` and `episode` come late,
+#: because a trainer with steps logs them under a step name.
 AXES = (
     "train/global_step",
     "global_step",
@@ -56,13 +56,13 @@ AXES = (
     "Ep",
     "steps",  # last: beside an episode it is that episode's length
 )
-#: Columns that say how far training is: a count of steps, or of passes over the prompts.
+#: Columns that show the progress of training: a count of steps, or of passes over the prompts.
 PROGRESS = frozenset({*AXES, "epoch", "Epoch"})
 #: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
 EPISODE = frozenset({"r", "l", "t"})
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
-#: Columns that stand beside what was measured in a row, and say when.
+#: Columns beside the metrics of a row that show when they were logged.
 BESIDE = PROGRESS | frozenset(CLOCKS)
 #: Columns that are about the logging, not the training.
 BOOKKEEPING = frozenset(
@@ -80,10 +80,10 @@ BOOKKEEPING = frozenset(
         "",
     }
 )
-#: Words that stand if nothing was logged.
+#: Words that mean that nothing was logged.
 BLANKS = frozenset({"", "-", "--", "no log", "n/a", "na", "none", "null", "missing"})
 FURTHEST = 2**62
-EARLIEST, LATEST = 1e8, 1e11  # seconds since 1970 that can be meant as a time: what is later is in milliseconds
+EARLIEST, LATEST = 1e8, 1e11  # plausible seconds since 1970: a larger number is in milliseconds
 
 _PLAIN = re.compile(r"[-+]?(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,5})?")
 _WORDS = {
@@ -96,13 +96,13 @@ _WORDS = {
     "false": 0.0,
 }
 _WRAPPED = re.compile(r"(?:[A-Za-z_][\w.]{0,40})\(\s*\[?\s*([-+\w.,]{1,40}?)\s*\]?\s*(?:,\s*\w+\s*=[^()]{0,120})*\)")
-FEWEST_LENGTHS = 20  # counts by which they are known as lengths
-FEWEST_AGAIN = 3  # times that steps begin again: those of fewer are of runs one after the other
+FEWEST_LENGTHS = 20  # counts that it takes to recognise them as lengths
+FEWEST_AGAIN = 3  # restarts of the steps; with fewer restarts, they are consecutive runs
 LONGEST = 200  # characters of a number in any of these spellings
 
 
 def number(value: object) -> float | None:
-    """The number that `value` is, in any spelling; None if it is no number, or stands for nothing logged."""
+    """The number that `value` is, in any spelling; None if it is no number, or a word for nothing logged."""
     if isinstance(value, float):
         return value
     if isinstance(value, int):  # bool too: transformers logs flags
@@ -142,7 +142,7 @@ def whole(value: object) -> int | None:
 
 def planned(row: Mapping[str, object], axis: str | None = None) -> int | None:
     """The planned number of steps, if a row contains it: `total_steps`, or the second of "2/4389" under its axis; of
-    `epoch 1/3 step 2/4389` nobody knows whether the steps of all epochs are meant.
+    `epoch 1/3 step 2/4389` it is unknown whether the total covers all epochs.
     """
     said = row.get("global_step/max_steps")
     if not said and axis and _has_total(row.get(axis)) and sum(map(_has_total, row.values())) == 1:
@@ -174,9 +174,9 @@ def clock(value: object) -> float:
 def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
     """The column that counts the steps of these rows, or None.
 
-    A column serves where its values are whole (a damaged one in ten may not be), where it moves (three rows and more),
-    and not to and fro as the lengths of episodes do, and where half of the rows have it. Where its values begin again
-    as often as a later one goes on, the later one counts.
+    A column is used if its values are integers (one in ten may be damaged), if it changes (in three rows or more) and
+    does not go up and down like episode lengths, and if half of the rows have it. If its values restart whenever a
+    later column advances, the later column is used.
     """
     seen = list(rows)
     found: list[tuple[str, list[int | None]]] = []
@@ -197,7 +197,7 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
 
 
 def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
-    """Whether steps begin again whenever another count goes on: they count within an episode, and it counts them."""
+    """Whether steps restart whenever another count advances: they count within an episode, and it counts episodes."""
     if len(steps) != len(others):
         return False
     pairs = [(a, b) for a, b in zip(steps, others, strict=True) if a is not None and b is not None]
@@ -206,8 +206,8 @@ def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:
 
 
 def _wander(counts: list[int]) -> bool:
-    """Whether many counts fall as often as they rise, and mostly not to where they began, and those that came later are
-    no higher: several processes that print beside one another count on, and a log that is written backwards only falls.
+    """Whether many counts fall as often as they rise, mostly not back to their start, and later counts are no higher.
+    By contrast, the counts of several interleaved processes rise over time, and a log written backwards only falls.
     """
     fallen = [late for early, late in pairwise(counts) if late < early]
     third = len(counts) // 3
@@ -220,7 +220,7 @@ def _wander(counts: list[int]) -> bool:
 
 
 def _mostly_rise(counts: list[int]) -> bool:
-    """Whether counts fall no more often than those of a run that was resumed; lengths of episodes fall every other
+    """Whether counts fall no more often than those of a resumed run; episode lengths fall every other
     time.
     """
     falls = sum(late < early for early, late in pairwise(counts))

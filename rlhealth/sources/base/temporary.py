@@ -1,5 +1,5 @@
-"""Folders for copies of what cannot be read where it lies: below the system's temporary folder, private, gone when
-nobody needs them.
+"""Folders for copies of files that cannot be read in place: private, below the system's temporary folder, and deleted
+after use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def temporary_folder(where: str, prefix: str = "rlhealth-") -> tempfile.Temporar
 
 
 def no_room(where: str, error: OSError) -> RlhealthError:
-    """The error where there is no temporary folder, or no room in it."""
+    """The error if there is no temporary folder, or no space in it."""
     why = (
         "no temporary folder can be written"
         if isinstance(error, FileNotFoundError)

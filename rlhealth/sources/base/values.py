@@ -1,5 +1,5 @@
-"""Values as wandb and Trackio keep them: what is a number, however it is spelt, what a distribution, what a setting
-that may be shown.
+"""Values as wandb and Trackio store them: numbers in any spelling, distributions, and settings that may be
+shown.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rlhealth.sources.base import spelling
 
 #: transformers writes these once, when training has ended, and never into the history of wandb.
 END_OF_TRAINING = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "total_flos", "train_loss")
-LIST_BINS = 32  # as many as wandb makes of a longer array
-LONGEST_SETTING = 2000  # characters; what is longer is a template or a prompt, not a setting
+LIST_BINS = 32  # as many as wandb uses for a longer array
+LONGEST_SETTING = 2000  # characters; a longer text is a template or a prompt, not a setting
 LONGEST_EXCEPTION = 100  # characters
 NON_FINITE = {
     "nan": math.nan,
@@ -44,7 +44,7 @@ _PRIVATE_VALUE = re.compile(
     r"|local-[0-9a-f]{40}\b)|BEGIN [A-Z ]*PRIVATE KEY|[\w.+-]+@[\w-]+\.[A-Za-z]{2,}|://[^/\s:@]+:[^/\s@]+@"
     r"|(?:(?<![\w/@.-])|(?<=\\[nrt]))[0-9a-f]{40}\b"
 )
-_DEEPEST = 20  # levels of lists and groups in a setting: what lies deeper is not looked at, and not shown
+_DEEPEST = 20  # levels of lists and groups in a setting: deeper values are neither read nor shown
 
 
 def number(value: object) -> float | None:
@@ -125,19 +125,19 @@ def _unwrapped(value: object) -> object:
 
 
 def hidden(text: str) -> str:
-    """A text without what looks like a key, a token or an e-mail address in it."""
+    """A text without anything that looks like a key, a token or an e-mail address."""
     return _PRIVATE_VALUE.sub("(hidden)", text)
 
 
 def said_by_exception(text: str) -> str:
-    """What an exception says, without what may be a key in it, and not at length."""
+    """The message of an exception, shortened and without possible keys."""
     public = hidden(text)
     return public if len(public) <= LONGEST_EXCEPTION else public[: LONGEST_EXCEPTION - 1] + "…"
 
 
 def is_private(key: str, value: object) -> bool:
-    """Whether a setting is nobody's business: by its name (token, key, password, e-mail, host, command), or because
-    its value looks like one, or is a prompt.
+    """Whether a setting is private: by its name (token, key, password, e-mail, host, command), or because its value
+    looks like one of these or is a prompt.
     """
     if isinstance(value, (int, float)):
         return False
@@ -152,7 +152,7 @@ def _says_private(key: str) -> bool:
 
 
 def _holds_private(value: object, depth: int = 0) -> bool:
-    """Whether a text in a value looks like a key, or a name in it says that it is one."""
+    """Whether a text in a value looks like a key, or has the name of a private setting in it."""
     if isinstance(value, str):
         return _PRIVATE_VALUE.search(value) is not None
     if isinstance(value, (list, tuple, Mapping)) and depth > _DEEPEST:
@@ -168,8 +168,8 @@ def _holds_private(value: object, depth: int = 0) -> bool:
 
 
 def end_of_training(summary: Mapping[str, Any]) -> dict[str, float]:
-    """What transformers leaves in the summary only, when training has ended: {"train/train_runtime": seconds, …},
-    named as in TensorBoard.
+    """Values that transformers writes only to the summary, when training has ended: {"train/train_runtime": seconds,
+    …}, named as in TensorBoard.
     """
     found = {f"train/{key}": number(summary.get(key, summary.get(f"train/{key}"))) for key in END_OF_TRAINING}
     return {tag: value for tag, value in found.items() if value is not None}

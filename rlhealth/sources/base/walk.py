@@ -1,4 +1,4 @@
-"""Walks a folder once and says which files could hold a run, by their names; it opens nothing but regular files and
+"""Walks a folder once and finds the files that may contain a run, by their names; it opens only regular files and
 never loops.
 """
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 
-#: Deeper folders than this are not looked into, and said to be left out. Each folder is entered once, so a loop of
-#: links ends before.
+#: Deeper folders are skipped and reported as left out. Each folder is entered once, so a loop of links ends
+#: earlier.
 DEEPEST = 500
-#: After so many entries the walk ends and says so: somebody pointed it at a whole disk.
+#: After so many entries the walk ends with a note: the user probably named a whole disk.
 MOST_ENTRIES = 1_000_000
-#: Folders in which no trainer leaves a log.
+#: Folders in which no trainer writes a log.
 PASSED_BY = frozenset(
     {
         ".git",
@@ -34,10 +34,10 @@ PASSED_BY = frozenset(
     }
 )
 
-#: How a folder ends that --write-back left beside a run: it holds a verdict and no run.
+#: The suffix of a folder that --write-back wrote beside a run: it contains a verdict and no run.
 OURS = ".rlhealth"
 
-#: Kind of file -> its name. The first that fits wins; what only may be a log is looked into by its own reader.
+#: Kind of file -> pattern of its name. The first match is used; a reader checks files that only may be logs.
 NAMES: dict[str, re.Pattern[str]] = {
     "tensorboard": re.compile(r"tfevents", re.IGNORECASE),
     "wandb": re.compile(r"\.wandb$", re.IGNORECASE),
@@ -58,11 +58,11 @@ NAMES: dict[str, re.Pattern[str]] = {
     ),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
-#: Kinds whose readers take packed and rotated files too; a packed file of another kind is said to be left out.
+#: Kinds whose readers also take compressed and rotated files; other compressed files are reported as left out.
 TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
 PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)
 _UNPACKED_HERE = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
-#: What a rotation puts behind a name: `.1`, `.2026-01-31`, `-20260131`, and the suffix of what packed it.
+#: Suffixes that a rotation adds: `.1`, `.2026-01-31`, `-20260131`, and that of the compression.
 ROTATED = re.compile(
     r"(?<=[^.])(?P<age>\.\d{1,4}|[.-]\d{4}-?\d\d-?\d\d(?:[-_T]\d{2,6})?)(?:\.(?:gz|bz2|xz))?$", re.IGNORECASE
 )
@@ -70,14 +70,14 @@ ROTATED = re.compile(
 
 @dataclass
 class WalkResult:
-    """What a walk came across.
+    """The files that a walk found.
 
     Attributes:
         files: paths by kind, each file once (by device and inode), in the order of their names.
         others: regular files whose names show no kind; some of them may still be logs.
-        deeper: folders that lie too deep to be looked into.
+        deeper: folders that are too deep to be read.
         errors: folders that could not be read.
-        entries: how many entries were looked at.
+        entries: how many entries were read.
     """
 
     files: dict[str, list[Path]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class WalkResult:
 
 
 def kind_of(name: str) -> str | None:
-    """The kind of log that a file of that name may be, or None; a text may be packed (`.gz`) and rotated (`.1`)."""
+    """The kind of log that a file of that name may be, or None; a text may be compressed (`.gz`) and rotated (`.1`)."""
     packed = PACKED.search(name)
     kind = None if packed else _kind(name)
     if kind is None and (bare := _UNPACKED_HERE.sub("", ROTATED.sub("", name))) != name:
@@ -113,13 +113,13 @@ def rotations(path: Path) -> list[Path]:
 
 
 def _age(text: str) -> tuple[int, int | str]:
-    """Sorts dates first, in their order, then numbers, of which the highest is the oldest."""
+    """A sort key that puts dates first, in order, then numbers, the highest of which is the oldest."""
     bare = text[1:]
     return (1, -int(bare)) if text[0] == "." and len(bare) <= 4 else (0, bare)
 
 
 def without_rotated(files: list[Path]) -> list[Path]:
-    """The files without those that are an older part of another one of them."""
+    """The files without those that are an older part of another one."""
     known = set(files)
     older: set[Path] = set()
     for path in files:
@@ -130,11 +130,11 @@ def without_rotated(files: list[Path]) -> list[Path]:
 
 
 def walk(root: Path, tick: Callable[[int], None] | None = None) -> WalkResult:
-    """Looks at every file below `root`.
+    """Finds every file below `root`.
 
     Symbolic links are followed, each folder once, real folders before linked ones, so that `wandb/latest-run` is no
-    second run. FIFOs, sockets and devices are left alone. `tick` is called with the number of entries so far, now and
-    then.
+    second run. FIFOs, sockets and devices are skipped. `tick` is called from time to time with the number of entries so
+    far.
     """
     found = WalkResult()
     seen: set[tuple[int, int]] = set()
@@ -195,7 +195,7 @@ def regular(path: Path) -> os.stat_result:
 
 
 def reason(error: OSError) -> str:
-    """What the system says, in lower case and without the path: "permission denied"."""
+    """The system's error message, in lower case and without the path: "permission denied"."""
     return (error.strerror or type(error).__name__).lower()
 
 

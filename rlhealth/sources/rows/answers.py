@@ -1,4 +1,4 @@
-"""Tables of answers, a row each and no step: an evaluation, or what was sampled while nobody wrote down when."""
+"""Tables of answers, one per row, without a step: an evaluation, or samples whose step was not logged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ANSWERED = re.compile(
 
 
 def are_answers(rows: Sequence[Mapping[str, Any]], texts: Iterable[str]) -> bool:
-    """Whether rows are answers, each beside what was asked, by the columns that hold texts: in the rows, and those of
-    `texts`, which they lack. Nothing counts steps, episodes or epochs."""
+    """Whether rows are answers, each beside its prompt, by their text columns: those in the rows, and those in `texts`,
+    which the rows lack. No column counts steps, episodes or epochs."""
     if any(PROGRESS & row.keys() for row in rows):
         return False
     held = (name for row in rows for name, value in row.items() if isinstance(value, str) and number(value) is None)

@@ -1,4 +1,4 @@
-"""Console logs: what a trainer printed while it ran, with whatever else was printed between."""
+"""Console logs: the output of a trainer, mixed with any other output."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from rlhealth.sources.rows.sampled import remarks as of_rollouts
 from rlhealth.sources.rows.textlog import TextLog
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
-MOST_HELD = 20_000  # rows that are held until the form of the log is known
-#: Bytes of which one must be near a row, in lower case. Lines far from all of them are passed over unread.
+MOST_HELD = 20_000  # rows that are kept until the form of the log is known
+#: Bytes (in lower case) of which at least one is near every row. Lines far from all of them are skipped unread.
 SIGNS = tuple(
     b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_ "
     b"succ".split()
 )
 COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round", b"ep ", b"ep\t")
 DENSE = 0.9  # of the lines of a block
-AROUND = 64  # lines before and after such a line that are read
-GAP = 4  # empty lines and rules that may stand inside a block
+AROUND = 64  # lines before and after such a line that are also read
+GAP = 4  # empty lines and rules that a block may contain
 LONGEST_HEADING = 400  # bytes of a line that is the heading of a row, or part of a table
 _BEGIN_NUMBERS = frozenset(bytes([byte]) for byte in b"0123456789+-.nNiI")
 _BRACES = (b"{", b"}")
-NEAREST = 3  # lines shown of a file that holds no row
+NEAREST = 3  # lines shown of a file without rows
 SHOWN = 100  # characters of such a line
-LOOKED_AT = 1 << 20  # bytes of the file in which they are looked for
+LOOKED_AT = 1 << 20  # bytes of the file that are searched for them
 MOST_LOOKED_AT = 1000  # lines among which they are chosen
 FORMS = (
     "dicts {'loss': 0.1, …}, boxed tables, tables with a line of names, lines `step: 1 - loss: 0.1`, "
@@ -51,7 +51,7 @@ FORMS = (
 
 
 class ConsoleLog(TextLog):
-    """Rows among the lines of a console, whatever their form; every other line is passed over in silence."""
+    """Rows of any form among the lines of a console; every other line is skipped without a note."""
 
     kind = "console"
 
@@ -76,12 +76,12 @@ class ConsoleLog(TextLog):
         self._wrapping: Unwrapping | Literal[False] | None = None  # None before the first line
 
     def start_again(self) -> None:
-        """The file was rewritten, or a better form of rows came up."""
+        """The file was rewritten, or a better form of rows appeared."""
         super().start_again()
         self._begin()
 
     def read(self) -> bool:
-        """Takes the rows that the new lines hold; the last line counts if its dict is closed."""
+        """Takes the rows of the new lines; the last line counts if its dict is closed."""
         before = self.text.offset
         self._read()
         best = self._choice.best()
@@ -111,8 +111,8 @@ class ConsoleLog(TextLog):
             self._read_block(self.text.take_rest())
 
     def _is_whole(self, rest: bytes) -> bool:
-        """Whether a line that nothing ends is whole nevertheless: it has the names of the row before, the last number
-        its decimals."""
+        """Whether a line without a newline is complete nevertheless: it has the names of the previous row, and its last
+        number has all decimals."""
         found = [row for row in Printed().rows(rest.decode("utf-8", "replace")) if row.form in ("line", "bar", "steps")]
         before = self._before
         if len(found) != 1 or not before or found[0].keys() != before.keys():
@@ -137,7 +137,7 @@ class ConsoleLog(TextLog):
         lines = block.splitlines()
         signs = signed_lines(block, lines)
         first, is_open, done = self.text.line, self._printed.is_open, 0
-        look = 0 if self._best is FormRank.LEARNING_DICT else len(lines)  # from where on dense rows are looked for
+        look = 0 if self._best is FormRank.LEARNING_DICT else len(lines)  # where the search for dense rows begins
         for index, line in enumerate(lines):
             if index < done:
                 continue
@@ -162,7 +162,7 @@ class ConsoleLog(TextLog):
         self.text.line = first + len(lines)
 
     def _take_dense(self, lines: list[bytes], start: int) -> int:
-        """Takes the dicts of many lines at once, where nothing but their numbers can tell; returns how many."""
+        """Takes the dicts of many lines at once, if only their numbers differ; returns how many."""
         if not self._printed.is_plain or not self._sampled.is_empty or not self.rows.chosen or self._held:
             return 0
         rows = dense_rows(lines, start)
@@ -210,7 +210,7 @@ class ConsoleLog(TextLog):
                 self.rows.take(self._taken(self._best, one, row))
 
     def _taken(self, best: FormRank, one: FormRank, row: PrintedRow) -> Iterator[PrintedRow]:
-        """The row, if it is read, with what single rollouts before it told; or what it tells of the step before it."""
+        """The row, if it is read, with the means of single rollouts before it; or what it adds to the previous step."""
         if self._choice.accepts(best, one, row):
             self._sampled.into(row)
             yield row
@@ -218,14 +218,14 @@ class ConsoleLog(TextLog):
             yield added
 
     def _release(self) -> None:
-        """Gives the rows that were held to the run, now that its form is known."""
+        """Adds the kept rows to the run, now that the form of the log is known."""
         held, self._held = self._held, []
         if self._best is not None:
             best, self._known = self._best, self._choice.known
             self.rows.take([taken for one, row in held for taken in self._taken(best, one, row)])
 
     def problems(self) -> list[str]:
-        """What was lost in reading, as sentences."""
+        """What could not be read, as sentences."""
         cut = "1 printed row is cut; what is whole in it was read"
         if self._cut > 1:
             cut = f"{self._cut:,} printed rows are cut; what is whole in them was read"
@@ -242,20 +242,20 @@ class ConsoleLog(TextLog):
             *([f"{counted(left.twice, 'row was', 'rows were')} printed twice and read once"] if left.twice else []),
         ]
 
-    def _tell(self) -> None:
-        super()._tell()
+    def _report(self) -> None:
+        super()._report()
         if self._settings.found and not self.runs[0].config:
             self.runs[0].config = training_config(self._settings.found)
         for run in self.runs:
             run.excerpted = set(self._choice.warned & run.series.keys())
             notes = of_warnings(run.excerpted, is_all=run.excerpted == run.series.keys())
             run.notes += notes
-            self._told += notes
+            self._reported += notes
         self.newest.raised = raised_in(self._tail + self.text.rest)
 
     def nothing(self) -> RlhealthError:
-        """What is said where the file holds no metrics: the exception that came before the first of them, or what came
-        nearest to a row; and which forms were looked for.
+        """The error for a file without metrics: the exception before any row, or the lines most similar to a row, and
+        which forms were searched for.
         """
         error = super().nothing()
         if not self.text.offset:
@@ -276,7 +276,7 @@ class ConsoleLog(TextLog):
 
 
 def nearest(text: str) -> list[tuple[int, str]]:
-    """The first lines that come nearest to a row, with their numbers: those with a name of a log first, then those with
+    """The first lines that are most similar to a row, with their numbers: first lines with a log name, then lines with
     any name and number."""
     found: list[tuple[bool, int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -300,7 +300,7 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
     for sign in (*SIGNS, *signs(), *languages.signs(lower)):
         found = list(_places(lower, sign, feeds_only))
         if feeds_only and len(found) > DENSE * len(lines):
-            return set(range(len(lines)))  # nearly every line is a row: nothing is passed over
+            return set(range(len(lines)))  # nearly every line is a row: nothing is skipped
         places += found
     counters = [at for sign in COUNTERS for at in _places(lower, sign, feeds_only)]
     if not places and not counters:
@@ -312,7 +312,7 @@ def signed_lines(block: bytes, lines: list[bytes]) -> set[int]:
 
 
 def _places(text: bytes, sign: bytes, feeds_only: bool) -> Iterator[int]:
-    """Where a sign stands in a block, once in each line where its lines end in nothing but line feeds."""
+    """The positions of a sign in a block; only one per line if all lines end in line feeds."""
     at = text.find(sign)
     while at >= 0:
         yield at

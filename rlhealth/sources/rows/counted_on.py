@@ -1,4 +1,4 @@
-"""Steps that begin again in every epoch, or in every round of episodes, counted on as if they never had."""
+"""Steps that restart in every epoch, or in every round of episodes, made continuous."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from rlhealth.sources.base.spelling import number
 
 COUNTED_ON = "the steps begin again in every epoch: they are counted on"
 ROUNDS_COUNTED_ON = "the steps begin again in every round: they are counted on"
-#: Where they rise and the steps begin again, each epoch counts its own steps.
+#: If these rise and the steps restart, each epoch counts its own steps.
 EPOCHS = ("epoch", "train/epoch", "Epoch")
-#: Where they rise and so few steps begin again, each counts the episodes between two updates.
+#: If these rise and few steps restart, each round counts the episodes between two updates.
 ROUNDS = ("run_id", "run", "rollout", "round", "cycle")
-FEWEST_OF_A_RUN = 10  # steps; fewer are no run of their own where the rounds rise
+FEWEST_OF_A_RUN = 10  # steps; fewer are no separate run if the rounds rise
 
 
 class CountedOn:
     """Counts the steps of one run.
 
     Attributes:
-        passed: steps of the epochs before, where every epoch counts its own.
+        passed: steps of earlier epochs, if every epoch counts its own.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class CountedOn:
         self._round: float | None = None
 
     def follow(self, row: Mapping[str, Any]) -> None:
-        """Takes note of the epoch and the round of a row whose step is known."""
+        """Remembers the epoch and the round of a row whose step is known."""
         self._epoch = _latest(row, EPOCHS, self._epoch)
         self._round = _latest(row, ROUNDS, self._round)
 
     def step(self, row: Mapping[str, Any], said: int, first: int | None, newest: int | None) -> tuple[int, str]:
-        """The step of a row that says `said`, and why it is counted on from here; "" where nothing begins again.
+        """The continuous step of a row whose logged step is `said`, and the note on the restart; "" without a restart.
 
         `first`, `newest`: of the run's steps so far.
         """
@@ -57,7 +57,7 @@ class CountedOn:
 
 
 def _latest(row: Mapping[str, Any], names: tuple[str, ...], before: float | None) -> float | None:
-    """The epoch, or the round, of a row; that of the rows before where it names none."""
+    """The epoch, or the round, of a row; that of earlier rows if it has none."""
     return next((found for name in names if (found := number(row.get(name))) is not None), before)
 
 

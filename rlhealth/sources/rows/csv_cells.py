@@ -1,5 +1,5 @@
-"""The cells of some lines of a CSV through pandas: whatever stands in them, the memory stays in proportion to the
-lines.
+"""Reads the cells of CSV lines through pandas, with memory in proportion to the size of the lines, whatever they
+contain.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from rlhealth.sources.base.spelling import number
 if TYPE_CHECKING:
     import pandas as pd
 
-#: pandas fills up a row that is short: a megabyte of digits, one a line, below a header of 100,000 names would be
+#: pandas fills short rows up: a megabyte of digits, one per line, below a header of 100,000 names would become
 #: 50,000,000,000 cells.
 MOST_CELLS = 4 << 20
 _QUOTED = re.compile(rb'"[^"]*"')
-_SPARE = "\0spare"  # the column of a cell too many
+_SPARE = "\0spare"  # the column of a surplus cell
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What was read of some lines.
+    """The result of reading some lines.
 
     Attributes:
         frame: a row for each line that can be read; None if none can.
         lines: how many lines there were.
-        lost: how many of them were passed over.
-        first_lost: the first of those, counted from 1.
+        lost: how many of them were skipped.
+        first_lost: the first skipped line, counted from 1.
         torn: how many lines have a quote that is never closed; they were read without it.
         first_torn: the first of those, counted from 1.
     """
@@ -47,12 +47,12 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is known of a table from its header.
+    """The layout of a table, from its header.
 
     Attributes:
         names: the names of the columns that are read, the first of the table.
         columns: how many columns it has.
-        comma: what stands between two cells.
+        comma: the separator between two cells.
     """
 
     names: Sequence[str]
@@ -74,7 +74,7 @@ class Table:
         )
 
     def _frame(self, text: bytes, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> pd.DataFrame | None:
-        """The rows that have no cell too many."""
+        """The rows without surplus cells."""
         if text.count(b"\n") * self.columns > MOST_CELLS:
             text = b"".join(line + b"\n" for line in text.split(b"\n")[:-1] if not self._is_short(line))
         frame = self._read(text, quoting) if text else None
@@ -84,12 +84,12 @@ class Table:
         return (frame[~wide] if wide.any() else frame).iloc[:, :-1]
 
     def _read(self, text: bytes, quoting: Literal[0, 3]) -> pd.DataFrame | None:
-        """The rows of at most one cell too many (a comma may stand at the end of every line); None if pandas
-        gives up.
+        """The rows with at most one surplus cell (every line may end with a comma); None if pandas
+        fails.
         """
         import pandas as pd  # late: half a second
 
-        # pandas fills up all rows to the width of the first, which therefore is ours.
+        # pandas fills all rows up to the width of the first, so the first row is added here.
         first = self.comma.join("0" * (self.columns + 1)).encode() + b"\n"
         whole = len(self.names) == self.columns
         with warnings.catch_warnings():
@@ -115,13 +115,13 @@ class Table:
                 return None
 
     def _is_short(self, line: bytes) -> bool:
-        """Whether a line has not even a quarter of the commas of a row: of the others each byte makes four cells at
-        most.
+        """Whether a line has less than a quarter of the commas of a row: in any other line, each byte makes at most
+        four cells.
         """
         return 4 * (len(line) + 1) < self.columns
 
     def _swallows(self, frame: pd.DataFrame, text: bytes) -> bool:
-        """Whether rows were taken for text, between a quote that is never closed and the next one."""
+        """Whether rows were read as text, between a quote that is never closed and the next quote."""
         if any(self._holds_rows(cell) for cell in _with_newlines(frame)):
             return True
         return _missing(frame, text) > 0 and sum(map(self._is_row, text.decode("utf-8", "replace").split("\n"))) > len(
@@ -129,7 +129,7 @@ class Table:
         )
 
     def _holds_rows(self, cell: str) -> bool:
-        """Whether a cell of several lines is rows rather than text."""
+        """Whether a cell of several lines consists of rows rather than text."""
         first, *inner, last = cell.split("\n")
         rows = sum(self._is_row(line) for line in inner)
         if (

@@ -1,4 +1,4 @@
-"""The columns of a table, as pandas reads a CSV: numbers, and texts as cells that hold none."""
+"""The columns of a table that pandas read from a CSV, as numbers; texts become masked cells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-LOOKED_AT = 1000  # rows by which it is known whether several runs stand between each other
+LOOKED_AT = 1000  # rows that show whether the rows of several runs are interleaved
 
 
 def columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns, as masked float64 arrays of shape (rows,): an empty cell and a text is masked, a NaN that was logged
-    is not. None of them where no cell is a number.
+    """The columns as masked float64 arrays of shape (rows,). Empty cells and texts are masked; a logged NaN is not. The
+    result is empty if no cell is a number.
     """
     import pandas as pd  # late: half a second
 
@@ -42,7 +42,7 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns, those of rows of an evaluation as columns of their own, where a column says so of its rows."""
+    """The columns, with evaluation rows in separate columns if a column marks such rows."""
     for name in (SIDES | FLAGS) & set(frame.columns):
         evaluated = [is_evaluation(name, one) for one in texts_of(frame[name]).tolist()]
         if any(evaluated):
@@ -51,13 +51,12 @@ def evaluations_apart(table: dict[str, Any], frame: pd.DataFrame) -> dict[str, A
 
 
 def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
-    """The cells as texts, those that are empty as "", shape (rows,)."""
+    """The cells as texts, empty cells as "", shape (rows,)."""
     return column.astype(object).where(column.notna(), "").astype(str).to_numpy()
 
 
 def text_writers(frame: pd.DataFrame) -> str:
-    """The column of texts by which rows of several algorithms or agents stand between each other; "" if there is
-    none."""
+    """The text column that distinguishes interleaved rows of several algorithms or agents; "" if there is none."""
     axis = next((name for name in AXES if name in frame), None)
     some = frame.head(LOOKED_AT)
     texts = [name for name in WRITERS if name in some and all(number(one) is None for one in some[name].tolist())]

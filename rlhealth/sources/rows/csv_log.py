@@ -1,5 +1,5 @@
-"""CSV logs through pandas: SB3's progress.csv, exports of the wandb and TensorBoard pages, long tables, whatever has
-a header.
+"""CSV logs through pandas: SB3's progress.csv, exports of the wandb and TensorBoard web pages, long tables, and any
+table with a header.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from rlhealth.sources.rows.textlog import TextLog, board_tag
 if TYPE_CHECKING:
     import pandas as pd
 
-#: TensorBoard's page exports one tag a file, under these columns.
+#: TensorBoard's page exports one tag per file, with these columns.
 BOARD = ["Wall time", "Step", "Value"]
 _BOARD_SPELT = [name.replace(" ", "").lower() for name in BOARD]
-#: wandb's page exports a column for each run and metric, and their bounds over the binned steps.
+#: wandb's page exports a column for each run and metric, with their minimum and maximum over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row per run: no history.
 RUN_TABLE = {"Name", "State", "Created"}
 LONG = ("tag", "metric", "variable", "key")
 LONGEST_CELL = 1 << 20
 HYDRA_ABOVE = 4  # folders: csv/version_0/ below the folder of the run, or less
-LOOKED_AT = 4096  # bytes by which it is known whether a comma stands before the decimals
+LOOKED_AT = 4096  # bytes that show whether the decimal separator is a comma
 _COMMA = re.compile(rb"(?<=\d),(?=\d)")
 
 
 class CsvLog(TextLog):
-    """A table with a header, in which each row is a step, or (long) each row is a point.
+    """A table with a header: each row is a step, or (long format) each row is a point.
 
     Args:
         names: the columns' names, for a file without a header.
     """
 
     kind = "csv"
-    longest = 4 << 20  # bytes of a line: 100,000 numbers of 20 digits have half of it
+    longest = 4 << 20  # bytes of a line: 100,000 numbers of 20 digits take half of it
 
     def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> None:
         super().__init__(path, file)
@@ -77,17 +77,17 @@ class CsvLog(TextLog):
 
     @property
     def runs(self) -> list[Run]:
-        """The runs in the file: one after another, or side by side in a page's export."""
+        """The runs in the file: one after another, or side by side in an export of wandb's page."""
         return [run for rows in self._several.values() for run in rows.runs] or self.rows.runs
 
     def add_export(self, path: Path, names: Sequence[str] = ()) -> None:
-        """Takes in another tag of the same run, which TensorBoard's page exported to a file of its own."""
+        """Adds another tag of the same run, which TensorBoard's page exported to a separate file."""
         other = CsvLog(path, names=names)
         other.rows = self.rows
         self._exports.append(other)
 
     def start_again(self) -> None:
-        """The file was rewritten: SB3 does it when a metric comes anew, for the header's sake."""
+        """The file was rewritten: SB3 does so to extend the header when a new metric appears."""
         super().start_again()
         self._names, self._open = list(self._given), b""
         self._torn = self._first_torn = 0
@@ -100,7 +100,7 @@ class CsvLog(TextLog):
         self._names, self._open, self._columns = list(self._given), b"", 0
 
     def read(self) -> bool:
-        """Takes the new rows; the last line too, if it has all its cells and the file is not being written."""
+        """Takes the new rows; also the last line, if it has all its cells and the file is not being written."""
         before = self.text.offset
         for block in self.text.blocks():
             block = self._open + block
@@ -110,7 +110,7 @@ class CsvLog(TextLog):
                 block, self._open = block[:cut], block[cut:]
             if block:
                 self._take(block)
-        if self._open and not is_being_written(self.text.modified):  # nobody closes it any more
+        if self._open and not is_being_written(self.text.modified):  # the quote will not be closed any more
             block, self._open = self._open, b""
             self._take(block)
         if self._is_whole(self.text.rest):
@@ -133,7 +133,7 @@ class CsvLog(TextLog):
         ]
 
     def _is_whole(self, rest: bytes) -> bool:
-        """Whether a line that nothing ends is a row: it has all its cells, and nobody has written to the file for a
+        """Whether a line without a newline is a row: it has all its cells, and the file was not written to for a
         while.
         """
         if is_being_written(self.text.modified):
@@ -152,7 +152,7 @@ class CsvLog(TextLog):
             self._decimal_comma = (
                 self._comma == ";" and b"." not in block[:LOOKED_AT] and _COMMA.search(block[:LOOKED_AT]) is not None
             )
-        if self._decimal_comma:  # as spreadsheets of most countries write them
+        if self._decimal_comma:  # as spreadsheets in many countries write them
             block = _COMMA.sub(b".", block)
         cells = Table(self._names, max(self._columns, len(self._names)), self._comma).read(block)
         self._count(cells)
@@ -179,13 +179,13 @@ class CsvLog(TextLog):
             self.rows.take_columns(table)
 
     def _numbers_of(self, names: list[str]) -> Any:
-        """The numbers of agents or algorithms, shape (rows,), in the order in which they came, from 1."""
+        """The numbers of agents or algorithms, shape (rows,), in order of first appearance, from 1."""
         for name in names:
             self._numbered.setdefault(name, len(self._numbered) + 1)
         return np.ma.masked_array([float(self._numbered[name]) for name in names])
 
     def _count(self, cells: Cells) -> None:
-        """Takes note of what was lost in reading some lines."""
+        """Adds up the lines that could not be read."""
         if cells.lost:
             self.bad += cells.lost
             self.first_bad = self.first_bad or self.text.line + cells.first_lost
@@ -195,7 +195,7 @@ class CsvLog(TextLog):
         self.text.line += cells.lines
 
     def _read_header(self, block: bytes) -> bytes:
-        """Takes the header off the first block and plans what its columns are.
+        """Removes the header from the first block and decides what its columns are.
 
         Raises:
             RlhealthError: if there is no header, or the table is not a history.
@@ -272,7 +272,7 @@ class CsvLog(TextLog):
 
 
 def _settings_beside(path: Path) -> dict[str, Any]:
-    """Lightning's hparams.yaml, or the settings that Hydra keeps in the folder of its run."""
+    """The settings in Lightning's hparams.yaml, or in the run's Hydra folder."""
     found = settings_file(path.with_name("hparams.yaml"))
     for folder in path.absolute().parents[:HYDRA_ABOVE]:
         found = found or settings_file(folder / ".hydra" / "config.yaml")

@@ -1,4 +1,4 @@
-"""Formats: says by name and first bytes whether a file is JSONL, JSON, CSV or a console log."""
+"""Formats: detects by name and first bytes whether a file is JSONL, JSON, CSV or a console log."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rlhealth.sources.rows.printed import dict_in
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import is_wrapped
 
-HEAD = 64 << 10  # bytes by which a format is known
+HEAD = 64 << 10  # bytes by which a format is detected
 
 
 def sniff(head: bytes, name: str) -> str:
     """The format of a file, by its name and its first bytes: one of `table.FORMATS`, or "trainer_state".
 
     Raises:
-        RlhealthError: if it is no text, or is known to be no log.
+        RlhealthError: if it is not text, or certainly no log.
     """
     if b"\0" in head.rstrip(b"\0")[:1024] and encoding_of(head) is None:
         raise RlhealthError(
@@ -56,12 +56,12 @@ def sniff(head: bytes, name: str) -> str:
 
 #: Points as TensorBoard's page exports them: [[wall time, step, value], …].
 _POINTS = re.compile(r"\[\s*\[\s*\d{9,}[\d.]*\s*,\s*-?\d+\s*,")
-#: JSON that was indented: an object or a list that does not end in its first line.
+#: Indented JSON: an object or a list that does not end on its first line.
 _IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
 
 
 def row_in(line: str) -> dict[str, Any] | None:
-    """The object that a line holds, as JSON or as Python prints it; None if it holds none."""
+    """The object on a line, as JSON or as a printed Python dict; None if there is none."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _json_kind(text: str) -> str:
 
 
 def _holds_columns(value: object, depth: int = 0) -> bool:
-    """Whether a value of a JSON object is a column, or an object of columns: the object is no row then."""
+    """Whether a value of a JSON object is a column, or an object of columns, so that the object is no row."""
     if isinstance(value, dict):
         return holds_numbers_by_step(value) or (
             depth < DEEPEST and any(_holds_columns(one, depth + 1) for one in value.values())

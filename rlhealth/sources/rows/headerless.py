@@ -1,5 +1,5 @@
-"""Numbers without a line of names, in a file that is called after them: `rewards.txt`, as numpy saves a list,
-`rewards.json`, and the three columns of d3rlpy's `environment.csv`: epoch, step, value."""
+"""Numbers without a header, in a file that is named after them: `rewards.txt`, as numpy saves a list, `rewards.json`,
+and the three columns of d3rlpy's `environment.csv`: epoch, step, value."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from rlhealth.sources.rows.row_shapes import Cells
 
 FEWEST = 3  # lines
 LOOKED_AT = 50  # lines
-#: What d3rlpy calls a file whose name is no metric's elsewhere.
+#: File names of d3rlpy that are no metric names elsewhere.
 _FILES = frozenset({"environment", "td_error"})
-FEWEST_OF_A_RUN = 10  # numbers in a list that is taken for a run where nobody named the file
+FEWEST_OF_A_RUN = 10  # numbers in a list that counts as a run if the user did not name the file
 MOST_COLUMNS = 8  # of a table of rewards
 _OF_ONE_METRIC = ["epoch", "step"]  # stand before the values in d3rlpy's files
 _NUMBERED = re.compile(r"[_-]?\d+$")
-_HEAD = 200  # characters by which a list is known
-#: Nothing but numbers, commas and spaces behind a bracket: `[12:30:01] reward 0.5` is a line of a console.
+_HEAD = 200  # characters that show whether a text is a list
+#: Nothing but numbers, commas and spaces after a bracket: `[12:30:01] reward 0.5` is a console line.
 _LIST = re.compile(
     r"\s*\[\s*[-+\dNIn][^,\[\]]{0,40},(?:[-+.,\s\deE]|NaN|Infinity|null|\](?=\s*\Z))*(?:[A-Za-z]{1,7})?\Z"
 )
 _PAID = re.compile(r"(?:^|_)(?P<what>reward|return|score)s?(?=_|$)")
-#: Words by which a file's numbers are no plain rewards of episodes: statistics over them, parts of them.
+#: Words that show that a file's numbers are no plain episode rewards, but statistics or parts of them.
 _OTHER = re.compile(
     r"(?:^|_)(?:max|min|std|var|best|worst|median|cum|cumulative|sum|kl|penalty|intrinsic|extrinsic|shaped|shaping|bonus"
     r"|norm|normali[sz]ed|advantages?|loss(?:es)?|step|steps|to_go|discounted|weights?|predicted|expected|baseline"
     r"|labels?|model|targets?|data|dataset|diff|difference|delta|gap|errors?)(?=_|$)"
 )
-#: What rows of a table may count.
+#: Names of what the rows of a table may count.
 _COUNT = re.compile(
     r"(?:^|_)(?:step|timestep|iteration|iter|update|episode|epoch|rollout|round|game|match|trial|run|generation|gen|batch"
     r"|frame|cycle|eps?)s?(?=_|$)"
@@ -51,10 +51,10 @@ _EVALUATED = re.compile(r"(?:^|_)(?:eval|evaluation|val|validation|test)(?=_|$)"
 
 @dataclass
 class NumberList:
-    """A list of numbers under the name that its file gives it.
+    """A list of numbers, named after its file.
 
     Attributes:
-        values: the numbers, shape (count,); `null` is masked.
+        values: the numbers, shape (count,); `null` values are masked.
         cut: whether the file ends inside the list.
     """
 
@@ -64,13 +64,13 @@ class NumberList:
 
 
 def with_commas(rows: bytes) -> bytes:
-    """Rows of numbers with a comma between each two, where others have spaces or semicolons, as numpy does; and none
-    behind the last."""
+    """Rows of numbers with spaces or semicolons between them, as numpy writes, rewritten with commas; none after the
+    last."""
     return _BETWEEN.sub(b",", _AROUND.sub(b"", rows))
 
 
 def names_of(name: str, text: str) -> list[str]:
-    """What the columns of a file are, by its name and its first lines; empty for any other file."""
+    """The names of the columns of a file without a header, by its name and first lines; empty for any other file."""
     stem = stem_of(name)
     if not is_log_name(stem) and stem.lower() not in _FILES:
         return []
@@ -94,8 +94,8 @@ def names_of(name: str, text: str) -> list[str]:
 
 
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:
-    """The columns of a table of rewards that holds more: a count, the reward, and those that go by their place. Whole
-    numbers from 0 up may be lengths beside it, and which column is the reward is not known then."""
+    """The columns of a reward table with further columns: a count, the reward, and others named by their position. With
+    a column of non-negative integers, which may be lengths, the reward column is ambiguous."""
     rows = rows[:-1]  # the last one may be cut
     width = len(rows[0])
     if any(len(row) != width for row in rows) or not 2 < width <= MOST_COLUMNS:
@@ -107,15 +107,15 @@ def _wider(stem: str, rows: list[list[str]]) -> list[str]:
 
 
 def _stretches(cells: list[str]) -> list[list[str]]:
-    """Counts that begin anew with the number that the first began with, as a loop that is started again appends them:
-    those of each start. A lone one counts nothing, unless it is the newest."""
+    """Splits counts where they start again from the first number, as when a loop is started again and appends. A newest
+    stretch of one count is left out, because it counts nothing yet."""
     starts = [place for place, cell in enumerate(cells) if cell == cells[0]]
     parts = [cells[start:end] for start, end in pairwise([*starts, len(cells)])]
     return parts[:-1] if len(parts) > 1 and len(parts[-1]) == 1 else parts
 
 
 def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:
-    """Whether each is a whole number above the one before it."""
+    """Whether each is an integer above the previous one."""
     found = [one for one in counts if one is not None]
     return len(found) == len(counts) and all(
         early < late or (or_stays and early == late) for early, late in pairwise(found)
@@ -123,8 +123,8 @@ def _rises(counts: list[int | None], *, or_stays: bool = False) -> bool:
 
 
 def _counts_on(cells: list[str], from_start: bool = False) -> bool:
-    """Whether cells are whole numbers, each the same above the one before; the first of them 0, 1 or as far above 0
-    where they count from the start."""
+    """Whether cells are integers with a constant increment. With `from_start`, the first must be 0, 1 or the
+    increment."""
     found = [whole(cell) for cell in cells]
     steps = {late - early for early, late in pairwise(found) if late is not None and early is not None}
     is_even = None not in found and len(steps) == 1 and min(steps) > 0
@@ -132,7 +132,7 @@ def _counts_on(cells: list[str], from_start: bool = False) -> bool:
 
 
 def is_long(names: list[str]) -> bool:
-    """Whether these are the columns of one metric of several, each in a file of its own."""
+    """Whether these are the columns of one of several metrics, each in a separate file."""
     return names[:2] == _OF_ONE_METRIC
 
 
@@ -142,14 +142,14 @@ def stem_of(name: str) -> str:
 
 
 def is_of_rewards(name: str) -> bool:
-    """Whether a name says rewards, returns or scores, and no statistic or part of them."""
+    """Whether a name is about rewards, returns or scores, and not about a statistic or part of them."""
     plain = words(name).replace("-", "_")
     return is_log_name(name) and _PAID.search(plain) is not None and _OTHER.search(plain) is None
 
 
 def tag_of(stem: str) -> str:
-    """The metric's name that a file of that stem gives to its numbers: `q_learning_scores` holds `episode_scores`, a
-    name that is known by itself stays as it is."""
+    """The metric name for the numbers of a file with that stem: `q_learning_scores` gives `episode_scores`; a known
+    metric name is kept."""
     plain = words(stem).replace("-", "_")
     said = _PAID.search(plain)
     if said is None or _OTHER.search(plain) or is_known(stem):
@@ -157,9 +157,9 @@ def tag_of(stem: str) -> str:
     return "eval_reward" if _EVALUATED.search(plain) else f"episode_{said['what']}s"
 
 
-@lru_cache(maxsize=1024)  # asked for each block of a file that one tag names
+@lru_cache(maxsize=1024)  # called for each block of a file with that tag
 def is_known(tag: str) -> bool:
-    """Whether a tag tells a metric where nothing else is logged."""
+    """Whether a tag is recognised as a metric if nothing else is logged."""
     from rlhealth.metrics import translate  # late: the names are read from YAML
 
     alone = Run(tag, Place("csv", tag))
@@ -168,8 +168,8 @@ def is_known(tag: str) -> bool:
 
 
 def is_column(name: str, text: str) -> bool:
-    """Whether a table is one column of numbers under a reward's name, beside the row numbers that pandas writes;
-    returns and scores are a run's only in a file that is called after them."""
+    """Whether a table is one column of numbers with a reward's name, apart from the row numbers of pandas. Returns and
+    scores count only in a file that is named after them."""
     lines = [line for line in text.splitlines()[: LOOKED_AT + 1] if line.strip() and not line.startswith("#")]
     heads, rows = _heads_and_rows(lines)
     own = heads[1:] if len(heads) == 2 and heads[0] in BOOKKEEPING else heads
@@ -184,14 +184,14 @@ def is_column(name: str, text: str) -> bool:
 
 
 def _heads_and_rows(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """The cells of the first line of a table, and of the others."""
+    """The cells of the first line of a table, and those of the other lines."""
     cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines]
     return (cells[0], cells[1:]) if cells else ([], [])
 
 
 def counts_rewards(lines: Sequence[str]) -> bool:
-    """Whether a table has a column of rewards and one that counts its rows from the first on, under the name of
-    something that training counts: `Games,Score`."""
+    """Whether a table has a column of rewards, and a column that counts its rows from the start and is named after a
+    unit of training: `Games,Score`."""
     heads, found = _heads_and_rows([line for line in lines[: LOOKED_AT + 1] if line.strip()])
     rows = found[:-1]  # the last one may be cut
     if len(rows) < FEWEST_OF_A_RUN - 1 or any(len(row) != len(heads) for row in rows):
@@ -203,14 +203,14 @@ def counts_rewards(lines: Sequence[str]) -> bool:
 
 
 def is_list(name: str, text: str) -> bool:
-    """Whether a JSON text begins as a list of numbers, in a file that is called after them."""
+    """Whether a JSON text begins as a list of numbers, in a file that is named after them."""
     start = text[:_HEAD].lstrip("\ufeff")
     return _LIST.match(start) is not None and is_log_name(stem_of(name))
 
 
 def list_in(name: str, text: bytes) -> NumberList | None:
-    """The numbers of a JSON file that is one list of them; None for any other. What stands before the last comma of a
-    file that ends early is kept."""
+    """The numbers of a JSON file that is one list of numbers; None for any other file. Of a truncated file, the
+    numbers before the last comma are kept."""
     if not is_list(name, text[:_HEAD].decode("utf-8-sig", "replace")):
         return None
     found, cut = _parsed(text)
@@ -224,7 +224,7 @@ def list_in(name: str, text: bytes) -> NumberList | None:
 
 
 def _parsed(text: bytes) -> tuple[object, bool]:
-    """The JSON document in a text, and whether its end is missing; None where it is damaged otherwise."""
+    """The JSON document in a text, and whether its end is missing; None if it is damaged in another way."""
     whole_text = text.decode("utf-8-sig", "replace")
     cut = not whole_text.rstrip("\0 \t\r\n").endswith("]")
     if cut:

@@ -1,5 +1,5 @@
-"""Rows that were parsed from JSON become columns: consecutive rows with the same keys, which nearly all rows of a
-trainer have, one array a key.
+"""Turns parsed JSON rows into columns, one array per key: consecutive rows with the same keys, as a trainer usually
+writes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rlhealth.sources.base.spelling import AXES, CLOCKS, number
 from rlhealth.sources.rows.row_shapes import Cells
 from rlhealth.sources.rows.split_rows import WRITERS, is_evaluation
 
-FEWEST = 16  # rows; fewer are taken row by row
-MOST = 1024  # rows turned into columns at once: an odd cell sends no more than these through the slow path
+FEWEST = 16  # rows; fewer rows are taken one by one
+MOST = 1024  # rows per batch: one unusual cell sends at most these through the slow path
 _NUMBERS = frozenset({float, int, bool})
 Row = Mapping[str, Any]
 
@@ -28,8 +28,8 @@ class RowBlock(NamedTuple):
 
 
 def stretches(rows: Iterable[Row]) -> Iterator[RowBlock | Sequence[Row]]:
-    """The same rows in the same order: as columns where consecutive rows have the same keys and plain cells, else as
-    they came.
+    """The same rows in the same order: as columns if consecutive rows have the same keys and plain cells, otherwise as
+    rows.
     """
     for _, group in groupby(rows, tuple):
         same = list(group)
@@ -40,8 +40,8 @@ def stretches(rows: Iterable[Row]) -> Iterator[RowBlock | Sequence[Row]]:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
-    """The numbers of rows with the same keys, texts that say nothing masked; None if a cell is neither, or none is a
-    number."""
+    """The numbers of rows with the same keys, with irrelevant texts masked; None if a cell is neither, or if no cell is
+    a number."""
     table: dict[str, Cells] = {}
     for tag, cells in zip(rows[0], zip(*(row.values() for row in rows), strict=True), strict=True):
         kinds = set(map(type, cells))
@@ -60,8 +60,8 @@ def _columns(rows: Sequence[Row]) -> dict[str, Cells] | None:
 
 
 def _say_nothing(tag: str, texts: set[str]) -> bool:
-    """Whether texts under a tag are neither a time, a step, the side of an evaluation, one of several runs nor a number
-    in some spelling."""
+    """Whether texts under a tag are irrelevant: no time, no step, no split, no name of a run and no number in any
+    spelling."""
     if tag in CLOCKS or tag in AXES or any(is_evaluation(tag, one) for one in texts):
         return False
     if tag in WRITERS and len(texts) > 1:

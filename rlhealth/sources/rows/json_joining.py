@@ -1,4 +1,4 @@
-"""Tables of one JSON document that are one run's: which goes before, and those that count the same beside it."""
+"""Tables of one JSON document that belong to one run: the main table, and the tables with the same axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import BESIDE, CLOCKS, PROGRESS, number, whole
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, words
 
-#: Last words of a column that counts, and what they count.
+#: Last words of the name of a counting column, and what it counts.
 _COUNTED = {
     **dict.fromkeys(("step", "steps", "timestep", "timesteps", "frame", "frames"), "step"),
     **dict.fromkeys(("episode", "episodes"), "episode"),
@@ -25,11 +25,11 @@ Row = dict[str, Any]
 
 @dataclass
 class JsonTable:
-    """Rows that stand together in a document.
+    """Rows that form one table of a document.
 
     Attributes:
-        path: the names under which they stand, the outermost first.
-        axis: the column that counts them; "" if none does.
+        path: the keys above the table, the outermost first.
+        axis: the column that counts the rows; "" if none does.
         run: the name of the run, where one document holds several.
     """
 
@@ -40,7 +40,7 @@ class JsonTable:
 
     @property
     def scale(self) -> str:
-        """What the axis counts: step, episode, epoch, iteration; "" if nothing is said."""
+        """What the axis counts: step, episode, epoch, iteration; "" if it is unknown."""
         return counted_by(self.axis)
 
     @property
@@ -52,7 +52,7 @@ class JsonTable:
 @dataclass
 class JsonRun:
     """The rows of one run of a document, in the order of their axis, and the names of the lists that are left out
-    because they count something else."""
+    because they have another axis."""
 
     rows: list[Row]
     left: list[str]
@@ -60,7 +60,7 @@ class JsonRun:
 
 
 def joined(tables: list[JsonTable]) -> JsonRun:
-    """The best of the tables of one run, with those that count the same."""
+    """The best table of one run, joined with the tables that have the same axis."""
     _adopt(tables)
     main = max(tables, key=_worth)
     joined = [(main, main.axis, 1)]
@@ -75,7 +75,7 @@ def joined(tables: list[JsonTable]) -> JsonRun:
         elif not main.axis and not one.axis and not odd:
             joined.append((one, "", every))
         else:
-            left += _told(one)
+            left += _metric_lengths(one)
     name = main.axis if main.axis in PROGRESS else main.scale or "step"
     if len(joined) == 1 and name in (main.axis, "step"):
         return JsonRun([*main.rows], left)
@@ -93,8 +93,7 @@ def joined(tables: list[JsonTable]) -> JsonRun:
 
 
 def _merged(rows: list[tuple[float, Row]], axis: str) -> list[Row]:
-    """Rows in the order of what they count; those that follow each other with one count and nothing in common else
-    are one."""
+    """Rows in the order of their axis; consecutive rows with the same count and no other name in common become one."""
     found: list[Row] = []
     newest: float | None = None
     for counted, row in rows:
@@ -107,13 +106,13 @@ def _merged(rows: list[tuple[float, Row]], axis: str) -> list[Row]:
 
 
 def _worth(table: JsonTable) -> tuple[bool, bool, bool, int]:
-    told = any(_REWARD.search(words(one)) and is_log_name(one) for one in table.names)
-    return told, not _is_evaluation(table), is_learning(table.names), len(table.rows)
+    has_reward = any(_REWARD.search(words(one)) and is_log_name(one) for one in table.names)
+    return has_reward, not _is_evaluation(table), is_learning(table.names), len(table.rows)
 
 
 def _adopt(tables: list[JsonTable]) -> None:
-    """Gives columns that nobody counts the axis of the rows that are as many, or that of episodes, where their names
-    tell of episodes and other rows count no further than they go."""
+    """Gives columns without an axis the axis of a table of the same length; or an episode axis, if their names are
+    about episodes and no other table counts further than their length."""
     counted = [one for one in tables if one.axis]
     episodes = [at for one in counted for row in one.rows if (at := whole(row.get("episode"))) is not None]
     first, last = min(episodes, default=1), max(episodes, default=1)
@@ -134,7 +133,7 @@ def _are_of_episodes(names: frozenset[str]) -> bool:
 
 
 def _axis_beside(one: JsonTable, main: JsonTable) -> str:
-    """The column of a table that counts what the main one counts; "" if none does."""
+    """The column of a table that counts the same as the main table; "" if none does."""
     if main.axis and one.scale == main.scale:
         return one.axis
     return next((axis for axis in one.names & PROGRESS if counted_by(axis) == main.scale and rises(one.rows, axis)), "")
@@ -151,18 +150,18 @@ def _is_evaluation(table: JsonTable) -> bool:
     return any(_EVALUATED.search(words(one)) for one in (*table.path, table.axis))
 
 
-def _told(table: JsonTable) -> list[str]:
-    """The names of a table that would be a metric's, with how many values there are."""
+def _metric_lengths(table: JsonTable) -> list[str]:
+    """The names of a table that look like metrics, with how many values each has."""
     return [f"{name} ({len(table.rows):,} values)" for name in sorted(table.names) if is_log_name(name)]
 
 
 def counted_by(name: str) -> str:
-    """What a column of that name counts: step, episode, epoch, iteration; "" if nothing."""
+    """What a column of that name counts: step, episode, epoch, iteration; "" if it does not count."""
     return _COUNTED.get(words(name).replace("/", "_").rpartition("_")[2], "")
 
 
 def rises(rows: list[Any], name: str) -> bool:
-    """Whether a column counts: whole numbers that never fall and do not stand still."""
+    """Whether a column counts: integers that never fall and are not constant."""
     held = [whole(row.get(name)) for row in rows]
     counts = [one for one in held if one is not None]
     return (

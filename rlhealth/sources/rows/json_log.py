@@ -1,4 +1,4 @@
-"""JSONL logs, one row per line, and JSON files that hold rows, columns under whatever name, or a list of numbers."""
+"""JSONL logs, one row per line, and JSON files of rows, of columns under any name, or of a list of numbers."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 #: A list of objects: bare, or the first one under a name.
 OPENING = re.compile(r'"log_history"\s*:\s*\[|\A\s*\[(?=\s*[{\]])|"[^"]{1,100}"\s*:\s*\[(?=\s*\{)')
-HEAD = 1024  # bytes that say whether it is a list of numbers, an object or a list of rows
-FIRST_ROW = 1 << 20  # bytes in which the first object of a list ends, where it is a whole run
+HEAD = 1024  # bytes that show whether it is a list of numbers, an object or a list of rows
+FIRST_ROW = 1 << 20  # bytes within which the first object of a list must end, if it is a whole run
 LARGEST_DOCUMENT = 64 << 20  # bytes of a JSON file of columns, which is read whole
 
 
 class JsonLines(TextLog):
-    """One JSON object a line: trainers' log rows, verl's file logger, wandb-history.jsonl; a printed Python dict
-    will do.
+    """One JSON object per line: trainers' log rows, verl's file logger, wandb-history.jsonl; printed Python dicts are
+    read too.
     """
 
     kind = "jsonl"
 
     def read(self) -> bool:
-        """Takes the new lines; the last one too, if it is a whole object."""
+        """Takes the new lines; also the last one, if it is a complete object."""
         before = self.text.offset
         for block in self.text.blocks():
             for piece in stretches(self._rows_of(block)):
@@ -56,7 +56,7 @@ class JsonLines(TextLog):
         return self.text.offset > before
 
     def _rows_of(self, block: bytes) -> Iterator[dict[str, Any]]:
-        """The rows in whole lines; lines that cannot be read are counted."""
+        """The rows of complete lines; lines that cannot be read are counted."""
         for line in block.split(b"\n")[:-1]:
             self.text.line += 1
             try:
@@ -79,10 +79,10 @@ class JsonLines(TextLog):
 
 class JsonDocument(TextLog):
     """A JSON file of rows (`[{…}, …]`, `{"history": [{…}]}`), of columns (`{"loss": [0.5, …]}`) or of numbers
-    (`[0.5, …]` in rewards.json); read whole whenever it changes.
+    (`[0.5, …]` in rewards.json); the whole file is read after each change.
 
     Attributes:
-        is_gathered: whether it is an object of lists or a list of numbers, which somebody's own code gathers.
+        is_gathered: whether it is an object of lists or a list of numbers, as user code collects them.
     """
 
     kind = "json"
@@ -98,7 +98,7 @@ class JsonDocument(TextLog):
         self.is_gathered = False
 
     def poll(self) -> bool:
-        """Reads the file if it was written since."""
+        """Reads the file if it was written since the last poll."""
         if self._file is not None:
             if self._stamp is not None:
                 return False
@@ -115,7 +115,7 @@ class JsonDocument(TextLog):
             return self._poll(as_text(file, self.path))
 
     def is_over(self) -> bool:
-        """The document is read anew when it changes: what is in it now is whole."""
+        """Always true: the document is read again after each change, so its present content is complete."""
         return True
 
     def _poll(self, file: IO[bytes]) -> bool:
@@ -153,7 +153,7 @@ class JsonDocument(TextLog):
         return [*super().remarks(), *([f"lists that count something else were left out: {left}"] if left else [])]
 
     def _numbers(self, head: bytes) -> bool:
-        """Takes a list of numbers; False where the file is none, and stands at its beginning."""
+        """Takes a list of numbers; if the file is none, returns False and rewinds the file."""
         if not is_list(self.path.name, head.decode("utf-8-sig", "replace")):
             return False
         text = self._document.read(LARGEST_DOCUMENT + 1)
@@ -167,7 +167,7 @@ class JsonDocument(TextLog):
         return True
 
     def _tables(self, head: bytes) -> bool:
-        """Takes the tables of one JSON object; False where the file is none, and stands at its beginning."""
+        """Takes the tables of one JSON object; if the file is none, returns False and rewinds the file."""
         if not head.lstrip(_BLANK).startswith(b"{"):  # a list of rows is not read twice
             first = self._document.read(FIRST_ROW)
             self._document.seek(0)
@@ -209,8 +209,8 @@ class JsonDocument(TextLog):
 
 
 def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row with the file's name before its names, where those are statistics and nothing else and the file says of
-    what: `{"step": 1, "mean": 0.5, "max": 0.7}` in reward_curve.json has `reward/mean` and `reward/max`.
+    """The row with the file's name before its names, if these are only statistics and the file names their metric:
+    `{"step": 1, "mean": 0.5, "max": 0.7}` in reward_curve.json gives `reward/mean` and `reward/max`.
     """
     names = row.keys() - BESIDE
     named = _NAMED_FILE.fullmatch(path.stem) if names and names <= _STATISTICS and "mean" in names else None
@@ -223,7 +223,7 @@ def named_by_file(path: Path, row: Mapping[str, Any]) -> Mapping[str, Any]:
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _HISTORY = b'"log_history"'
 _STATISTICS = frozenset({"mean", "max", "min", "std", "median", "count"})
-#: Files whose name says what their rows are statistics of.
+#: File names that name the metric whose statistics are in the rows.
 _NAMED_FILE = re.compile(
     r"(?:(?:train|training|episode|mean)_)?(?P<of>rewards?|returns?|scores?)(?:_(?:curves?|history|hist|log|trace))?",
     re.IGNORECASE,
@@ -233,7 +233,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def begins_with_run(text: bytes) -> bool:
-    """Whether a JSON text begins as a list of which each object holds a whole run."""
+    """Whether a JSON text begins as a list in which each object is a whole run."""
     if not text.lstrip(_BLANK).startswith(b"["):
         return False
     try:
@@ -245,8 +245,8 @@ def begins_with_run(text: bytes) -> bool:
 
 
 def document_runs(text: bytes, name: str = "") -> list[JsonRun]:
-    """The runs of a JSON text that is one object of lists under names of its own, or a list of runs; empty for any
-    other text. `name` is that of the file."""
+    """The runs of a JSON text that is one object of named lists, or a list of runs; empty for any other text. `name` is
+    that of the file."""
     if len(text) > LARGEST_DOCUMENT:
         return []
     is_object = text.lstrip(_BLANK).startswith(b"{") and _HISTORY not in text
@@ -263,12 +263,12 @@ def document_runs(text: bytes, name: str = "") -> list[JsonRun]:
 
 
 def document_rows(text: str) -> Iterator[dict[str, Any]]:
-    """The rows of a JSON text without a list of rows: one object of columns, or objects that follow each other,
-    indented or not.
+    """The rows of a JSON text without a list of rows: one object of columns, or consecutive objects, indented or
+    not.
 
     Raises:
-        ValueError, RecursionError: if it is no JSON up to the first object's end; what follows a whole object may be
-            cut.
+        ValueError, RecursionError: if it is no JSON up to the end of the first object; the text after a complete
+                object may be truncated.
     """
     at = _BETWEEN.match(text).end()  # type: ignore[union-attr]  # it matches everywhere
     first, at = _decode(text, at)

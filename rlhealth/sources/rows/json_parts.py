@@ -1,5 +1,5 @@
-"""What the lists in an object are of where their own names do not say: of tasks, agents or seeds, under a name that
-tells of rewards (`{"rewards_per_episode": {"easy": […], "hard": […]}}`), and lists of which each holds a run."""
+"""What the lists in an object mean if their names do not show it: lists of tasks, agents or seeds under a key that
+names rewards (`{"rewards_per_episode": {"easy": […], "hard": […]}}`), and lists that are one run each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rlhealth.sources.rows.row_names import is_log_name, words
 from rlhealth.sources.rows.split_rows import VARIANTS
 
 MOST_RUNS = 200  # in one list
-#: Keys of which each is a run: a seed, a repetition, a setting that was tried.
+#: Keys that each name a run: a seed, a repetition, a tried setting.
 _EACH_A_RUN = re.compile(
     r"(?:seed|run|trial|rep|repeat|replicate|fold|lr|alpha|gamma|eps|epsilon)?[ _=-]?\d+(?:\.\d+)?(?:e-?\d+)?"
 )
 _OF_SOMEBODY = re.compile(r"(?:seed|run|trial|rep|agent|player|policy|env|worker)[ _-]?\d+")
-#: Names in a row that say which run it is; of these, the first that is there names it.
+#: Names of fields that name the run of a row; the first that exists is used.
 _RUN_KEYS = ("run_name", "name", "run_id", "run", "seed", *VARIANTS)
 #: Names that only a record of one episode or one sample has.
 _OF_A_RECORD = re.compile(
@@ -30,14 +30,14 @@ _DATA = re.compile(r"_data$")
 
 
 def are_of_rewards(holder: str) -> bool:
-    """Whether a name says that what stands below it are rewards: of an object's key, or of a file without suffix."""
+    """Whether a name, an object's key or a file without suffix, shows that the values below it are rewards."""
     plain = _DATA.sub("", words(holder))
     return is_of_rewards(plain) and not plain.endswith(("score", "scores"))
 
 
 def names_below(holder: str, names: Sequence[str]) -> dict[str, str]:
-    """The names of columns as metrics, by their own: with the name of what holds them where none of them tells what it
-    is and that one does; empty where they stay as they are."""
+    """Metric names for columns: prefixed with the name of their holder, if none of their names is recognised and the
+    holder's is; empty if the names are kept."""
     if not names or any(is_log_name(one) for one in names) or not is_log_name(holder):
         return {}
     of = "rewards" if are_of_rewards(holder) else holder
@@ -45,18 +45,18 @@ def names_below(holder: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def tag_below(holder: str) -> str:
-    """The metric's name of a list that is a run of its own, by what holds it: `rewards_data` holds episode_rewards."""
+    """The metric name of a list that is a separate run, by its holder: `rewards_data` holds episode_rewards."""
     return tag_of(_DATA.sub("", holder)) if are_of_rewards(holder) else holder
 
 
 def are_runs(names: Sequence[str]) -> bool:
-    """Whether each of some lists is of a run of its own, by their names: seeds, numbers, settings."""
+    """Whether lists are one run each, by their names: seeds, numbers, settings."""
     return len(names) > 1 and all(_EACH_A_RUN.fullmatch(words(one)) for one in names)
 
 
 def names_by_file(file: str, names: list[str]) -> list[str]:
-    """The names of a table's columns, those of seeds, agents and algorithms as rewards in a file that is called after
-    them: `episode,seed_0,seed_1` or `Episode,DQN,Double-DQN` in `rewards.csv`."""
+    """The names of a table's columns. In a file that is named after rewards, columns of seeds, agents and algorithms
+    are rewards: `episode,seed_0,seed_1` or `Episode,DQN,Double-DQN` in `rewards.csv`."""
     others = [one for one in names if one and one not in BESIDE]
     counts = len(others) > 1 and any(one in PROGRESS for one in names)
     if not are_of_rewards(stem_of(file)) or not (counts or all(_OF_SOMEBODY.fullmatch(words(one)) for one in others)):
@@ -66,8 +66,8 @@ def names_by_file(file: str, names: list[str]) -> list[str]:
 
 
 def unsplit(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The columns of a table as pandas splits it, `{"columns": […], "index": […], "data": [[…], …]}`; any other object
-    as it is."""
+    """The columns of a table in pandas' split format, `{"columns": […], "index": […], "data": [[…], …]}`; any other
+    object unchanged."""
     names, rows = found.get("columns"), found.get("data")
     if not isinstance(names, list) or not isinstance(rows, list) or not rows or not all(map(_is_text, names)):
         return found
@@ -77,8 +77,8 @@ def unsplit(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def run_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of runs, where each row of a list holds a whole one, `[{"seed": 1, "episode_rewards": […]}, …]`; empty
-    where the rows are something else: steps, episodes, samples."""
+    """The names of runs, if each row of a list is a whole run, `[{"seed": 1, "episode_rewards": […]}, …]`; empty if the
+    rows are something else: steps, episodes, samples."""
     if not 1 < len(rows) <= MOST_RUNS or not all(holds_run(row) for row in rows):
         return []
     key = next((one for one in _RUN_KEYS if all(one in row for row in rows)), "")
@@ -87,12 +87,12 @@ def run_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def is_of_a_record(row: Mapping[str, Any]) -> bool:
-    """Whether a row names what only one episode or one sample has: a prompt, actions, a task."""
+    """Whether a row has a field that only an episode or a sample has: a prompt, actions, a task."""
     return any(_OF_A_RECORD.search(words(name)) for name in row)
 
 
 def holds_run(row: Mapping[str, Any]) -> bool:
-    """Whether a row holds a curve of rewards, itself or in its `history`, and is neither a step nor a sample."""
+    """Whether a row has a reward curve, directly or in its `history`, and is neither a step nor a sample."""
     if is_of_a_record(row):
         return False
     if any(number(row[name]) is not None for name in PROGRESS & row.keys()):

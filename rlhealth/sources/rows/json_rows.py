@@ -1,5 +1,5 @@
-"""Rows out of JSON text of any size, one object after the other: what is cut or damaged is counted and passed over,
-what is intact is kept.
+"""Reads rows from JSON text of any size, one object after the other: damaged or truncated objects are counted and
+skipped, and intact ones are kept.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from rlhealth.sources.rows.json_columns import Row, RowBlock, stretches
 
 BLOCK = 8 << 20  # bytes read at a time
 WINDOW = 1 << 20  # characters parsed at once
-MOST_ENDS = 64  # closing braces, from the end of a window, among which the end of a row is looked for
-ONE_BY_ONE = 1000  # rows read singly after a window that could not be parsed at once
-LONGEST_ROW = 64 << 20  # characters; a longer object is not waited for
-LONGEST_WORD = 64  # characters that the end of the text can cut: a number, NaN, true
-TOO_DEEP = 400  # levels; Python's parser ends at about 1,000
-MOST_LEVELS = 16  # around one fault that are tried as a row of their own: each is parsed up to the fault
+MOST_ENDS = 64  # closing braces, from the end of a window, among which the end of a row is searched
+ONE_BY_ONE = 1000  # rows read one by one after a window that could not be parsed at once
+LONGEST_ROW = 64 << 20  # characters; a longer object counts as damaged
+LONGEST_WORD = 64  # characters of a value that may be cut by the end of the text: a number, NaN, true
+TOO_DEEP = 400  # levels; Python's parser fails at about 1,000
+MOST_LEVELS = 16  # objects around one fault that are tried as a separate row: each is parsed up to the fault
 _NESTING = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,\x00]*")
 _ROW_FOLLOWS = re.compile(r"\}\s*,\s*(?=\{)")
@@ -31,21 +31,21 @@ _decode = json.JSONDecoder().raw_decode
 
 
 class ByteSource(Protocol):
-    """What bytes are read from."""
+    """A source of bytes."""
 
     def read(self, size: int) -> bytes:
-        """The next bytes, none at the end."""
+        """The next bytes; empty at the end."""
         ...
 
 
 class JsonRows:
-    """Reads the objects of a JSON list (`[{…}, {…}]`) from a binary file that stands anywhere before them.
+    """Reads the objects of a JSON list (`[{…}, {…}]`) from a binary file, from a position anywhere before them.
 
     Attributes:
         found: whether there is such a list.
         head: the text before the list's bracket, once the iteration has begun.
         tail: the text after the list, once it has ended (at most one block).
-        lost: how many stretches of damage were passed over.
+        lost: how many damaged stretches were skipped.
         cut: whether the text ended inside the list.
     """
 
@@ -67,7 +67,7 @@ class JsonRows:
         self._tried = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, one by one. Nothing is yielded where the list's opening is not within the first block."""
+        """The rows, one by one. Yields nothing if the list does not begin within the first block."""
         if not self._open():
             return
         while self._find_row():
@@ -76,7 +76,7 @@ class JsonRows:
                 yield row
 
     def pieces(self) -> Iterator[Sequence[Row] | RowBlock]:
-        """The same rows, parsed many at once; those with the same keys come as columns."""
+        """The same rows, parsed in batches; rows with the same keys are yielded as columns."""
         if not self._open():
             return
         while self._find_row():
@@ -91,8 +91,8 @@ class JsonRows:
                 yield (row,)
 
     def _window(self) -> list[dict[str, Any]] | None:
-        """The rows in the next stretch of text; None if it cannot be parsed at once and every row has to be
-        looked at.
+        """The rows in the next stretch of text; None if it cannot be parsed at once and rows must be read one by
+        one.
         """
         end = self._end_of_rows()
         if end is None:
@@ -109,7 +109,7 @@ class JsonRows:
         return rows
 
     def _end_of_rows(self) -> int | None:
-        """Where the last row ends that is whole within the next window and has another behind it."""
+        """The end of the last row that is complete within the next window and followed by another row."""
         end = self._at + WINDOW
         for _ in range(MOST_ENDS):
             end = self._text.rfind("}", self._at, end)
@@ -130,7 +130,7 @@ class JsonRows:
         return True
 
     def _more(self) -> bool:
-        """Reads on; drops what was used. False at the end of the file."""
+        """Reads more text and drops the used text. False at the end of the file."""
         block = self._file.read(BLOCK) if not self._ended else b""
         self._ended = not block
         text = self._decoder.decode(block, final=not block)
@@ -167,7 +167,7 @@ class JsonRows:
                 self._damaged(self._inside())
                 return None
             except ValueError as error:
-                if self._is_too_deep(error):  # for a Python that would try a thousand levels; newer ones try more
+                if self._is_too_deep(error):  # older Pythons try a thousand levels, and newer ones more
                     self._damaged(self._inside())
                     return None
                 if self._is_damage(error):
@@ -181,7 +181,7 @@ class JsonRows:
             return row if isinstance(row, dict) else None
 
     def _behind(self, error: ValueError) -> int | None:
-        """The place of a fault that many objects have been tried around; None where the next one may be tried."""
+        """The place of a fault around which many objects were tried; None if the next object may be tried."""
         if not isinstance(error, json.JSONDecodeError):
             return None
         fault = self._dropped + error.pos
@@ -197,14 +197,14 @@ class JsonRows:
         return part.count("{") + part.count("[") - part.count("}") - part.count("]") >= TOO_DEEP
 
     def _is_damage(self, error: ValueError) -> bool:
-        """Whether more text could not mend it: the fault lies well before the end of what was read."""
+        """Whether more text cannot resolve the fault, because it lies well before the end of the text read so far."""
         unread = len(self._text) - self._at
         if not isinstance(error, json.JSONDecodeError) or unread > LONGEST_ROW:
             return True
         return len(self._text) - error.pos > LONGEST_WORD and not error.msg.startswith("Unterminated string")
 
     def _ended_inside(self) -> None:
-        """The text ends and the row is not whole: it was cut there, unless rows follow, and then it is damaged."""
+        """The text ends inside a row: the row was truncated; or, if rows follow, it is damaged."""
         if self._resume(self._at + 1):
             self.lost += 1
 
@@ -213,15 +213,15 @@ class JsonRows:
         self._resume(self._at + 1 if start is None else start)
 
     def _inside(self) -> int:
-        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take
-        forever.
+        """A place deep inside an object that is nested too deeply to be read: trying every level of it would take too
+        long.
         """
         openings = islice(_NESTING.finditer(self._text, self._at), TOO_DEEP)
         return max(one.end() for one in openings)
 
     def _resume(self, start: int) -> bool:
-        """Finds where the next row begins, after damage: an object at the start of a line's text, with a quoted key
-        or nothing in it.
+        """Finds the start of the next row after damage: an object at the start of a line, empty or with a quoted
+        key.
         """
         while True:
             found = _NEXT_ROW.search(self._text, start)

@@ -1,5 +1,5 @@
-"""One JSON file a step, `step_0001.json`, `step_0002.json`, …: the files of a folder that are called alike and count
-are the rows of one run."""
+"""One JSON file per step, `step_0001.json`, `step_0002.json`, …: the files of a folder with the same name and rising
+numbers are the rows of one run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTS = (*(one for one in AXES if one != "steps"), "epoch")
 
 
 class JsonSteps:
-    """Reads the files of one run, each once, and those that come."""
+    """Reads the files of one run, each once, and new files as they appear."""
 
     def __init__(self, folder: Path, of: str) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class JsonSteps:
         self._seen: set[str] = set()
 
     def poll(self) -> bool:
-        """Reads the files that have come since; True if there were any."""
+        """Reads the new files; True if there were any."""
         new = [path for path in self._folder.iterdir() if path.name not in self._seen and _is_of(path, self._of)]
         rows = [row for path in sorted(new, key=lambda one: natural(one.name)) if (row := _row(path)) is not None]
         self._seen |= {path.name for path in new}
@@ -69,7 +69,7 @@ def apart(files: Iterable[Path]) -> tuple[list[Reader], list[Path]]:
 
 
 def _are_steps(paths: list[Path]) -> bool:
-    """Whether the first, the middle and the last file are rows of one log: they count on and name a metric."""
+    """Whether the first, the middle and the last file are rows of one log: their steps rise and they name a metric."""
     if len(paths) < FEWEST:
         return False
     rows = [_row(path) for path in (paths[0], paths[len(paths) // 2], paths[-1])]

@@ -1,5 +1,5 @@
-"""The tables of a JSON document that somebody's own code wrote: lists of rows, columns, pairs and points by name, each
-with an axis of its own, and which of them are one run."""
+"""The tables of a JSON document that user code wrote: lists of rows, columns, pairs and points by name, each with its
+axis, and which of them belong to one run."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from rlhealth.sources.rows.json_parts import (
 )
 from rlhealth.sources.rows.row_names import is_log_name, words
 
-DEEPEST = 4  # objects within objects in which tables are looked for
-FEWEST_NUMBERED = 2  # rows by their steps
+DEEPEST = 4  # levels of nested objects that are searched for tables
+FEWEST_NUMBERED = 2  # rows under the numbers of their steps
 _NUMBERED = re.compile(r"\A(?:step|iter|iteration|epoch|episode|checkpoint)[ _-]?", re.IGNORECASE)
 _SIDE = re.compile(r"(?:^|_)(?:train|training|eval\w*|validation|val|test|held_?out|agent|player|policy|actor|critic)")
 _NAMES = ("metric", "metric_name", "name", "tag", "key", "type")
 
 
 def runs_of(document: Mapping[str, Any], name: str = "") -> list[JsonRun]:
-    """The runs in a JSON object, in their order; empty if it holds no table. `name` is that of its file, without a
-    suffix: lists in `rewards.json` whose own names say nothing are rewards.
+    """The runs in a JSON object, in order; empty if it has no table. `name` is that of its file without the suffix:
+    lists in `rewards.json` whose names are not recognised are rewards.
     """
     by_run: dict[str, list[JsonTable]] = {}
     for table in _tables(document, (), 0, name if are_of_rewards(name) else ""):
         by_run.setdefault(table.run, []).append(table)
     if len(by_run) > 1:
-        by_run.pop("", None)  # what stands beside several runs sums them up
+        by_run.pop("", None)  # tables beside several runs summarise them
     return [replace(joined(tables), name=name) for name, tables in by_run.items()]
 
 
 def unpivoted(row: Row, name: str = "") -> Row:
-    """A row that is one point, `{"metric": "loss", "step": 1, "value": 0.5}`, with the value under its name; any other
-    row as it is."""
+    """A row that is one point, `{"metric": "loss", "step": 1, "value": 0.5}`, with the value under its metric; any
+    other row unchanged."""
     if "value" not in row or number(row["value"]) is None:
         return row
     said = next((row[one] for one in _NAMES if isinstance(row.get(one), str)), "") or name
@@ -100,7 +100,7 @@ def _tables(found: Mapping[str, Any], path: tuple[str, ...], depth: int, holder:
 
 
 def _that_are_runs(inner: Mapping[str, list[JsonTable]]) -> list[str]:
-    """The keys of which each holds a run: all of the same names, some of which logs have, none one side of a run."""
+    """The keys that each hold a run: all with the same names, some of them log names, and none one split of a run."""
     names = {key: frozenset[str]().union(*(one.names for one in tables)) for key, tables in inner.items() if tables}
     alike = [key for key, held in names.items() if len(held) > 1 and list(names.values()).count(held) > 1]
     named = [key for key in alike if any(is_log_name(name) for name in names[key])]
@@ -124,8 +124,8 @@ def _of_list(key: str, found: list[Any], path: tuple[str, ...]) -> Iterator[Json
 
 
 def _of_columns(columns: Mapping[str, list[Any]], path: tuple[str, ...], holder: str) -> Iterator[JsonTable]:
-    """Columns of one length are one table; each is a run where their names are those of seeds, under a name that tells
-    what they are."""
+    """Columns of equal length are one table. Each is a run if their names are seeds, under a key that names their
+    metric."""
     counted = {key for key, value in columns.items() if _counts(key, value)}
     below = names_below(holder, [key for key in columns if key not in counted])
     if below and are_runs([*below]):
@@ -149,7 +149,7 @@ def _counts(name: str, values: list[Any]) -> bool:
 
 
 def _is_curve(found: Mapping[str, Any]) -> bool:
-    """Whether an object is a curve as Sacred writes each metric: `{"steps": […], "timestamps": […], "values": […]}`."""
+    """Whether an object is a metric in Sacred's format: `{"steps": […], "timestamps": […], "values": […]}`."""
     steps, values = found.get("steps"), found.get("values")
     return (
         found.keys() <= {"steps", "timestamps", "values"}
@@ -172,5 +172,5 @@ def holds_numbers_by_step(found: Mapping[str, Any]) -> bool:
 
 
 def _step(key: str) -> int | None:
-    """The step that a key is: `12`, `step_12`."""
+    """The step in a key: `12`, `step_12`."""
     return whole(_NUMBERED.sub("", key))

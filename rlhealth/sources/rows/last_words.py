@@ -1,4 +1,4 @@
-"""The exception that ended a process, by the last lines of its console."""
+"""The exception that ended a process, from the last lines of its console."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rlhealth.sources.rows.printed_line import bare
 from rlhealth.sources.rows.row_names import is_learning
 
 TAIL = 16 << 10  # bytes
-MOST_AFTER = 40  # lines that launchers, trackers and other processes print after it
+MOST_AFTER = 40  # lines that launchers, trackers and other processes may print after it
 _OPENS = "Traceback (most recent call last)"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b.{0,200}")
 
 
 def raised_in(tail: bytes) -> str:
-    """The exception whose traceback a console ends with, such as `RuntimeError: CUDA error`, without keys; empty where
-    training went on after it, or there is none.
+    """The exception whose traceback a console ends with, such as `RuntimeError: CUDA error`, without keys; empty if
+    training continued after it, or if there is none.
 
     Args:
         tail: the last `TAIL` bytes of the console.

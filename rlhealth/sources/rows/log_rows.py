@@ -1,5 +1,5 @@
-"""Log rows: whether a file that was come across is a log, by rows that count steps or name metrics, or no log (a data
-set, settings, prose)."""
+"""Log rows: whether a file that was found in a folder is a log, by rows that count steps or name metrics, or no log (a
+data set, settings, prose)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
-LOG_HEAD = 256 << 10  # bytes of a console looked at in one go
-FURTHEST = 64 << 20  # bytes of a text in which the first row must come, where nobody named it
-WHOLE = 8 << 20  # bytes of a JSON file of columns that is looked into, where nobody named it
-FEWEST_WARNINGS = 3  # with a metric, that are a log; fewer may be quoted in a text
-#: JSON files of models and data sets, which are logs only where their rows count steps or name metrics.
+LOG_HEAD = 256 << 10  # bytes of a console per read
+FURTHEST = 64 << 20  # bytes of a text within which the first row must come, if the user did not name the file
+WHOLE = 8 << 20  # the largest JSON file of columns that is read, if the user did not name it
+FEWEST_WARNINGS = 3  # warnings with a metric that make a log; fewer may be quoted in a text
+#: JSON files of models and data sets, which are logs only if their rows count steps or name metrics.
 NO_LOGS = re.compile(
     r"(?:^|[._-])(?:config|tokenizer|vocab|merges|special_tokens|added_tokens|preprocessor|processor|metadata|summary|package|manifest|schema|requirements|adapter"
     r"|prompts?|completions?|game_log|datasets?)|\.index\.json$",
@@ -47,7 +47,8 @@ NO_LOGS = re.compile(
 
 
 def log_kind(path: Path) -> str | None:
-    """The format of a file that was come across, or None if it is no log (a data set, a model's settings, prose)."""
+    """The format of a file that was found in a folder, or None if it is no log (a data set, a model's settings,
+    prose)."""
     doubtful = NO_LOGS.search(path.name) is not None
     with open_regular(path) as raw:
         file = as_text(raw, path)
@@ -78,8 +79,8 @@ _ROWISH = re.compile(rb"[\w'\"|)\]][ \t]*[:=|][ \t]*['\"]?[-+]?[\dn]")
 
 
 def _sums_up(name: str, text: str) -> bool:
-    """Whether a JSON file is one object of numbers that counts nothing: what came out in the end, `{"episodes": 60,
-    "mean_reward": 0.7}`, no row of a log."""
+    """Whether a JSON file is one object of numbers without a step: a final result, `{"episodes": 60, "mean_reward":
+    0.7}`, and no log row."""
     if kind_of(name) != "json" or len(text.strip().splitlines()) > 1:
         return False
     row = row_in(text.strip())
@@ -87,7 +88,7 @@ def _sums_up(name: str, text: str) -> bool:
 
 
 def _is_plain(name: str, text: str, doubtful: bool) -> bool:
-    """Whether a table has no line of names, in a file that is called after its numbers, or one column of rewards."""
+    """Whether a table has no header, in a file that is named after its numbers, or is one column of rewards."""
     return bool(names_of(name, text)) or (not doubtful and is_column(name, text))
 
 
@@ -98,8 +99,7 @@ def _is_curve(name: str, text: bytes) -> bool:
 
 
 def is_log_document(text: bytes, doubtful: bool = False, name: str = "") -> bool:
-    """Whether a JSON file that holds no list of rows is a log nevertheless: columns of numbers, or objects one after
-    the other."""
+    """Whether a JSON file without a list of rows is a log nevertheless: columns of numbers, or consecutive objects."""
     if runs := document_runs(text, name):
         return any(_are_counted(one.rows, doubtful) for one in runs)
     try:
@@ -110,8 +110,8 @@ def is_log_document(text: bytes, doubtful: bool = False, name: str = "") -> bool
 
 
 def _are_counted(rows: Sequence[Mapping[str, Any]], doubtful: bool) -> bool:
-    """Whether rows that stand under some name in a document are a log's: they count, or are numbers and no texts, and
-    name metrics."""
+    """Whether rows under a key of a document are log rows: they count steps, or are numbers without texts and name
+    metrics."""
     ends = [dict(row) for row in (*rows[:20], *rows[-20:])]
     counted = [row for row in ends if PROGRESS & row.keys() or not any(isinstance(one, str) for one in row.values())]
     telling = [row for row in counted if any(_METRIC.search(name) for name in row)]
@@ -126,7 +126,7 @@ _METRIC = re.compile(r"loss|reward|kl|entropy|grad_?norm|return|clip_?frac|score
 
 
 def _are_log_rows(rows: list[dict[str, Any]], doubtful: bool) -> bool:
-    """Whether these are a log's rows, or end in a log's rows (settings may stand before them)."""
+    """Whether these are log rows, or end with log rows (settings may come before them)."""
     if not any(looks_like_rows(part) for part in (rows[:20], rows[-20:]) if part) or _are_trials(rows):
         return False
     if not doubtful:
@@ -136,8 +136,8 @@ def _are_log_rows(rows: list[dict[str, Any]], doubtful: bool) -> bool:
 
 
 def _are_trials(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether rows are settings that were tried, or tasks that were solved, one each: they count no steps, and name
-    what they are of, each another."""
+    """Whether rows are one tried setting or one solved task each: they count no steps, and each names a different
+    setting or task."""
     key = next((one for one in _TRIED if all(one in row for row in rows)), None)
     if key is None or any(not _COUNTS.isdisjoint(row) for row in rows):
         return False
@@ -146,8 +146,8 @@ def _are_trials(rows: Sequence[Mapping[str, Any]]) -> bool:
     return isinstance(rows[0][key], dict) or len({str(row[key]) for row in rows}) == len(rows)
 
 
-_COUNTS = PROGRESS - {"steps"}  # beside a task, those that it took
-#: Names in a row of the settings that it is of, or of the task.
+_COUNTS = PROGRESS - {"steps"}  # beside a task, "steps" are those that it took
+#: Names of fields that name the setting or the task of a row.
 _OF_TASKS = frozenset({"task_id", "sample_id"})
 _TRIED = (
     "params",
@@ -194,8 +194,8 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
 
 
 def _is_indexed(lines: Sequence[str], metrics: int) -> bool:
-    """Whether a table holds nothing but numbers behind the index that pandas writes, and half of them are metrics: an
-    index alone has every table of data."""
+    """Whether a table has only numbers after the index that pandas writes, and half of its columns are metrics: any
+    data set may have an index."""
     cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines[:4]]
     if len(cells) < 2 or cells[0][0] or 2 * metrics < len(cells[0]) - 1:
         return False
@@ -203,7 +203,7 @@ def _is_indexed(lines: Sequence[str], metrics: int) -> bool:
 
 
 def _are_printed(rows: Iterable[PrintedRow]) -> bool:
-    """Whether there is a row of several numbers, or as many warnings as nobody quotes."""
+    """Whether there is a row of several numbers, or more warnings than a text would quote."""
     warnings = 0
     for row in rows:
         warnings += row.form == "warning"

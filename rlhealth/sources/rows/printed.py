@@ -1,5 +1,5 @@
-"""Rows that a program printed: dicts, drawn tables, `step:1 - actor/kl:0.1`, `Loss: 0.1 | Reward: 2`, blocks of `name:
-1.0` lines."""
+"""Printed rows: dicts, drawn tables, `step:1 - actor/kl:0.1`, `Loss: 0.1 | Reward: 2`, blocks of `name: 1.0`
+lines."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labell
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
 from rlhealth.sources.rows.printed_warnings import Warnings
-from rlhealth.sources.rows.printed_words import first_told, spaced_pairs, told_in, with_sign
+from rlhealth.sources.rows.printed_words import leading_reward, reward_in_sentence, spaced_pairs, with_sign
 from rlhealth.sources.rows.row_names import (
     PAID,
     has_step,
     is_learning,
     is_log_row,
     is_of_episode,
+    names_reward,
     names_sample,
     names_step,
-    tells_reward,
 )
 
 __all__ = ["Printed", "PrintedRow", "dict_in"]
-MOST_REPEATS = 20  # rows alike below one heading: the epochs or mini-batches of an update
-FEWEST_PAIRS = 2  # of a line that separators divide
+MOST_REPEATS = 20  # rows of the same names below one heading: the epochs or mini-batches of an update
+FEWEST_PAIRS = 2  # on a line with separators
 LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
-_BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: how far it is, and no metric
+_BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: progress, and no metric
 _ASIDE = re.compile(r" \(([A-Za-z_]{2,40}) ([-+]?\d[\d.]{0,20})\)(?=: )")  # `Epoch 1/3 (reward 0.08):   1%|`
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
@@ -51,13 +51,13 @@ class PrintedRow(dict[str, Any]):
     Attributes:
         form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line), "bar" (beside a
             progress bar) or "warning" (of the trainer's own).
-        rank: of the process that printed it; "" where the line does not say; with a colon where a bare number says it.
+        rank: of the process that printed it; "" if it is not given; with a colon if it is a bare number.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
-        again: whether one with some of its names stood below that heading before.
+        again: whether an earlier row below that heading had some of its names.
         is_listed: whether it is the rewards of a step that were printed as a list.
-        names_sample: whether it names the sample that it is of, as rows of single rollouts do.
-        bar: how far the progress bar was beside which it stands; None without one.
+        names_sample: whether it names its sample, as rows of single rollouts do.
+        bar: the progress of the bar on its line; None without one.
     """
 
     form = "dict"
@@ -70,16 +70,16 @@ class PrintedRow(dict[str, Any]):
     bar: int | None = None
 
     def of_evaluation(self) -> None:
-        """Names its metrics as those of an evaluation; what names a step stays."""
+        """Marks its metrics as those of an evaluation; step names are kept."""
         found = {name if names_step(name) or name.startswith("eval") else f"eval/{name}": self[name] for name in self}
         self.clear()
         self.update(found)
 
 
 class Printed:
-    """Finds rows in printed lines. Feed it lines in order; it keeps what is begun and not yet ended.
+    """Finds rows in printed lines. Pass the lines in order; it keeps rows that have begun and not yet ended.
 
-    A line that names a step and nothing else (`Learning iteration 3/1500`) counts for the rows below it that name none.
+    A line that names only a step (`Learning iteration 3/1500`) is a heading for the rows below that have no step.
     """
 
     def __init__(self) -> None:
@@ -100,13 +100,13 @@ class Printed:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is begun that the next lines may continue with."""
+        """Whether something has begun that the next lines may continue."""
         is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
         return is_begun or self._warnings.is_open
 
     @property
     def is_plain(self) -> bool:
-        """Whether a row that comes now is what it says: nothing is begun, and no heading, bar or process counts."""
+        """Whether the next row stands alone: nothing has begun, and no heading, bar or process applies to it."""
         no_heading = self._step is None and self._epoch is None
         return not self.is_open and no_heading and self._bar is None and not self._rank
 
@@ -171,7 +171,7 @@ class Printed:
                 yield made
             return
         was_open = self._boxes.is_open
-        yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_told)
+        yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_of_log)
         if was_open or self._boxes.is_open:
             return
         signs = ":" in text or "=" in text or "|" in text
@@ -189,9 +189,9 @@ class Printed:
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text) and PAID.search(text):
-            several = told_in(text) | several
+            several = reward_in_sentence(text) | several
         if "(" in text or len(several) < FEWEST_PAIRS:
-            several = first_told(text) | several
+            several = leading_reward(text) | several
         if is_labelled(text) and several:
             self._blocks.add(several)
             return
@@ -204,13 +204,14 @@ class Printed:
                 yield from self._from_line(text, "line", several)
 
     def _rows_before(self, text: str) -> Iterator[PrintedRow]:
-        """The rows of what stands before a warning on its line, a progress bar mostly; the warning stays begun."""
+        """The rows of the text before a warning on its line, usually a progress bar; the warning stays open."""
         warnings, self._warnings = self._warnings, Warnings()
         yield from self._rows(text) if text.strip() else ()
         self._warnings = warnings
 
     def _from_dicts(self, text: str, bar: PrintedStep | None) -> Generator[PrintedRow, None, bool]:
-        """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was theirs."""
+        """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was part of
+        one."""
         found = False
         for row, is_cut in self._dicts.rows(text):
             row = row if found else self._pairs_before() | row
@@ -232,7 +233,7 @@ class Printed:
         return found or self._dicts.is_open or len(text) >= WANDB_CUT
 
     def _pairs_before(self) -> dict[str, Any]:
-        """The pairs before a dict that is one of them: `loss: 0.5, norm: 0.1, rewards: {'mean': 0.3}`."""
+        """The pairs before a dict that is itself a value: `loss: 0.5, norm: 0.1, rewards: {'mean': 0.3}`."""
         before = self._dicts.before
         is_pair = len(before) < LONGEST_BEFORE and "," in before and before.rstrip().endswith((":", "="))
         return pairs(before) if is_pair else {}
@@ -240,7 +241,7 @@ class Printed:
     def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
         row = pairs(text) if several is None else several
         step = steps_in(text) if _NAMED_STEP.search(text) else None
-        if len(row) + (step is not None) > 1 or (form == "bar" and tells_reward(row)):
+        if len(row) + (step is not None) > 1 or (form == "bar" and names_reward(row)):
             is_log = step is not None and step.name == "episode" and is_of_episode(row)
             for made in self._made([row], form, step, len(text) >= WANDB_CUT, is_log):
                 made.names_sample = not is_learning(made) and names_sample(text)
@@ -266,7 +267,7 @@ class Printed:
             yield made
 
     def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
-        """Gives a row that names no step the step of its line, or of the heading above it."""
+        """Gives a row without a step the step of its line, or of the heading above it."""
         weaker = LENGTHS if step is not None and step.name == "episode" else EPOCHS
         if has_step(row) and not (step and all(name in weaker for name in row if names_step(name))):
             return
@@ -274,7 +275,7 @@ class Printed:
             row.again = bool(self._said & row.keys())
             self._repeats += row.again
             if self._repeats > MOST_REPEATS:
-                self._step = None  # the heading was not that of every row
+                self._step = None  # the heading does not apply to every row
             else:
                 self._said |= row.keys()
                 step, row.below_heading = self._step, True
@@ -286,21 +287,21 @@ class Printed:
                 row.setdefault("total_steps", step.total)
 
     def _name_epoch(self, row: PrintedRow, step: PrintedStep | None) -> None:
-        """Gives a row that names its step the epoch of its line, or of the heading above it: the step may count within
-        it."""
+        """Gives a row with a step the epoch of its line, or of the heading above it: the step may count within that
+        epoch."""
         epoch = step.epoch if step is not None and step.epoch is not None else self._epoch
         if epoch is not None and has_step(row) and EPOCHS.isdisjoint(row):
             row["epoch"] = epoch
 
 
 def _bar_in(text: str) -> PrintedStep | None:
-    """The step of a progress bar as transformers draws it: without a description, a dict or nothing behind it."""
+    """The step of a progress bar as transformers draws it: without a description, followed by a dict or nothing."""
     found = _GLUED.match(text)
     return PrintedStep("step", int(found["n"]), int(found["total"])) if found and int(found["n"]) else None
 
 
 def _verl(text: str) -> dict[str, Any]:
-    """`step:1 - actor/kl_loss:0.1 - …` as a row; a last pair that is cut at wandb's limit is left out."""
+    """`step:1 - actor/kl_loss:0.1 - …` as a row; a last pair that wandb's length limit cut is left out."""
     parts = text.split(" - ")
     found: dict[str, Any] = {}
     for part in parts[:-1] if len(text) >= WANDB_CUT else parts:

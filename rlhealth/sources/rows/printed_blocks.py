@@ -1,4 +1,4 @@
-"""Blocks of lines with one name and one number each: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's
+"""Blocks of lines with one name and one number per line: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's
 pretty_print.
 """
 
@@ -28,8 +28,8 @@ _NOTHING = re.compile(r"[\W_]*+")
 
 
 class Blocks:
-    """Finds blocks of `name: number` lines, which are fed in order; a block ends where another line comes or a name
-    comes again.
+    """Finds blocks of `name: number` lines, which are passed in order; a block ends at any other line, or when a name
+    repeats.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Blocks:
 
     @property
     def is_open(self) -> bool:
-        """Whether a block is begun."""
+        """Whether a block has begun."""
         return bool(self._block)
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
@@ -65,15 +65,15 @@ class Blocks:
             self._titles = []
 
     def takes(self, line: str) -> bool:
-        """Whether the line is one pair, and part of the block that is begun."""
+        """Whether the line is one pair, and part of the current block."""
         return bool(self._block) and _PAIR.fullmatch(line) is not None
 
     def add(self, several: Mapping[str, Any]) -> None:
-        """Takes the pairs of a line that goes on with the block: statistics of one name."""
+        """Takes the pairs of a line that continues the block: statistics of one name."""
         self._block.update(several)
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """The row that the end of a block ends."""
+        """The row of a block that ends here."""
         if self._block:
             yield self._block
         self._block = {}
@@ -89,14 +89,14 @@ class Blocks:
 
 
 def _share(pair: re.Match[str]) -> str | None:
-    """The share that is told behind a count of all, `Correct: 35/512 (6.8%)`, unless it is how far the run is."""
+    """The share after a count of all, `Correct: 35/512 (6.8%)`, unless it is the progress of the run."""
     aside = pair["aside"] or ""
     is_share = _OF_ALL.fullmatch(pair["value"]) and _PERCENT.fullmatch(aside) and not _COUNTS.search(pair["name"])
     return aside.replace(" ", "") if is_share else None
 
 
 def _value(text: str) -> str | None:
-    """The number in a value, without the unit that is glued to it."""
+    """The number in a value, without the unit attached to it."""
     if number(text) is not None:
         return text
     bare = text.rstrip("smhMGkKB")

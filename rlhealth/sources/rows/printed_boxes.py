@@ -1,5 +1,5 @@
-"""Tables drawn with bars: Stable-Baselines3's and OpenAI's boxes, rich's and tabulate's grids, RLinf's boxes with
-titles between their parts, tables of a notebook with a line of headings.
+"""Tables drawn with bars: boxes of Stable-Baselines3 and OpenAI baselines, grids of rich and tabulate, RLinf's boxes
+with titles between their parts, and notebook tables with a line of headings.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlhealth.sources.rows.row_names import is_log_name
 
 _BAR = re.compile(r"[|│┃║]")
 _RULE = re.compile(r"\s*+[-+=─━┌┐└┘├┤╭╮╰╯┼┬┴┏┓┗┛┡┩┠┨┣┫┳┻╇╒╕╘╛╞╡╪╤╧╔╗╚╝╠╣╬═*]{5,}+\s*+")
-_INNER = tuple("├┡┣╞╠┝+")  # rules that begin so stand inside a table as well
+_INNER = tuple("├┡┣╞╠┝+")  # rules that begin with one of these can also be inside a table
 _UNDERLINE = re.compile(r"[\s|:+-]*+")
 #: Open-instruct's panel of groups, which rich draws: a border, a group, pairs.
 _PANEL = re.compile(
@@ -29,7 +29,7 @@ MOST_CELLS = 200
 
 
 class Boxes:
-    """Finds rows in drawn tables, whose lines are fed in order."""
+    """Finds rows in drawn tables, whose lines are passed in order."""
 
     def __init__(self) -> None:
         self._box: dict[str, Any] = {}
@@ -40,12 +40,12 @@ class Boxes:
 
     @property
     def is_open(self) -> bool:
-        """Whether a table is begun."""
+        """Whether a table has begun."""
         return bool(self._box or self._columns)
 
     @property
-    def is_told(self) -> bool:
-        """Whether the headings of the table that is begun are those of a log."""
+    def is_of_log(self) -> bool:
+        """Whether the headings of the open table are those of a log."""
         return any(is_log_name(name) for name in self._columns)
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
@@ -84,7 +84,7 @@ class Boxes:
             yield from self.end()
 
     def end(self) -> Iterator[dict[str, Any]]:
-        """The row that the end of a table ends."""
+        """The row of a table that ends here."""
         if len(self._box) > 1:
             yield self._box
         self._box, self._heading, self._title, self._last = {}, "", "", []
@@ -93,8 +93,8 @@ class Boxes:
         for cell in self._cells(line, drawn=True):
             if (step := _STEP_OF.fullmatch(cell)) is not None:
                 self._box["global_step"] = step["step"]
-            elif (told := _ASSIGNED.fullmatch(cell)) is not None and number(told["value"]) is not None:
-                self._box[f"{self._title}/{told['name']}"] = told["value"]
+            elif (assigned := _ASSIGNED.fullmatch(cell)) is not None and number(assigned["value"]) is not None:
+                self._box[f"{self._title}/{assigned['name']}"] = assigned["value"]
 
     def _group(self, group: str, text: str) -> None:
         """A line of a panel, `objective  kl_avg: 0.1 | scores: 0.2`; a line without a group continues with the one

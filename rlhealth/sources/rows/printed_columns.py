@@ -1,4 +1,4 @@
-"""Tables without lines, as pandas prints them: names with spaces between, and below them rows of as many numbers."""
+"""Tables without rules, as pandas prints them: a line of names with spaces between, then rows of as many numbers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LONGEST_HEADING = 4000  # characters
 
 
 class Columns:
-    """Finds the rows of such tables, whose lines are fed in order."""
+    """Finds the rows of such tables in lines that are passed in order."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
 
     @property
     def is_open(self) -> bool:
-        """Whether the names of a table were read, and rows may come."""
+        """Whether the names of a table were read, so that rows may follow."""
         return bool(self._names)
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
-        """The row that this line is, if it is one. `is_open` tells afterwards whether it belongs to a table."""
+        """The row on this line, if there is one. Afterwards `is_open` is true if the line belongs to a table."""
         cells = line.split() if len(line) <= LONGEST_HEADING else []
         names = self._names
         if names and len(cells) in (len(names), len(names) + 1) and all(_is_cell(cell) for cell in cells):
@@ -35,7 +35,7 @@ class Columns:
 
 
 def _are_names(cells: list[str]) -> bool:
-    """Whether these words are the names of a log's columns: a step among them, and one that tells of learning."""
+    """Whether these words are the column names of a log: with a step, and a name that is about learning."""
     return (
         1 < len(cells) <= MOST_COLUMNS
         and not PROGRESS.isdisjoint(cells)

@@ -1,4 +1,4 @@
-"""Dicts that a program printed, Python's or JSON's, on one line or on many; nothing is evaluated."""
+"""Printed dicts, Python's or JSON's, on one line or on many; nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rlhealth.sources.base.spelling import AXES, number
 
 _NUMBERS, _FLOATS = {float, int}, {float}
 
-LONGEST_LINE = 1 << 20  # characters; nobody prints longer rows
-LONGEST_BEFORE = 200  # characters before a dict that are looked at
+LONGEST_LINE = 1 << 20  # characters; no program prints longer rows
+LONGEST_BEFORE = 200  # characters before a dict that are read
 MOST_LINES = 400  # of one printed dict
 WANDB_CUT = 4096  # characters after which wandb cuts a line of output.log
 _OPENING = re.compile(r"\{\s*(?=['\"])")
 _BRACES = re.compile(r"[{}]")
-_BRACE_LAST = re.compile(r"(?:^|[\s:=])\{\s*\Z")  # the first key stands on the next line
+_BRACE_LAST = re.compile(r"(?:^|[\s:=])\{\s*\Z")  # the first key is on the next line
 _KEY_FIRST = re.compile(r"\s*['\"]")
 _PAIR = re.compile(
     r"(?P<q>['\"])(?P<key>[^'\"\n]{1,4096})(?P=q)\s*:\s*"
@@ -28,8 +28,8 @@ _PAIR = re.compile(
 
 
 def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
-    """The log row that is printed in `text` as a dict, Python's or JSON's, or None; nothing is evaluated. With
-    `cut`, its end may be missing.
+    """The log row in `text`, printed as a Python or JSON dict, or None; nothing is evaluated. With `cut`, its end may
+    be missing.
     """
     opening = _OPENING.search(text)
     if opening is None:
@@ -42,13 +42,13 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
 
 
 def begins_dict(line: str) -> bool:
-    """Whether a line ends with a brace whose first key may stand on the next line, as `json.dumps(…, indent=4)` and
-    pprint in other programs write it."""
+    """Whether a line ends with a brace whose first key may be on the next line, as `json.dumps(…, indent=4)` and
+    other pretty printers write it."""
     return "{" in line and _BRACE_LAST.search(line) is not None
 
 
 def _row_of(body: str, is_whole: bool) -> dict[str, Any] | None:
-    """The row in a dict's text, from brace to brace; its last pair may be cut inside its number if it is not whole."""
+    """The row in a dict's text, from brace to brace; if it is not whole, its last number may be cut."""
     if body[1:].lstrip()[:1] == '"' and is_whole:
         try:
             row = json.loads(body)
@@ -68,8 +68,8 @@ def _row_of(body: str, is_whole: bool) -> dict[str, Any] | None:
 
 
 def _quick(body: str) -> dict[str, Any] | None:
-    """A dict of names and finite numbers, as nearly every row of a trainer is, in a sixth of the time; None if it may
-    be another.
+    """A dict of names and finite numbers, as nearly every trainer row is, in a sixth of the time; None if it may be any
+    other dict.
     """
     if '"' in body or "\\" in body:
         return None
@@ -85,7 +85,7 @@ def _quick(body: str) -> dict[str, Any] | None:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the brace that opens at `start` is closed, one past it; None if it is not."""
+    """The index after the brace that closes the one at `start`; None if it is not closed."""
     first = text.find("}", start)
     if first >= 0 and text.find("{", start + 1, first) < 0:
         return first + 1  # no dict inside the dict
@@ -98,11 +98,11 @@ def _closing(text: str, start: int) -> int | None:
 
 
 class Dicts:
-    """Finds dicts in lines that are fed in order; keeps one that is begun and not yet closed.
+    """Finds dicts in lines that are passed in order; keeps a dict that has begun and is not yet closed.
 
     Attributes:
-        is_open: whether a dict is begun and not closed.
-        before: what stood on the line before the dict that was found last.
+        is_open: whether a dict has begun and is not closed.
+        before: the text on the line before the dict that was found last.
         text: the dict that was found last, as it was printed.
     """
 
@@ -113,12 +113,12 @@ class Dicts:
 
     @property
     def is_open(self) -> bool:
-        """Whether a dict is begun and not yet closed."""
+        """Whether a dict has begun and is not yet closed."""
         return bool(self._lines)
 
     def rows(self, line: str) -> Iterator[tuple[dict[str, Any], bool]]:
-        """The dicts that end with this line, and whether each is cut. `is_open` tells afterwards whether the line
-        was taken by one.
+        """The dicts that end with this line, and whether each is cut. Afterwards `is_open` is true if the line is part
+        of a dict.
         """
         if self._lines and not self._goes_on(line):
             yield from self._cut()
@@ -159,7 +159,7 @@ class Dicts:
             yield row, True
 
     def _goes_on(self, line: str) -> bool:
-        """Whether a line may belong to the dict that is begun."""
+        """Whether a line may belong to the open dict."""
         if len(self._lines) == 1 and begins_dict(self._lines[0]):
             return _KEY_FIRST.match(line) is not None
         if _OPENING.search(line) is None:

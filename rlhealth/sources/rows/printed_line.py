@@ -1,4 +1,4 @@
-"""One printed line: the process and the logger that printed it, and its pairs of a name and a number."""
+"""One printed line: its process and logger prefix, and its pairs of a name and a number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import COUNTED
 
 LONGEST_NAME = 100  # characters
-LABEL = ":"  # ends a rank that a bare number says, `3: loss 0.5`, which may be a count of steps
+LABEL = ":"  # ends a rank given as a bare number, `3: loss 0.5`, which may also be a step count
 _ANSI = re.compile(r"\x1b\[[0-9;?]*+[A-Za-z]")
 #: Who printed the line, where several processes share a console: Ray, torchrun, PyTorch, srun --label, mpirun.
 _RANK = re.compile(
@@ -18,7 +18,7 @@ _RANK = re.compile(
 )
 _RAY = re.compile(r"\((?:\w{1,80}\s)?pid=(?P<pid>\d{1,9})[^()\n]{0,80}\)\s?")
 _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
-#: What a logger puts before its message, piece by piece: time stamps, levels, places in the code.
+#: The parts of a logger's prefix: timestamps, levels, places in the code.
 _LOGGER = re.compile(
     r"""(?:(?:
         \(AReaL\)
@@ -53,13 +53,13 @@ _SPACED = re.compile(
     re.IGNORECASE,
 )
 _PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s|\s\.{2,5}\s")
-#: A bracket behind a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside whose names are its own.
+#: A bracket after a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside with separate names.
 _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s")
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
-#: `Total Rewards: mean=0.5, std=0.1`, `Reward stats - mean: 0.5, max: 1`: what stands before the statistics is
-#: part of each name.
+#: `Total Rewards: mean=0.5, std=0.1`, `Reward stats - mean: 0.5, max: 1`: the text before the statistics is part
+#: of each name.
 _STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?"
 _LABEL = re.compile(
     rf"\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}?)(?:\sstat(?:istic)?s)?"
@@ -82,8 +82,8 @@ _OF_THE_LAST = re.compile(
 MOST_WORDS = 6  # of a name
 _REMARKED = r"(?P<pair>[SIGNS]\s{0,40}[-+]?(?:\.?\d[\d.eE+-]{0,30}|nan|inf)%?)"
 _REMARK = r"(?:$|\s(?![^\n]{0,200}[:=]\s?[-+.\d]))"
-#: What is said of a number behind it: `kl: 0.38  <---- distance from the reference model`, `kl: 0.38  # in nats`. An
-#: assignment with a comment, `kl = 0.38  # in nats`, is source code.
+#: A remark after a number: `kl: 0.38  <---- distance from the reference model`, `kl: 0.38  # in nats`. An assignment
+#: with a comment, `kl = 0.38  # in nats`, is source code.
 _REMARKS = (
     re.compile(rf"{_REMARKED.replace('SIGNS', ':=')}\s{{0,40}}(?:<-{{1,20}}|<={{2,20}}|←){_REMARK}"),
     re.compile(rf"{_REMARKED.replace('SIGNS', ':')}\s{{1,40}}(?:\#|//){_REMARK}"),
@@ -91,8 +91,8 @@ _REMARKS = (
 
 
 def bare(line: str) -> tuple[str, str]:
-    """The rank that printed a line ("" where it does not say, with `LABEL` where it is a bare number), and the line
-    without colours, rank and the prefix of a logger."""
+    """The rank that printed a line ("" if it is not given; with `LABEL` if it is a bare number), and the line without
+    colours, rank and logger prefix."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     rank = ""
@@ -109,13 +109,13 @@ def bare(line: str) -> tuple[str, str]:
 
 
 def process_of(line: str) -> str:
-    """The number of the process of Ray that printed a line; "" where none did."""
+    """The number of the Ray process that printed a line; "" if none did."""
     found = _RAY.match(_ANSI.sub("", line))
     return found["pid"] if found else ""
 
 
 def without_remark(text: str) -> str:
-    """The line without what is said behind its number, after an arrow that points at it or the sign of a comment."""
+    """The line without a remark after its number, which follows an arrow or a comment sign."""
     if "<" in text or "#" in text or "//" in text or "←" in text:
         for remark in _REMARKS:
             if (found := remark.search(text)) is not None:
@@ -124,8 +124,8 @@ def without_remark(text: str) -> str:
 
 
 def evaluates(line: str, prefix: str = "") -> bool:
-    """Whether a line says at its beginning that it is of an evaluation: `[eval] step 3: …`, `Eval | …`, or at the end
-    of the prefix that its logger put before it."""
+    """Whether a line is marked as an evaluation at its start, `[eval] step 3: …`, `Eval | …`, or at the end of its
+    logger prefix."""
     return _EVALUATES.match(line[:120]) is not None or ("[" in prefix and _EVALUATES_LAST.search(prefix) is not None)
 
 
@@ -165,13 +165,13 @@ def pairs(text: str) -> dict[str, Any]:
 
 
 def _part(text: str) -> str:
-    """A part of a line between two separators, without the step before it and the remark behind it."""
+    """A part of a line between two separators, without the step before it and the remark after it."""
     part = text.rpartition(": ")[2].strip()
     return part[: part.rindex("(")].rstrip() if part.endswith(")") and "(" in part.lstrip("(") else part
 
 
 def name_before(text: str, start: int, end: int) -> str:
-    """The name that stands in `text` before `end`, from the last separator on; "" if there is none."""
+    """The name in `text` before `end`, from the last separator on; "" if there is none."""
     part = text[start:end]
     last = None
     for last in _CUT.finditer(part):  # noqa: B007
@@ -186,6 +186,6 @@ def name_before(text: str, start: int, end: int) -> str:
     odd = part[: letter.start()].strip("([{-*#>=~ :.→▶✓✨📊🚀")
     is_long = name.count(" ") >= MOST_WORDS and not _OF_THE_LAST.fullmatch(name)
     if odd or not _NAME.fullmatch(name) or is_long:
-        name = part.rsplit(None, 1)[-1] if part.strip() else ""  # what stands before it is the value of another name
+        name = part.rsplit(None, 1)[-1] if part.strip() else ""  # the text before it is the value of another name
         return name if _ONE_WORD.fullmatch(name) else ""
     return name

@@ -1,4 +1,4 @@
-"""Rewards of one step that are printed as a list, `Rewards: [0.5, 1.0]`, below the line that says what is sampled for
+"""Rewards of one step that are printed as a list, `Rewards: [0.5, 1.0]`, below a line that announces the samples of
 the step, `Step 3: generating 2 candidates`."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import PrintedStep, begun_by
 
 MOST_REWARDS = 64  # of one group
-NEAR = 4  # lines before the list, of which one names the step
+NEAR = 4  # lines before the list, one of which must name the step
 LONGEST = 200  # characters of such a line
 _LIST = re.compile(
     r"\W{0,8}(?:(?:group|candidate|completion|sample|rollout)\s)?(?:rewards?|scores?)\s?[:=]\s?"
@@ -22,17 +22,17 @@ _LIST = re.compile(
 )
 #: `Step 3: Add the two numbers` is prose.
 _SAMPLES = re.compile(r"generat(?:e|ing)|sampl(?:e|ing)\b|candidates|completions|rollouts|responses", re.IGNORECASE)
-_OF_A_WHOLE = frozenset({"episode", "epoch"})  # beside these, a list holds the rewards of many steps
+_OF_A_WHOLE = frozenset({"episode", "epoch"})  # a list of one of these has the rewards of many steps
 
 
 class ListedRewards:
-    """Finds such lists in lines that are fed in order."""
+    """Finds such lists in lines that are passed in order."""
 
     def __init__(self) -> None:
         self._before: deque[str] = deque(maxlen=NEAR)
 
     def found(self, line: str) -> tuple[dict[str, float], PrintedStep] | None:
-        """What the list that this line is tells of its group, and the step; None if it is none."""
+        """The statistics of the group whose rewards this line lists, and the step; None for any other line."""
         rewards = _rewards_in(line) if "[" in line else []
         if not rewards:
             self._before.append(line[:LONGEST])
@@ -41,7 +41,7 @@ class ListedRewards:
         return (_of_group(rewards), step) if step is not None else None
 
     def _sampled(self) -> PrintedStep | None:
-        """The step that the lines before say is sampled for, in the last of them that begins with a count."""
+        """The step whose samples the previous lines announce, by the last of them that begins with a count."""
         for line in reversed(self._before):
             if (begun := begun_by(line)) is not None:
                 return begun if begun.name not in _OF_A_WHOLE and _SAMPLES.search(line) else None
@@ -49,7 +49,7 @@ class ListedRewards:
 
 
 def _rewards_in(line: str) -> list[float]:
-    """The rewards that are listed on a line; none where it lists something else."""
+    """The rewards that are listed on a line; none if it lists something else."""
     listed = _LIST.fullmatch(line)
     texts = re.split(r"[,\s]\s*", listed["values"].strip()) if listed else []
     found = [value for one in texts if (value := number(one)) is not None]
@@ -57,7 +57,7 @@ def _rewards_in(line: str) -> list[float]:
 
 
 def _of_group(rewards: list[float]) -> dict[str, float]:
-    """Mean and spread of the rewards of one group, and whether they are all the same."""
+    """Mean and standard deviation of the rewards of one group, and whether they are all the same."""
     with np.errstate(over="ignore"):  # of the largest numbers there are
         spread = float(np.std(rewards)) if all(map(isfinite, rewards)) else nan
     unanimous = float(len(set(rewards)) == 1)

@@ -1,5 +1,5 @@
-"""The settings that a trainer prints when it begins, as a dict of dicts over many lines: verl and its kin print all of
-theirs."""
+"""The settings that a trainer prints at its start, as a dict of dicts over many lines, as verl and its derivatives
+do."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from rlhealth.sources.rows.printed_line import bare, process_of
 
-#: How such a dict begins: the name of a part, and the first setting of that part.
+#: The start of such a dict: the name of a section, and its first setting.
 _OPENS = re.compile(r"\{'[A-Za-z_]\w{0,60}': \{'[A-Za-z_]\w{0,60}': ")
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\"")
 MOST_LINES = 3000  # of one such dict
 LONGEST_LINE = 4000  # characters
-SEARCHED = 1 << 20  # bytes at the beginning of a log in which it is looked for
+SEARCHED = 1 << 20  # bytes at the beginning of a log that are searched for it
 _BEGINS = b"{'"
 
 
 class PrintedSettings:
-    """Finds the first such dict in the blocks of a log, which are fed in order.
+    """Finds the first such dict in the blocks of a log, which are passed in order.
 
     Attributes:
-        found: the settings, nested as they were printed; empty until they are whole.
-        is_done: whether nothing more is looked for.
+        found: the settings, nested as they were printed; empty until they are complete.
+        is_done: whether the search has ended.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class PrintedSettings:
         self._searched = 0
 
     def read(self, block: bytes) -> None:
-        """Looks at the next lines of the log; those of other processes that stand between are passed over."""
+        """Reads the next lines of the log; interleaved lines of other processes are skipped."""
         if not self._lines and _BEGINS not in block:
             self._count(block)
             return
@@ -59,7 +59,7 @@ class PrintedSettings:
         self.is_done = self._searched > SEARCHED and not self._lines
 
     def _take(self, line: str) -> None:
-        """Takes a line of the dict, which ends where its braces are closed."""
+        """Takes a line of the dict; the dict ends where its braces are closed."""
         self._lines.append(line)
         unquoted = _QUOTED.sub("", line)
         self._depth += unquoted.count("{") - unquoted.count("}")
@@ -70,7 +70,7 @@ class PrintedSettings:
 
 
 def _literal(text: str) -> dict[str, Any]:
-    """The dict of plain values that a text is; empty if it is none."""
+    """The dict of plain values in a text; empty if the text is no such dict."""
     try:
         held = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):

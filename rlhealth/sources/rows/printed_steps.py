@@ -19,11 +19,11 @@ COUNTED = re.compile(
     r"(?!\w|\.(?!\s{1,4}[A-Za-z_][\w ]{0,30}(?:[:=]|\Z)))\]?",
     re.IGNORECASE,
 )
-#: `updates 3/80 episodes, total num timesteps 96000/7680000, FPS 1210.`, as MAPPO says of what it prints below.
+#: `updates 3/80 episodes, total num timesteps 96000/7680000, FPS 1210.`, MAPPO's heading of the lines below.
 _TIMESTEPS = re.compile(
     r"updates? \d{1,15}/\d{1,15} episodes?, total num timesteps (?P<n>\d{1,15})/(?P<total>\d{1,15}), FPS \d{1,9}\W*\Z"
 )
-#: `Epoch:[2/3](10/500)`: a step that counts within its epoch.
+#: `Epoch:[2/3](10/500)`: a step within its epoch.
 _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
 _ENDS = re.compile(
     r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?"
@@ -31,19 +31,19 @@ _ENDS = re.compile(
     r"|(?:results?|summary|stats|eval(?:uation)?|validation)\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )
-#: What may stand behind the count of a heading. `Step 1: Add the two numbers:` is prose, and what is printed behind
-#: `Step 1, evaluating...` are often samples.
+#: Text that may follow the count in a heading. `Step 1: Add the two numbers:` is prose, and the text after
+#: `Step 1, evaluating...` is often samples.
 _LAST_WORDS = re.compile(
     r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics|report|scorecard)?[\W_]*",
     re.IGNORECASE,
 )
-_TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # behind brackets only, `[Step 3] Losses:`
+_TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # only after brackets, `[Step 3] Losses:`
 _AXES = {axis.lower(): axis for axis in reversed(AXES)}
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedStep:
-    """A step that a line names without a colon, `Step 3/100`, and the epoch that it names beside."""
+    """A step that a line names without a colon, `Step 3/100`, and the epoch beside it."""
 
     name: str
     count: int
@@ -52,13 +52,13 @@ class PrintedStep:
 
 
 def begins_with_count(text: str) -> bool:
-    """Whether a line begins with a count that prose has none of: `Episode 3 finished …`, where `Step 3` and `Round 3`
-    may be those of a solution."""
+    """Whether a line begins with a count that does not occur in prose: `Episode 3 finished …`. `Step 3` and `Round 3`
+    may be part of a solution text."""
     return _is_of_training(_first_in(text))
 
 
 def behind_count(text: str) -> str:
-    """What stands behind the count that a line begins with; "" where it begins with none, or with one of prose."""
+    """The text after the count at the start of a line; "" if it begins with none, or with one that prose uses."""
     counted = _first_in(text)
     return text[counted.end() :].lstrip(" \t:,|-") if counted is not None and _is_of_training(counted) else ""
 
@@ -68,7 +68,7 @@ def _is_of_training(counted: re.Match[str] | None) -> bool:
 
 
 def begun_by(text: str) -> PrintedStep | None:
-    """The step that a line begins with, `Step 3: generating 8 completions`, which may be one of a solution."""
+    """The step at the start of a line, `Step 3: generating 8 completions`; it may be part of a solution text."""
     counted = _first_in(text)
     return _step(counted, None) if counted is not None else None
 
@@ -103,15 +103,15 @@ def heading(text: str) -> PrintedStep | None:
 
 
 def steps_in(text: str) -> PrintedStep | None:
-    """The first step that a line names, an epoch only where it names nothing else; steps that count within epochs are
-    counted on."""
+    """The first step that a line names, or an epoch if it names nothing else. Steps within epochs are converted to
+    steps of the run."""
     within = _WITHIN.search(text[:400]) if "(" in text else None
     if within is not None:
         epoch, epochs, count, each = (int(number) for number in within.groups())
         return PrintedStep("step", (epoch - 1) * each + count, epochs * each)
     counts = COUNTED.finditer(text[:400])
     if "epoch" not in text[:400].lower():
-        found = next(counts, None)  # nearly always, and in a tenth of the time
+        found = next(counts, None)  # the usual case, in a tenth of the time
         return _step(found, None) if found else None
     first: dict[bool, re.Match[str]] = {}
     for one in counts:
@@ -136,7 +136,7 @@ def _whole(text: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _name_of(counted: str) -> str:
-    """The name of the column that counts what a line counts by that name."""
+    """The name of the column for a count of that name in a line."""
     name = re.sub(r"[\s-]+", "_", counted.strip()).removesuffix("s")
     name = name if name in _AXES else name.rpartition("_")[2]
     name = "episode" if name in ("ep", "ep.", "epi", "game") else name

@@ -1,5 +1,5 @@
-"""Warnings that a trainer printed and that tell a metric, such as `…/ppo_trainer.py:1088: UserWarning: KL divergence is
-starting to become negative: -9.82 - …`; which they are is data (metrics/warned.yaml)."""
+"""Printed warnings of a trainer that contain a metric, such as `…/ppo_trainer.py:1088: UserWarning: KL divergence is
+starting to become negative: -9.82 - …`; metrics/warned.yaml lists them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from rlhealth.metrics.catalogue import FOLDER
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.sources.rows.row_names import is_setting, words
 
-MOST_LINES = 6  # over which one warning may be wrapped
+MOST_LINES = 6  # lines over which one warning may be wrapped
 _NUMBER = r"(?P<value>[-+]?(?:\d{1,30}(?:\.\d{1,30})?(?:[eE][-+]?\d{1,4})?|inf|nan))"
 _PART_OF_NUMBER = re.compile(r"[-+]?[\d.a-zA-Z]{0,30}")
 _CATEGORY = "Warning:"
-#: As Python's `warnings` prints them, with the place in the code or behind it; in prose they are only quoted.
+#: As Python's `warnings` prints them, with or after the place in the code; prose only quotes them.
 _OPENS = re.compile(rf"(?:\A|\.py(?::\d{{1,7}})?:\s)[A-Z]\w{{0,40}}{_CATEGORY}\s")
 
 
 @dataclass(frozen=True)
 class Warned:
-    """One warning that tells a metric.
+    """One warning that contains a metric.
 
     Attributes:
         tag: what the trainer calls the metric.
-        head, tail: its text before and behind the number, without white space: lines are wrapped anywhere.
-        is_fault: whether each value is a fault, whatever those are that were not printed.
-        told_by: words of the names by which a row tells the same.
+        head, tail: its text before and after the number, without white space, because lines are wrapped anywhere.
+        is_fault: whether each printed value is a fault by itself, whatever the unprinted values are.
+        told_by: words of the names under which a row has the same metric.
     """
 
     tag: str
@@ -38,12 +38,12 @@ class Warned:
     told_by: frozenset[str]
 
     def value(self, said: str) -> str | None:
-        """The number in what a warning says, without white space; None if it is another warning."""
+        """The number in a warning's text without white space; None if it is another warning."""
         found = re.match(_NUMBER + re.escape(self.tail), said[len(self.head) :]) if said.startswith(self.head) else None
         return found["value"] if found else None
 
     def goes_on(self, said: str) -> bool:
-        """Whether that is the beginning of this warning, whose end must be in the next line."""
+        """Whether that is the beginning of this warning, so that its end must be on the next line."""
         if not said.startswith(self.head):
             return self.head.startswith(said)
         rest = said[len(self.head) :]
@@ -52,7 +52,7 @@ class Warned:
 
 
 class Warnings:
-    """Takes warnings out of printed lines; one that is wrapped is put together again."""
+    """Takes warnings out of printed lines, and joins those that are wrapped."""
 
     def __init__(self) -> None:
         self._begun = ""
@@ -60,26 +60,26 @@ class Warnings:
 
     @property
     def is_open(self) -> bool:
-        """Whether a warning is begun that the next line may continue with."""
+        """Whether a warning has begun that the next line may continue."""
         return bool(self._begun)
 
     def taken(self, text: str, line: str) -> tuple[str, dict[str, str]]:
-        """What a line holds without its warning, and what that tells: a number by the metric's name. `text` is the
-        line without what loggers put before it; how a warning goes on may look like that."""
+        """The rest of a line without its warning, and the warning's number by the metric's name. `text` is the line
+        without a logger's prefix; the continuation of a warning may look like such a prefix."""
         opened = _OPENS.search(text) if _CATEGORY in text else None
         if opened is None and not self._begun:
             return text, {}
         before = _before_path(text[: opened.start()]) if opened else ""
         begun = _squeezed(text[opened.end() :] if opened else self._begun + line)
         self._lines = 1 if opened else self._lines + 1
-        told = {one.tag: value for one in warned() if (value := one.value(begun)) is not None}
-        goes_on = not told and self._lines < MOST_LINES and any(one.goes_on(begun) for one in warned())
+        values = {one.tag: value for one in warned() if (value := one.value(begun)) is not None}
+        goes_on = not values and self._lines < MOST_LINES and any(one.goes_on(begun) for one in warned())
         self._begun = begun if goes_on else ""
-        return (before, told) if told or goes_on else (text, {})
+        return (before, values) if values or goes_on else (text, {})
 
 
 def warns(text: str) -> bool:
-    """Whether a text may hold a warning that tells a metric."""
+    """Whether a text may contain a warning with a metric."""
     if _CATEGORY not in text:
         return False
     lower = text.lower().encode()
@@ -99,13 +99,13 @@ def warned() -> tuple[Warned, ...]:
 
 @lru_cache(maxsize=1)
 def signs() -> tuple[bytes, ...]:
-    """The words that they begin with, in lower case, by which they are found."""
+    """The words that warnings begin with, in lower case, for a fast search."""
     says = [one["says"].lower().split() for one in read_texts(FOLDER / "warned.yaml")]
     return tuple(f"warning: {' '.join(first[:2])}".encode() for first in says)
 
 
 def of_warnings(tags: Iterable[str], is_all: bool) -> list[str]:
-    """What a reader has to know of metrics that were read from warnings; `is_all`: nothing else was."""
+    """Notes for the user on metrics that were read from warnings; `is_all`: nothing else was read."""
     names = ", ".join(sorted(tags))
     if not names:
         return []
@@ -114,23 +114,23 @@ def of_warnings(tags: Iterable[str], is_all: bool) -> list[str]:
 
 
 def faults() -> frozenset[str]:
-    """The metrics of those warnings that are read beside lines too."""
+    """The metrics of warnings that are also read beside printed lines."""
     return frozenset(one.tag for one in warned() if one.is_fault)
 
 
-def told_in_rows(names: Iterable[str]) -> frozenset[str]:
-    """The metrics of warnings that a row of those names tells too, by whatever name."""
-    return _told(tuple(names))
+def also_in_rows(names: Iterable[str]) -> frozenset[str]:
+    """The metrics of warnings that a row of those names also has, under any name."""
+    return _in_rows(tuple(names))
 
 
 @lru_cache(maxsize=64)
-def _told(names: tuple[str, ...]) -> frozenset[str]:
+def _in_rows(names: tuple[str, ...]) -> frozenset[str]:
     held = {word for name in names if not is_setting(name) for word in re.split("[^a-z]+", words(name))}
     return frozenset(one.tag for one in warned() if one.told_by & held)
 
 
 def _before_path(text: str) -> str:
-    """What stands before the path at the end of a text: a progress bar, which ends no line."""
+    """The text before the path at its end: a progress bar, which does not end its line."""
     return text[: max(text.rfind(end) for end in (" ", "\t", "]")) + 1]
 
 

@@ -1,5 +1,5 @@
-"""Printed lines that need more than separators: names and numbers with only spaces between, sentences that tell a
-reward."""
+"""Printed lines that separators alone cannot parse: names and numbers with only spaces between them, and sentences that
+state a reward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIRST_WORD = r"[A-Za-z_][\w/.@%()-]{0,60}"
 _NUMBER = r"[-+]?\d(?:[\d.,]*\d)?(?:\.|[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf"
 _WORD_AND_NUMBER = re.compile(rf"({_FIRST_WORD})\s{{1,9}}({_NUMBER})(?=[\s,;%]|$)")
 _WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
-#: Behind a count: names of up to three words, a colon behind one or the other.
+#: After a count: names of up to three words, some with a colon after them.
 _NAME_AND_NUMBER = re.compile(
     rf"({_FIRST_WORD}(?: [A-Za-z_][\w/.@()-]{{0,30}}){{0,2}}):?\s{{1,9}}({_NUMBER})(?=[\s,;|%]|:\s|$)"
 )
@@ -29,40 +29,40 @@ _JOINED = re.compile(
 )
 _FEWEST_JOINED = 3  # names on a line
 LONGEST_SENTENCE = 300  # characters
-_TOLD = re.compile(
+_REWARD_IN_SENTENCE = re.compile(
     r"(?<![\w-])(?P<name>(?:(?:total|average|avg|mean|cumulative|final|episode)\s)?(?:reward|return|score))s?\s"
     r"(?:(?:of|is|was)\s)?(?P<value>[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?)(?=[\s,;!)]|\.(?:\s|$)|$)",
     re.IGNORECASE,
 )
-#: What a sentence says of an episode whose reward it tells.
+#: Words about an episode in a sentence that states its reward.
 _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
-#: Directly behind a count, whatever comes after: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
+#: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
     rf"(?P<name>{_WHOSE}(?:reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
     rf"(?P<value>(?:{_NUMBER})%?)(?=\s?[(,;|\t]|\s(?:averaged|over|on)\b|\s*$)",
     re.IGNORECASE,
 )
 _PAID = rf"{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)"
-#: `average episode rewards is -199.9`, alone or behind a count.
+#: `average episode rewards is -199.9`, alone or after a count.
 _IS = re.compile(
     rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?(?P<name>{_PAID}) (?:is|are|was|were) (?P<value>{_NUMBER})\s*",
     re.IGNORECASE,
 )
-#: `Reward after 3 episodes is 0.5`, `After 3 episodes, …`, where `After 3 games, …` may be of a word problem.
+#: `Reward after 3 episodes is 0.5`, `After 3 episodes, …`; but `After 3 games, …` may be part of a word problem.
 _AFTER = re.compile(
     rf"\W{{0,8}}(?P<name>{_PAID} )?after (?(name)|(?!\d{{1,15}} (?:step|round|game)))"
     rf"(?:(?P<n>\d{{1,15}}) (?P<word>{WORD})|(?P<other>{WORD}) (?P<m>\d{{1,15}}))\b",
     re.IGNORECASE,
 )
-#: `Reward for episode 3: 0.5`, `reward in controller epoch 3 : -1`; what is said of a game may be a word problem.
+#: `Reward for episode 3: 0.5`, `reward in controller epoch 3 : -1`; a sentence about a game may be a word problem.
 _WITHIN = re.compile(
     rf"\W{{0,8}}(?P<name>{_PAID}) (?:for|in|at|of|during) (?:[a-z]{{2,20}} ){{0,2}}(?!round|game)"
     rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)",
     re.IGNORECASE,
 )
 _SAYS = re.compile(r" (?:is|are|was|were) ")
-#: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, the mean between the least and the most.
+#: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, with minimum, mean and maximum.
 _OF_RAY = re.compile(
     r"\s*(?P<iteration>\d{1,9})\s+reward\s+(?P<reward_min>NUMBER)/\s*(?P<reward_mean>NUMBER)/\s*(?P<reward_max>NUMBER)"
     r"\s+len\s+(?P<episode_len_mean>NUMBER)(?=\s|$)".replace("NUMBER", r"[-+]?\d{1,15}(?:\.\d{1,20})?")
@@ -75,7 +75,7 @@ _STATISTICS = re.compile(
 
 def spaced_pairs(text: str) -> dict[str, Any]:
     """The pairs of a line of only names and numbers, `episode 3 average reward 0.5 length 20`; names of several words
-    only behind a count of steps. Empty if it is another."""
+    count only after a step count. Empty for any other line."""
     if len(text) > LONGEST_SPACED:
         return {}
     if _WORDS_AND_NUMBERS.fullmatch(text):
@@ -86,23 +86,23 @@ def spaced_pairs(text: str) -> dict[str, Any]:
 
 
 def _joined(text: str) -> dict[str, Any]:
-    """The pairs of a line of nothing but names that are joined to their numbers by an underscore."""
+    """The pairs of a line in which all names are joined to their numbers by an underscore."""
     parts = text.split()
     found = [pair for part in parts if (pair := _JOINED.fullmatch(part)) is not None]
     is_all = len(found) == len(parts) >= _FEWEST_JOINED and any("." in pair["value"] for pair in found)
     return {pair["name"]: pair["value"] for pair in found} if is_all else {}
 
 
-def first_told(text: str) -> dict[str, Any]:
-    """The reward, or the share of what was won, that stands without a sign directly behind the count of steps that a
-    line begins with."""
+def leading_reward(text: str) -> dict[str, Any]:
+    """The reward, or the win rate, that follows directly, without a separator, the step count at the start of a
+    line."""
     pair = _FIRST.match(behind_count(text))
     return {pair["name"]: pair["value"]} if pair is not None else {}
 
 
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
-    `episodes 3: average reward: 0.5`, like that for or in an episode; every other as it is."""
+    `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Any other line is unchanged."""
     if (within := _WITHIN.match(text)) is not None:
         return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
@@ -114,14 +114,14 @@ def with_sign(text: str) -> str:
     return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else text
 
 
-def told_in(text: str) -> dict[str, Any]:
-    """The reward in a sentence that begins with a count of steps: `Episode 3 finished with reward 0.5 after 20 steps`,
-    and the statistics of one: `mean/median reward 0.5/0.4`, `3 reward 0.1/0.5/0.9 len 20`."""
-    if "/" in text and (told_by_ray := _OF_RAY.match(text)) is not None:
-        return told_by_ray.groupdict()
+def reward_in_sentence(text: str) -> dict[str, Any]:
+    """The reward in a sentence that begins with a step count, `Episode 3 finished with reward 0.5 after 20 steps`,
+    or statistics of it: `mean/median reward 0.5/0.4`, `3 reward 0.1/0.5/0.9 len 20`."""
+    if "/" in text and (of_ray := _OF_RAY.match(text)) is not None:
+        return of_ray.groupdict()
     if "/" in text and (several := _STATISTICS.search(text)) is not None:
-        names, told = several["names"].split("/"), several["values"].split("/")
-        return {f"{name} {several['of']}": value for name, value in zip(names, told, strict=False)}
+        names, values = several["names"].split("/"), several["values"].split("/")
+        return {f"{name} {several['of']}": value for name, value in zip(names, values, strict=False)}
     if len(text) > LONGEST_SENTENCE or not _ENDS.search(text) or not begins_with_count(text):
         return {}
-    return {pair["name"].strip(): pair["value"] for pair in reversed(list(_TOLD.finditer(text)))}
+    return {pair["name"].strip(): pair["value"] for pair in reversed(list(_REWARD_IN_SENTENCE.finditer(text)))}

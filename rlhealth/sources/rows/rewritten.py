@@ -1,5 +1,5 @@
-"""A log that is written anew as a whole: what it says now goes into the run that was read from it before, and what
-is as it was stays untouched.
+"""A log that is rewritten as a whole: its new content is added to the run that was read from it before, and unchanged
+content stays untouched.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from rlhealth.run import Histogram, Run, Series
 
 
 def bring_up_to_date(run: Run, found: Run) -> bool:
-    """Brings `run` to what `found`, read from the whole file, holds; True if that is more or other than it was.
+    """Updates `run` to the content of `found`, which was read from the whole file; True if it grew or changed.
 
-    A file that has only grown makes series grow. One that says something else from a step on (a trainer that was
-    resumed from a checkpoint cuts its history back) rewinds the run to that step.
+    If the file only grew, the series grow. If its content differs from a step on (a trainer that resumes from a
+    checkpoint cuts its history back), the run is rewound to that step.
     """
-    told = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
-    _tell(run, found)
-    changed = told != (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    before = (run.step_axis, run.planned_steps, *run.notes, *run.problems)
+    _copy_state(run, found)
+    changed = before != (run.step_axis, run.planned_steps, *run.notes, *run.problems)
     if not run.series and not run.histograms:
         run.series.update(found.series)
         run.histograms.update(found.histograms)
@@ -42,7 +42,7 @@ def bring_up_to_date(run: Run, found: Run) -> bool:
     return changed
 
 
-def _tell(run: Run, found: Run) -> None:
+def _copy_state(run: Run, found: Run) -> None:
     run.step_axis = found.step_axis
     run.planned_steps = found.planned_steps or run.planned_steps
     run.refused = found.refused
@@ -51,7 +51,7 @@ def _tell(run: Run, found: Run) -> None:
 
 
 def _differs(known: Series | Histogram, found: Series | Histogram | None) -> int | None:
-    """The first step that was read before and is not there as it was, or None."""
+    """The first earlier step that is now missing or different, or None."""
     if not len(known):
         return None
     if found is None:

@@ -1,5 +1,5 @@
-"""Files of completions that look like logs: trainers (verl) write a file of JSON lines a step, a row a completion,
-which are no runs."""
+"""Files of completions that look like logs but are no runs: trainers such as verl write one file of JSON lines per
+step, with one completion per row."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FIRST_LINE = 1 << 20
 
 
 def without_texts(files: Iterable[Path]) -> list[Path]:
-    """The files without those that hold completions: one a step, named by its number, the first row with a prompt and a
-    text."""
+    """The files without files of completions, which are named by their step and have a prompt and a text in the first
+    row."""
     holds: dict[Path, bool] = {}
     kept = []
     for file in files:

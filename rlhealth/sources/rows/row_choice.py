@@ -1,5 +1,5 @@
-"""Which of the rows that a console holds are rows of the run: the best form that occurs, one process, no single
-rollouts, no row twice."""
+"""Which printed rows of a console belong to the run: those of the best form, of one process, without single rollouts
+and duplicates."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.printed_line import LABEL
-from rlhealth.sources.rows.printed_warnings import faults, told_in_rows
-from rlhealth.sources.rows.row_names import has_step, is_learning, tells_reward
+from rlhealth.sources.rows.printed_warnings import also_in_rows, faults
+from rlhealth.sources.rows.row_names import has_step, is_learning, names_reward
 
-REMEMBERED = 16  # rows in which a row that comes twice is looked for
-DIGITS = 6  # significant digits of a value that does not come twice by chance
-#: Fewer bits than these in a value come twice by chance, whatever its digits: half of the samples (0.515625 of 64), or
+REMEMBERED = 16  # recent rows among which a duplicate is searched
+DIGITS = 6  # significant digits of a value that does not repeat by chance
+#: A value with fewer bits than these can repeat by chance, whatever its digits: a share of samples (0.515625 of 64), or
 #: a mean of numbers in half precision (2.4697265625).
 BITS = 17
-MANY = 8  # names beside a step: a row that anybody would know alone
-RARE = 0.05  # of the commonest form: settings that are printed once before the rows are no form of the log
-FEWEST_LABELS = 3  # bare numbers by which steps are known
-FEWEST = 2  # rows by which a form is known; the last row of a run sums it up in a form of its own
+MANY = 8  # names beside a step: a row that is recognised alone
+RARE = 0.05  # of the commonest form: settings printed once before the rows are no form of the log
+FEWEST_LABELS = 3  # bare numbers after which steps are recognised
+FEWEST = 2  # rows after which a form is recognised; the last row of a run may be a summary in another form
 
 _COUNTS = frozenset(AXES)
 
 
 class FormRank(IntEnum):
-    """How much a form of rows tells, the best last."""
+    """The rank of a form of rows, the best last."""
 
     SAMPLE = -1  # a single rollout: no form of the log
-    WARNING = 0  # only the values that are worth one
+    WARNING = 0  # only the values that raised a warning
     BAR = 1
     LEARNING_BAR = 2
     LINE = 3
@@ -47,8 +47,8 @@ _LEARNING = (FormRank.LEARNING_BAR, FormRank.LEARNING_LINE, FormRank.LEARNING_DI
 
 
 def worth(row: PrintedRow) -> FormRank:
-    """How much the form of a row tells: dicts and boxes are made by trainers, lines and bars by anybody; what tells of
-    learning tells more."""
+    """The rank of a row's form: dicts and boxes come from trainers, lines and bars from any code; rows about learning
+    rank higher."""
     learns = is_learning(row)
     if row.form == "bar":
         return FormRank.LEARNING_BAR if learns else FormRank.BAR
@@ -59,19 +59,19 @@ def worth(row: PrintedRow) -> FormRank:
 
 @dataclass(frozen=True)
 class Labels:
-    """Bare numbers before rows, `3: loss 0.5`: those of processes come again, those of steps only rise."""
+    """Bare numbers before rows, `3: loss 0.5`: numbers of processes repeat, numbers of steps only rise."""
 
     last: int = -1
     rises: int = 0
     fell: bool = False
 
     def after(self, label: int) -> Labels:
-        """What is known once another one has come."""
+        """The state after another number."""
         return Labels(label, self.rises + (label > self.last), self.fell or label < self.last)
 
     @property
     def count_steps(self) -> bool:
-        """Whether they are steps, as far as anybody can tell."""
+        """Whether they are steps, as far as is known."""
         return self.rises >= FEWEST_LABELS and not self.fell
 
 
@@ -81,11 +81,11 @@ class RowChoice:
     Attributes:
         ranks: rows of other processes that were left out.
         twice: rows that were printed twice.
-        samples: names of rows that tell nothing of learning, of which several stand below one heading.
-        labels: the bare numbers that stand before the rows.
-        told: the metrics of warnings that rows tell too, each with the form of those rows.
+        samples: names of rows that are not about learning and occur several times below one heading.
+        labels: the bare numbers before the rows.
+        in_rows: the metrics of warnings that rows show too, each with the form of those rows.
         warned: the metrics that were read from warnings.
-        has_guessed: whether a row was accepted that `samples` and `are_paid` may still refuse, once they grow.
+        has_guessed: whether a row was accepted that `samples` and `are_paid` may exclude once more rows are known.
     """
 
     def __init__(self, before: RowChoice | None = None) -> None:
@@ -94,11 +94,11 @@ class RowChoice:
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
         self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
         self._were_paid = bool(before and before.are_paid)
-        self.told: frozenset[tuple[FormRank, str]] = before.told if before else frozenset()
+        self.in_rows: frozenset[tuple[FormRank, str]] = before.in_rows if before else frozenset()
         self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
-        self._paid: set[FormRank] = set()  # of the forms that tell of learning, those that tell a reward
+        self._paid: set[FormRank] = set()  # the forms about learning that include a reward
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
         self._drawn: tuple[int, dict[str, object]] = (0, {})
@@ -106,11 +106,11 @@ class RowChoice:
 
     @property
     def are_paid(self) -> bool:
-        """Whether rows that tell of learning tell a reward too."""
+        """Whether rows about learning include a reward."""
         return self._were_paid or bool(self._paid)
 
     def judge(self, row: PrintedRow) -> FormRank | None:
-        """What the row is worth; None if it is none of the run's own."""
+        """The rank of the row; None if it is not one of the run."""
         if row.rank:
             self._rank = row.rank if self._rank is None else self._rank
             if row.rank.endswith(LABEL):
@@ -132,10 +132,10 @@ class RowChoice:
             return FormRank.LINE  # beside rows of another form; alone, a list may be of anything
         self._recent.append(dict(row))
         found = worth(row)
-        if told := told_in_rows(row):
-            self.told |= {(found, tag) for tag in told}
+        if tags := also_in_rows(row):
+            self.in_rows |= {(found, tag) for tag in tags}
         if found in _LEARNING:
-            if found not in self._paid and tells_reward(row):
+            if found not in self._paid and names_reward(row):
                 self._paid.add(found)
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
@@ -143,8 +143,8 @@ class RowChoice:
         return found
 
     def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
-        """Whether a row of that worth is read where `best` is the best that there is; a bare number before it is its
-        step or the process that printed it, and those of other processes are left out."""
+        """Whether a row of rank `one` is read if `best` is the best rank so far. A bare number before it is its step or
+        its process; rows of other processes are left out."""
         if row.rank.endswith(LABEL):
             self.has_guessed = True
             if self.labels.count_steps:
@@ -167,17 +167,17 @@ class RowChoice:
         return best is FormRank.LINE and one > best
 
     def has_learnt(self, before: tuple[object, ...]) -> bool:
-        """Whether rows were accepted that would not be now: `before` is what was known then."""
+        """Whether rows were accepted that would not be accepted now; `before` is `known` at that time."""
         return self.has_guessed and self.known != before
 
     @property
     def known(self) -> tuple[object, ...]:
-        """What decides which rows below a heading, and behind a bare number, are accepted."""
-        return self.samples, self.are_paid, self.labels.count_steps, self.told
+        """The state that decides which rows below a heading, or after a bare number, are accepted."""
+        return self.samples, self.are_paid, self.labels.count_steps, self.in_rows
 
     def _judge_warning(self, row: PrintedRow) -> FormRank | None:
-        """Python prints a warning again only once it says something else: the same twice is one that two handlers
-        printed, or two streams of a cell."""
+        """Python repeats a warning only if its text changed: the same text twice was printed by two handlers, or by two
+        streams of a cell."""
         if row == self._warning:
             self.twice += 1
             return None
@@ -186,20 +186,20 @@ class RowChoice:
         return FormRank.WARNING
 
     def _accepts_warning(self, best: FormRank, row: PrintedRow) -> bool:
-        """Whether a warning is read: alone, or beside lines or bars, which tell what somebody chose to print. Dicts and
-        tables are made by trainers and tell all."""
+        """Whether a warning is read: alone, or beside lines or bars, which show only what the user chose to print.
+        Dicts and tables come from trainers and are complete."""
         tags = row.keys() - _COUNTS
         if best is not FormRank.WARNING:
             self.has_guessed = True
-            told = {tag for form, tag in self.told if (form in _BARS) == (best in _BARS)}
-            if best in (FormRank.DICT, FormRank.LEARNING_DICT) or not tags <= faults() - told:
+            shown = {tag for form, tag in self.in_rows if (form in _BARS) == (best in _BARS)}
+            if best in (FormRank.DICT, FormRank.LEARNING_DICT) or not tags <= faults() - shown:
                 return False
         self.warned |= tags
         return True
 
     def _is_of_step(self, row: PrintedRow) -> bool:
-        """Whether a row that tells nothing of learning is of a whole step: it names one, or is the only one of its
-        kind below a heading and tells the reward that rows of learning do not."""
+        """Whether a row that is not about learning is of a whole step: it names a step; or it is the only one of its
+        names below a heading, and has the reward that rows about learning lack."""
         if row.below_heading:
             found = not self.are_paid and tuple(row) not in self.samples
             self.has_guessed = self.has_guessed or found
@@ -207,8 +207,8 @@ class RowChoice:
         return has_step(row)
 
     def _is_drawn_again(self, row: PrintedRow, at: int) -> bool:
-        """Whether a progress bar shows what it showed before: tqdm draws what it was told at once, and again when it
-        is moved on by one. What stays the same for longer is told again."""
+        """Whether a progress bar repeats its last values: tqdm draws new values at once, and again when the bar
+        advances by one. Values that stay the same for longer count as logged again."""
         before, said = self._drawn
         if row == said and before <= at <= before + 1:
             return True
@@ -216,24 +216,24 @@ class RowChoice:
         return False
 
     def judge_alike(self, rows: Sequence[dict[str, Any]]) -> bool:
-        """Judges many dicts of the same names that tell of learning; False, and nothing is judged, where one of them
-        may have been printed twice."""
+        """Judges many dicts of the same names that are about learning. Returns False, and judges nothing, if one of
+        them may have been printed twice."""
         if self._rank is not None:
             return False
         recent = {tuple(row.items()) for row in self._recent}
-        told = {tuple(row.items()) for row in rows}
-        if len(told) < len(rows) or not told.isdisjoint(recent):
+        distinct = {tuple(row.items()) for row in rows}
+        if len(distinct) < len(rows) or not distinct.isdisjoint(recent):
             return False
         self._recent.extend(rows[-REMEMBERED:])
-        if tells_reward(rows[0]):
+        if names_reward(rows[0]):
             self._paid.add(FormRank.LEARNING_DICT)
         known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
         self._counts[FormRank.LEARNING_DICT] += known * len(rows)
         return True
 
     def best(self) -> FormRank | None:
-        """The best form so far; None if there was no row. Lines that tell a reward go before dicts that tell none.
-        Warnings are it only beside nothing else, or a lone row that tells nothing of learning."""
+        """The best form so far; None if there was no row. Lines with a reward rank above dicts without one. Warnings
+        are the best form only if there is nothing else, or only one row that is not about learning."""
         warnings = self._counts[FormRank.WARNING]
         held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
@@ -250,7 +250,7 @@ class RowChoice:
 
 
 def _is_precise(name: str, value: object) -> bool:
-    """Whether a number has so many digits that two rows do not have it in common by chance."""
+    """Whether a number has so many digits that two rows do not share it by chance."""
     found = number(value)
     if found is None or found == int(found if abs(found) < 1e15 else 0) or "lr" in name or "learning_rate" in name:
         return False

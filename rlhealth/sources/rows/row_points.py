@@ -1,4 +1,4 @@
-"""Points of rows on their way into a run: rows of the same names are put into their columns all at once."""
+"""Buffers points of rows before they are added to a run: rows of the same names are put into columns together."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from rlhealth.run import Run
 from rlhealth.sources.base.points import Column, Points
 from rlhealth.sources.base.spelling import BOOKKEEPING, CLOCKS
 
-FLUSHED = 20_000  # rows; Python lists take four times the room of the arrays they end in
+FLUSHED = 20_000  # rows; Python lists need four times the memory of the final arrays
 _FLOATS = {float}
 _NO_METRICS = BOOKKEEPING | frozenset(CLOCKS) | {"_step", "global_step/max_steps"}
 
 
 class RowPoints:
-    """Collects the points of one run's rows, each of which has its step by now.
+    """Collects the points of one run's rows, whose steps are known.
 
     Attributes:
-        points: what is in its column already.
+        points: the points that are in columns already.
     """
 
     def __init__(self, run: Run) -> None:
         self.points = Points(run)
         self._filled: tuple[tuple[str, ...], list[Column]] = ((), [])  # the names of the latest row, and their columns
-        self._alike: list[tuple[Any, ...]] = []  # rows of these names that are in no column yet: step, time, values
-        self._passed: dict[str, set[int]] = {}  # by tag, the steps of what was not moved yet
+        self._alike: list[tuple[Any, ...]] = []  # rows of these names not yet in columns: step, time, values
+        self._passed: dict[str, set[int]] = {}  # by tag, the steps of points that were not moved yet
         self._unflushed = 0
 
     def put(self, row: Mapping[str, Any], step: int, time: float, axis: str | None) -> None:
-        """Takes what is a metric of a row at that step; `axis` is the column that counts the steps, if one does."""
+        """Takes the metrics of a row at that step; `axis` is the step column, if there is one."""
         if all_floats(row) and tuple(row) == self._filled[0]:
             self._alike.append((step, time, *row.values()))  # nearly always
         else:
@@ -44,7 +44,7 @@ class RowPoints:
             self.move()
 
     def _put_each(self, row: Mapping[str, Any], step: int, time: float, axis: str | None) -> None:
-        """Puts what is a metric, and remembers where the next row of the same names goes, if all of it is one."""
+        """Adds the metrics of a row, and remembers their columns for the next row, if all its names are metrics."""
         self._spill()
         columns = self.points.columns
         for tag, value in row.items():
@@ -54,7 +54,7 @@ class RowPoints:
         self._filled = (tuple(row), places) if len(places) == len(row) else ((), [])
 
     def _spill(self) -> None:
-        """Puts the rows that wait in their columns: all of them at once, for one by one is where the time would go."""
+        """Moves the waiting rows into columns: all at once, because one by one would be slow."""
         if self._alike:
             steps, times, *columns = zip(*self._alike, strict=True)
             for held, values in zip(self._filled[1], columns, strict=True):
@@ -69,8 +69,8 @@ class RowPoints:
         return self.points.last_step(tag)
 
     def has_said(self, tag: str, step: int) -> bool:
-        """Whether a tag was logged at that step: among what was moved, or among what waits, which is kept as a set from
-        the first time that it is asked for.
+        """Whether a tag was logged at that step, in the moved or the waiting points. The steps of the waiting points
+        are kept as a set from the first call on.
         """
         series = self.points.run.series.get(tag)
         if series is not None and len(series):
@@ -85,7 +85,7 @@ class RowPoints:
         return step in waiting
 
     def move(self) -> bool:
-        """Moves what was taken into the run; True if there was anything."""
+        """Moves the collected points into the run; True if there were any."""
         self._unflushed = 0
         self._passed.clear()
         self._spill()
@@ -94,10 +94,10 @@ class RowPoints:
 
 
 def is_metric(tag: str, axis: str | None) -> bool:
-    """Whether a column is a metric: it neither counts the steps nor tells the time nor keeps the books."""
+    """Whether a column is a metric: it is no step count, no time and no bookkeeping column."""
     return tag != axis and tag not in _NO_METRICS
 
 
 def all_floats(row: Mapping[str, Any]) -> bool:
-    """Whether a row holds floats and nothing else, as nearly every row does."""
+    """Whether a row has only floats, as nearly every row does."""
     return set(map(type, row.values())) == _FLOATS

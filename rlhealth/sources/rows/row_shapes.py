@@ -1,4 +1,4 @@
-"""Shapes of rows: nested ones are made flat, columns are made rows, and rows of a log are distinguished from other
+"""Shapes of rows: flattens nested rows, turns columns into rows, and distinguishes log rows from other
 rows."""
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 from rlhealth.sources.base.spelling import AXES, number
 from rlhealth.sources.rows.row_names import is_log_name
 
-DEEPEST = 8  # levels of nested rows that are looked into
-MOST_SAMPLES = 4096  # numbers in one cell that are the samples of a step
-Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot yet say
+DEEPEST = 8  # levels of nested rows that are read
+MOST_SAMPLES = 4096  # the most numbers in one cell that count as the samples of a step
+Cells = Any  # np.ma.MaskedArray of float64, which numpy's types cannot express yet
 
 
 def flatten(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row without nesting: verl's {"step": 1, "data": {…}} is one level, other groups are joined with a slash; a
-    histogram stays whole, and of a list of rewards, as `{"step": 1, "rewards": [0.0, 1.0]}` has it, mean and spread are
-    taken.
+    """A row without nesting: the "data" level of verl's {"step": 1, "data": {…}} is removed, and other groups are
+    joined with a slash. A histogram is kept whole. A list of rewards, as in `{"step": 1, "rewards": [0.0, 1.0]}`,
+    becomes its mean and spread.
     """
     kinds = set(map(type, row.values()))
     if dict not in kinds and list not in kinds:
@@ -42,12 +42,12 @@ def _flattened(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tupl
 
 
 def _are_numbers(value: list[Any]) -> bool:
-    """Whether a list holds what the samples of one step got, and not a curve."""
+    """Whether a list has the rewards of one step's samples, and is no curve."""
     return 1 < len(value) <= MOST_SAMPLES and set(map(type, value)) <= {int, float, bool}
 
 
 def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[str, float]]:
-    """The rows from `start` up to `stop` of a table of columns, each without what was not logged."""
+    """The rows from `start` up to `stop` of a table of columns, each without missing values."""
     found: list[dict[str, float]] = [
         {} for _ in range(start, min(stop, max((len(cells) for cells in table.values()), default=0)))
     ]
@@ -64,10 +64,10 @@ def dicts(table: Mapping[str, Cells], stop: int, start: int = 0) -> list[dict[st
 
 
 def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether these are log rows and not, say, a data set: most of them hold numbers, some of them or nothing else.
+    """Whether these are log rows and not, for example, a data set: most of them have numbers.
 
-    A long text is in a log row only where the row counts steps and no other row has the same one: several texts a step
-    are samples.
+    A row with a long text is a log row only if it counts steps and no other row has the same step: several texts per
+    step are samples.
     """
     fits = 0
     steps: list[object] = []

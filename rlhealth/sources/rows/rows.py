@@ -1,5 +1,5 @@
-"""Rows of a log (one mapping each) become runs: which step a row belongs to, where one run ends and the next begins,
-what is a metric.
+"""Turns rows of a log (one mapping each) into runs: the step of each row, where a run ends and the next begins, and
+which columns are metrics.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from rlhealth.sources.rows.answers import ANSWERS, are_answers
 from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
-from rlhealth.sources.rows.split_rows import StepMeans, told_apart, writers, written
+from rlhealth.sources.rows.split_rows import StepMeans, with_eval_prefix, writers, written
 
 NUMBERED = "no column counts the steps, so the rows are numbered from 1: steps in the report are row numbers"
-FIRST_LOOK = 1000  # rows by which the column of the steps is chosen
-MOST_RUNS = 200  # in one file; the rows of more are counted and not read
-#: These continue by themselves and are in every kind of row: they tell neither a repeated row nor a resumed run.
+FIRST_LOOK = 1000  # rows by which the step column is chosen
+MOST_RUNS = 200  # in one file; the rows of further runs are counted but not read
+#: These are in every kind of row and always rise: they show neither a repeated row nor a resumed run.
 AMBIENT = frozenset({"epoch", "train/epoch", "episode", "num_tokens", "total_flos", "num_input_tokens_seen"})
-#: Counts that only rise within a run: where they fall and the metrics come again, another run has begun.
+#: Counts that only rise within a run: if they fall and the metrics repeat, another run has begun.
 COUNTERS = ("epoch", "train/epoch", "num_tokens", "train/num_tokens", "num_input_tokens_seen", "total_timesteps")
 
 
 class Rows:
-    """Takes rows in the order in which they were logged and fills runs with them; a run that starts again makes a new
-    one.
+    """Takes rows in the order in which they were logged and fills runs with them; a restart begins a new run.
 
-    The step is read from the first column of `spelling.AXES` that serves; a row without it belongs to the row before
-    it, and is left out where it says again what that one said. Where there is no such column, the rows are numbered: a
-    row that says again what the one before said is the next step, one that adds to it (an evaluation) is not. Steps
-    that fall back are waited with until the next row reports what they are: where the run continues from there, it is a
-    new run (they fell back to where it began, or count from zero again) or a resume, which replaces what was logged
-    from there on; a lone row, or rows that fall further and further, came late and change nothing else.
+    The step is read from the first usable column of `spelling.AXES`. A row without it belongs to the previous row, and
+    is left out if it repeats that row's metrics. Without such a column, rows are numbered: a row that repeats the
+    previous row's metrics is the next step, and a row that adds to them (an evaluation) is not.
+
+    Rows whose steps fall back wait for the next row. If the run continues from there, it is a new run (the steps fell
+    back to its start, or count from zero again) or a resume, which replaces the rows logged from there on. A single
+    row, or rows that fall further and further, came late and change nothing else.
 
     Args:
-        make: makes an empty run, given its number (0, 1, …).
+        make: creates an empty run, given its number (0, 1, …).
 
     Attributes:
-        repeated: rows that say the step before again.
-        late: rows that came out of order.
-        beyond: rows of further runs than `MOST_RUNS`.
+        repeated: rows that repeat the previous step.
+        late: rows that were out of order.
+        beyond: rows of runs beyond `MOST_RUNS`.
         averaged: rows that were read as the mean of their step.
     """
 
@@ -86,7 +86,7 @@ class Rows:
         self._points = RowPoints(self.run)
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Takes rows; call `flush` when those of a poll are in."""
+        """Takes rows; call `flush` after the rows of a poll."""
         coming = iter(rows)
         if not self.chosen:
             self._waiting += islice(coming, max(0, FIRST_LOOK - len(self._waiting)))
@@ -97,7 +97,7 @@ class Rows:
             self._take(row)
 
     def begin_run(self, name: str = "") -> None:
-        """The rows that come now are of another run, of that name, and may count otherwise."""
+        """The next rows are of another run, of that name, and may use another step column."""
         self.flush(is_over=True)
         self._next_run()
         self.axis, self.chosen, self._writers, self._others = None, False, "", {}
@@ -105,7 +105,7 @@ class Rows:
             self.run.name = f"{self.runs[0].name}#{name}"
 
     def take_columns(self, table: Mapping[str, Cells]) -> None:
-        """Takes rows that come as columns: masked arrays, each of shape (rows,), what was not logged masked."""
+        """Takes rows as columns: masked arrays of shape (rows,); missing values are masked."""
         count = max((len(cells) for cells in table.values()), default=0)
         if self._waiting:
             first = min(count, FIRST_LOOK - len(self._waiting))
@@ -134,7 +134,7 @@ class Rows:
                 self.run.add(tag, steps[there], np.ma.getdata(cells)[there], times[there])
 
     def _steps_of(self, table: Mapping[str, Cells], count: int) -> Ints | None:
-        """The steps of a table whose steps only rise, shape (rows,); None if every row must be looked at."""
+        """The steps of a table whose steps only rise, shape (rows,); None if rows must be read one by one."""
         if self._means.is_needed or self._writers:
             return None
         if self.axis is None:
@@ -154,7 +154,7 @@ class Rows:
         return steps
 
     def _row_numbers(self, table: Mapping[str, Cells], count: int) -> Ints | None:
-        """The numbers of rows that all have the same names, shape (rows,); None if every row must be looked at."""
+        """The numbers of rows that all have the same names, shape (rows,); None if rows must be read one by one."""
         tags = {tag for tag in table if tag not in AMBIENT and is_metric(tag, self.axis)}
         if self._waiting or not count or not tags or (self._said and not self._said & tags):
             return None
@@ -169,7 +169,7 @@ class Rows:
         return np.arange(self._row - count + 1, self._row + 1)
 
     def flush(self, is_over: bool = False) -> bool:
-        """Moves what was taken into the runs; True if there was anything. `is_over`: no more rows of the newest step
+        """Moves the rows taken so far into the runs; True if there were any. `is_over`: no more rows of the newest step
         will come.
         """
         if not self.chosen and self._waiting:
@@ -192,7 +192,7 @@ class Rows:
         if self._writers:
             self._own = written(waiting[0].get(self._writers))
         else:
-            self._means = StepMeans((told_apart(row, self.axis) for row in waiting), self.axis)
+            self._means = StepMeans((with_eval_prefix(row, self.axis) for row in waiting), self.axis)
         for row in waiting if take else ():
             self._take(row)
 
@@ -209,7 +209,7 @@ class Rows:
                 self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
             self._others[writer].take((flat,))
             return
-        row = told_apart(flat, self.axis)
+        row = with_eval_prefix(flat, self.axis)
         if not self._means.is_needed:
             self._take_one(row)
             return
@@ -268,13 +268,14 @@ class Rows:
         return step
 
     def _is_counted_on(self, note: str) -> None:
-        """The steps began again; the plan that was read with them was that of one epoch."""
+        """The steps began again, so the planned steps that were read are those of one epoch."""
         self.run.planned_steps = None
         if note not in self.run.notes:
             self.run.notes.append(note)
 
     def _decide(self, row: Mapping[str, Any]) -> bool:
-        """What the rows that fell back are, now that another one has come; True if that one was taken with them."""
+        """Decides what the rows that fell back are, now that the next row has arrived; True if it was taken with
+        them."""
         assert self.axis is not None and self._step is not None
         first, last = self._fallen[0][0], self._fallen[-1][0]
         said = whole(row.get(self.axis))
@@ -321,7 +322,7 @@ class Rows:
         return self._row
 
     def _tags(self, row: Mapping[str, Any]) -> Set[str]:
-        """The metrics of a row that would be repeated if the row were."""
+        """The metrics of a row by which a repeated row is recognised."""
         if all_floats(row):  # as nearly every row is, with the names of the row before
             shape = self.axis, *row
             if self._tagged[0] != shape:
@@ -334,15 +335,15 @@ class Rows:
         }
 
     def _falls_back(self, step: int, tags: Set[str]) -> bool:
-        """Whether a row goes back and may begin a new run or a resume: it says again what was said there, stands before
-        all that was said, or falls by half of the steps or more, as where a new run counts by larger steps.
+        """Whether a row goes back and may begin a new run or a resume: it repeats metrics at its step, lies before all
+        logged steps, or falls by half of the steps or more, as when a new run logs less often.
         """
         if not any(self._points.last_step(tag) >= step for tag in tags):
             return False
         return (self._step is not None and 0 < 2 * step <= self._step) or self._says_again(step, tags)
 
     def _says_again(self, step: int, tags: Set[str]) -> bool:
-        """Whether something of what a row tells was told at its step, or that stands before all that was."""
+        """Whether a metric of a row was already logged at its step, or the step lies before all logged steps."""
         if self._first is not None and step <= self._first:
             return True
         return any(self._points.has_said(tag, step) for tag in tags)
@@ -351,8 +352,8 @@ class Rows:
         return {tag for _, row in rows for tag in self._tags(row)}
 
     def _go_back(self, step: int, *, from_zero: bool) -> None:
-        """A new run begins, or this one continues from before `step`: one whose steps count from zero by that step is
-        new, though it says less often where it is than the run before.
+        """Begins a new run, or continues this one from before `step`. A run whose steps count from zero by that step is
+        new, although it logs less often than the previous run.
         """
         self._points.move()
         if from_zero or (self._first is not None and step <= self._first):
@@ -364,7 +365,7 @@ class Rows:
         self._said = set()
 
     def _run_of(self, writer: str) -> Run:
-        """A run for the rows of another seed, algorithm or agent, that stand between this one's."""
+        """A run for the rows of another seed, algorithm or agent that are interleaved with this run's."""
         if len(self.runs) > MOST_RUNS:
             return self.runs[-1]
         self.runs.append(self._make(len(self.runs)))
@@ -383,14 +384,14 @@ class Rows:
 
 
 def _clocks(cells: Cells) -> Floats:
-    """`spelling.clock` of each of a column's numbers, shape (rows,)."""
+    """`spelling.clock` of each number in a column, shape (rows,)."""
     found = np.ma.filled(cells, np.nan)
     found = np.where(found > LATEST, found / 1000, found)
     return np.where((found > EARLIEST) & (found < LATEST), found, np.nan)
 
 
 def _goes_on(cells: Cells) -> bool:
-    """Whether a count is in every row and never falls; it need not be whole."""
+    """Whether a count is in every row and never falls; it need not be an integer."""
     there = np.ma.getdata(cells)
     return not np.ma.getmaskarray(cells).any() and bool(np.all(there[1:] >= there[:-1]))
 

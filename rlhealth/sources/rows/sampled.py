@@ -1,5 +1,4 @@
-"""Rows of single rollouts between the rows of steps: their mean is the step's, where the step itself tells no
-reward."""
+"""Rows of single rollouts between the rows of steps: their mean is used for a step whose own row has no reward."""
 
 from __future__ import annotations
 
@@ -16,14 +15,14 @@ _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy
 
 
 class Sampled:
-    """Gathers rows of single rollouts, as a console printed them, until the row of a step comes.
+    """Collects printed rows of single rollouts until the row of a step arrives.
 
-    What no more than half of them tell stood in a text that was printed with one.
+    A name in at most half of the rows comes from a text that was printed with one of them, and is left out.
 
     Attributes:
-        taken: rows whose mean was given to a step.
-        steps: the steps to which a mean was given.
-        left: rows that were gathered and given to none.
+        taken: rows whose mean was added to a step.
+        steps: how many steps got a mean.
+        left: rows that were collected but added to no step.
     """
 
     def __init__(self) -> None:
@@ -32,7 +31,7 @@ class Sampled:
         self.left = 0
         self._sums: dict[str, tuple[float, int]] = {}
         self._rows = 0
-        self._step: dict[str, Any] | None = None  # of the row of a step before; None before the first
+        self._step: dict[str, Any] | None = None  # the previous row of a step; None before the first
         self._come_after = False
 
     @property
@@ -41,10 +40,10 @@ class Sampled:
         return not self._rows
 
     def add(self, row: PrintedRow) -> PrintedRow | None:
-        """Gathers a row, if it tells a reward and belongs to no step itself.
+        """Collects a row, if it has a reward and belongs to no step itself.
 
         Returns:
-            What it adds to the step before it, where such rows stand behind their step and not before it.
+            What it adds to the previous step, if such rows follow their step rather than precede it.
         """
         held = {name: found for name, value in row.items() if _is_reward(name) and (found := number(value)) is not None}
         if not held or (has_step(row) and not row.names_sample):
@@ -64,10 +63,10 @@ class Sampled:
         return PrintedRow(self._step | self._means())
 
     def into(self, row: PrintedRow) -> None:
-        """Gives the means of what was gathered to the row of a step, unless it tells a reward of its own."""
+        """Adds the means of the collected rows to the row of a step, unless that row has a reward itself."""
         if not has_step(row) or not is_learning(row):  # settings are printed beside a count of steps too
             return
-        if _tell_reward(tuple(row)):
+        if _name_reward(tuple(row)):
             self._step = {}
         else:
             self._step = {name: value for name, value in row.items() if names_step(name) or name == "total_steps"}
@@ -88,12 +87,12 @@ def _is_reward(name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _tell_reward(names: tuple[str, ...]) -> bool:
+def _name_reward(names: tuple[str, ...]) -> bool:
     return any(map(_is_reward, names))
 
 
 def remarks(sampled: Sampled) -> list[str]:
-    """What became of the rows of single rollouts, as sentences."""
+    """How the rows of single rollouts were used, as sentences."""
     found = []
     if sampled.taken > sampled.steps:  # one row beside each step is a line of that step
         rows = counted(sampled.taken, "row of a single rollout was", "rows of single rollouts were")

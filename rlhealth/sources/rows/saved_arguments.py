@@ -1,6 +1,6 @@
 """The trainer that a training_args.bin names: transformers' Trainer saves its arguments beside its state.
 
-Their class stands at the head of a pickle, which is read as text and never unpickled.
+Their class is at the start of a pickle, which is read as text and never unpickled.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _CLASS = re.compile(rb"\A\x80.c[\w.]{1,200}\n(\w{1,80})Config\n", re.DOTALL)
 
 
 def saved_trainer(*folders: Path) -> str:
-    """The class of the trainer by the arguments saved in the first of these folders that has them, such as
-    "RLOOTrainer" for an RLOOConfig; empty where none has, or the file is not what `torch.save` writes.
+    """The trainer's class by the arguments saved in the first of these folders that has them, such as "RLOOTrainer" for
+    an RLOOConfig; empty if no folder has them, or if the file was not written by `torch.save`.
     """
     for folder in folders:
         try:

@@ -1,5 +1,5 @@
-"""A file of arrays that is saved anew, as a whole, again and again: read whenever it has changed, waited for while
-it is being saved."""
+"""A file of arrays that is rewritten as a whole at each save: it is read again after each change, and skipped while it
+is being saved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rlhealth.sources.rows.textlog import run_name
 
 
 class SavedArrays:
-    """Reads one such file. What is in it differs in `fill` only.
+    """Reads one such file. Subclasses differ only in `fill`.
 
     Attributes:
         kind: of the place, one of `SOURCES`.
-        what: what the file should hold, for the error where it does not.
-        hint: what to try then.
+        what: the expected content of the file, for the error if it has other content.
+        hint: what to try in that case.
     """
 
     kind = ""
@@ -35,10 +35,10 @@ class SavedArrays:
         self._seen: Stamp | None = None
 
     def poll(self) -> bool:
-        """Reads the file if it was saved since; True if it says more or other than before.
+        """Reads the file if it was saved since the last poll; True if its content grew or changed.
 
         Raises:
-            RlhealthError: if it cannot be read, or holds something else.
+            RlhealthError: if it cannot be read, or has other content.
         """
         with open_regular(self.path) as file:
             here = os.fstat(file.fileno())
@@ -63,5 +63,5 @@ class SavedArrays:
         return Run(run_name(self.path), Place(self.kind, str(self.path)))
 
     def fill(self, run: Run, file: IO[bytes]) -> None:
-        """Adds what the file holds. Raises one of `DAMAGE` where it holds something else."""
+        """Adds the content of the file. Raises one of `DAMAGE` if it has other content."""
         raise NotImplementedError

@@ -1,5 +1,5 @@
-"""Rows that say of which side of training they are, `{"split": "eval", "step": 30, "reward": 0.5}`, and rows of which
-several are of one step: an evaluation overwrites no training, and samples are read as the mean of their step."""
+"""Rows that name their split, `{"split": "eval", "step": 30, "reward": 0.5}`, and steps with several rows: an
+evaluation does not overwrite training, and samples are read as the mean of their step."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 from rlhealth.sources.base.spelling import AXES, CLOCKS, number
 from rlhealth.sources.rows.row_shapes import Cells
 
-#: Columns in which a row says of which side it is, and what the side of an evaluation is called.
+#: Columns that name the split of a row, and the names of an evaluation split.
 SIDES = frozenset(
     {"split", "phase", "mode", "stage", "type", "log_type", "kind", "event", "set", "subset", "partition"}
 )
 EVALUATED = frozenset({"eval", "evaluation", "evaluate", "validation", "val", "valid", "test", "testing", "heldout"})
-#: Columns that are true in rows of an evaluation: `{"eval": true, "step": 30, "reward": 0.5}`.
+#: Columns that are true in evaluation rows: `{"eval": true, "step": 30, "reward": 0.5}`.
 FLAGS = frozenset({"eval", "evaluation", "evaluated", "is_eval", "is_evaluation", "is_validation", "is_test"})
-#: Names of what several runs are compared by.
+#: Names of columns by which several runs are compared.
 VARIANTS = ("trial", "algorithm", "algo", "method", "variant", "condition")
-#: Columns in which a row says which of several runs it is of, where each step has a row of every one.
+#: Columns that name the run of a row, where each step has one row per run.
 WRITERS = ("seed", "run_id", "run", *VARIANTS, "agent", "agent_id", "player")
 MOST_WRITERS = 50
-FEWEST_ROWS = 3  # of a step, from which on they are its samples
+FEWEST_ROWS = 3  # rows of one step from which on they are its samples
 FEWEST_STEPS = 3
 _BESIDE = frozenset({"epoch", "train/epoch", "Epoch", *CLOCKS})
 Row = Mapping[str, Any]
 
 
-def told_apart(row: Row, axis: str | None) -> Row:
-    """The row with `eval/` before the names of its numbers, where a column says that it is of an evaluation."""
+def with_eval_prefix(row: Row, axis: str | None) -> Row:
+    """The row, with `eval/` before the names of its numbers if a column says that it is an evaluation row."""
     if not any(is_evaluation(name, row[name]) for name in (SIDES | FLAGS) & row.keys()):
         return row
     return {
@@ -45,14 +45,14 @@ def told_apart(row: Row, axis: str | None) -> Row:
 
 
 def is_evaluation(name: str, cell: object) -> bool:
-    """Whether a row is of an evaluation, by its cell in a column of that name: a side, or a flag that is set."""
+    """Whether a row is of an evaluation, by its cell in a column of that name: a split, or a flag that is set."""
     said = str(cell).lower() if isinstance(cell, str | bool) else ""
     return (name in SIDES and said in EVALUATED) or (name in FLAGS and said == "true")
 
 
 def writers(rows: Sequence[Row], axis: str | None) -> str:
-    """The column by which rows of several runs stand between each other, `episode,seed,reward`: nearly every step has
-    one row of each; "" if there is none."""
+    """The column that distinguishes interleaved rows of several runs, `episode,seed,reward`: nearly every step has one
+    row per run; "" if there is none."""
     if axis is None:
         return ""
     for name in WRITERS:
@@ -74,7 +74,7 @@ def written(writer: object) -> str:
 
 
 def columns_apart(table: Mapping[str, Cells], evaluated: NDArray[np.bool_]) -> dict[str, Cells]:
-    """The same columns, each of shape (rows,), with those rows that are of an evaluation under names with `eval/`."""
+    """The same columns, each of shape (rows,), with evaluation rows moved to columns named `eval/…`."""
     found: dict[str, Cells] = {}
     for name, cells in table.items():
         if name in AXES or name in _BESIDE:
@@ -89,7 +89,7 @@ def columns_apart(table: Mapping[str, Cells], evaluated: NDArray[np.bool_]) -> d
 
 
 class StepMeans:
-    """Makes one row of the rows of a step, where a step has several that say the same: the samples of a batch, the
+    """Averages the rows of a step into one row, if a step has several of the same names: the samples of a batch, the
     games of an evaluation, the workers of a rollout.
 
     Attributes:
@@ -101,16 +101,16 @@ class StepMeans:
         self.taken = 0
         self._sampled = _sampled(rows, axis) if axis else frozenset()
         self._step: float | None = None
-        self._is_closed = False  # the step was told, as nothing had come for long: what comes of it now is too late
+        self._is_closed = False  # the step's mean was given out after a long silence: later rows of it are too late
         self._sums: dict[str, tuple[float, int]] = {}
 
     @property
     def is_needed(self) -> bool:
-        """Whether there are such rows."""
+        """Whether any step has several rows."""
         return bool(self._sampled)
 
     def rows(self, row: Row) -> Iterator[Row]:
-        """The rows that are whole once this one has come: means wait for the next step."""
+        """The rows that are complete once this row has arrived: means wait for the next step."""
         assert self._axis is not None
         step = number(row.get(self._axis))
         if step is not None and step != self._step:
@@ -131,15 +131,15 @@ class StepMeans:
             yield rest
 
     def close(self) -> Iterator[Row]:
-        """The row of the newest step, of which no more samples will come."""
+        """The row of the newest step, for which no more samples will come."""
         if self._sums:
             yield {self._axis or "": self._step, **{name: total / count for name, (total, count) in self._sums.items()}}
             self._sums, self._is_closed = {}, True
 
 
 def _sampled(rows: Iterable[Row], axis: str) -> frozenset[str]:
-    """The names of which most steps that have them have several, one after the other: runs that follow each other have
-    the same steps too.
+    """The names that occur several times in a row in most of their steps. Runs that follow one another also repeat
+    steps, but not in a row.
     """
     often: defaultdict[str, list[int]] = defaultdict(list)
     newest: dict[str, float] = {}

@@ -1,5 +1,4 @@
-"""Tables of any kind: opens JSONL, JSON, CSV and console logs, one that was named, one piped in, and those of a
-folder."""
+"""Opens JSONL, JSON, CSV and console logs: a named file, stdin, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -35,14 +34,14 @@ FORMATS: dict[str, Callable[..., TextLog]] = {
     "csv": CsvLog,
     "console": ConsoleLog,
 }
-IN_MEMORY = 64 << 20  # bytes of stdin; more goes to a temporary file
+IN_MEMORY = 64 << 20  # bytes of stdin; more data goes to a temporary file
 
 
 def find(path: Path, kind: str | None = None) -> list[Reader]:
-    """A reader for every run in a file that somebody named.
+    """A reader for every run in a file that the user named.
 
     Args:
-        kind: the format, where the name and the first bytes shall not decide.
+        kind: the format, instead of detecting it by name and first bytes.
 
     Raises:
         RlhealthError: if it cannot be read, or holds no log.
@@ -54,10 +53,10 @@ def find(path: Path, kind: str | None = None) -> list[Reader]:
 
 
 def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
-    """A reader for every run in what is piped in, up to its end.
+    """A reader for every run in stdin, which is read to its end.
 
     Raises:
-        RlhealthError: if it holds no log, or more than can be kept.
+        RlhealthError: if it has no log, or is too large to keep.
     """
     if stream.isatty():
         raise RlhealthError(
@@ -77,9 +76,9 @@ def find_stdin(stream: IO[bytes], kind: str | None = None) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[UnreadFile] | None = None) -> list[Reader]:
-    """Readers for those of the files, come across in a folder, that are logs.
+    """Readers for the files of a folder that are logs.
 
-    A log that cannot be read goes to `errors`; what looks like a log and is read by nobody, to `left`.
+    A log that cannot be read is added to `errors`; a file that looks like a log but has no reader, to `left`.
     """
     found, others = json_steps.apart(without_rotated(list(files)))
     boards: dict[tuple[Path, str], CsvLog] = {}
@@ -108,13 +107,13 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     return found
 
 
-#: wandb's own logs, and those of what was done before a training.
+#: wandb's internal logs, and logs of steps before a training.
 _OF_NO_TRAINING = re.compile(r"^debug(?:-\w+)?\.log$|(?:^|[._-])(?:install|setup|build|download)", re.IGNORECASE)
 
 
 def died_at_start(files: Iterable[Path]) -> list[Reader]:
-    """Readers for the consoles of a folder without a log that hold no row and end with an exception: the process died
-    before it logged anything."""
+    """Readers for consoles without rows that end with an exception, in a folder without a log: the process died before
+    it logged anything."""
     found: list[Reader] = []
     for path in without_rotated(list(files)):
         if _OF_NO_TRAINING.search(path.name):
@@ -129,7 +128,7 @@ def died_at_start(files: Iterable[Path]) -> list[Reader]:
     return found
 
 
-#: The name, which no run has, under which the metrics of a folder are read together.
+#: A name that no run has, for reading all metrics of a folder together.
 _METRIC_A_FILE = "\0metric"
 
 
@@ -143,8 +142,8 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequen
     """Readers for the runs of one log.
 
     Args:
-        file: where it is piped in.
-        names: of a CSV file's columns, where the file's name says them.
+        file: stdin, if the log is piped in.
+        names: the columns of a CSV file, if the file's name defines them.
     """
     if kind == "trainer_state":
         if file is None:
@@ -156,8 +155,7 @@ def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequen
 
 
 def _board(path: Path, head: bytes) -> str | None:
-    """The run whose tag TensorBoard's page exported to this file, where it is such an export with the run's name in
-    it."""
+    """The run whose tag TensorBoard's page exported to this file, if it is such an export with the run's name in it."""
     if not head.startswith(b"Wall time,Step,Value"):
         return None
     tag = board_tag(path)

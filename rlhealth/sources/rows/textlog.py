@@ -1,4 +1,4 @@
-"""What every text log has in common: one file, one run or several in it, problems told once, and a reader for each
+"""The base of every text log: one file with one or several runs, problems that are reported once, and a reader for each
 run.
 """
 
@@ -19,7 +19,7 @@ from rlhealth.sources.rows.headerless import is_known
 from rlhealth.sources.rows.rows import MOST_RUNS, Rows
 
 PATIENCE = 600.0  # seconds without a write after which the newest step has all its samples
-#: File names that say nothing about the run: its folder does.
+#: File names that do not name the run; its folder does.
 PLAIN_NAMES = frozenset(
     {
         "progress",
@@ -60,8 +60,8 @@ class TextLog:
 
     Attributes:
         kind: the format, one of `SOURCES`.
-        longest: bytes of a line; a longer one is passed over.
-        rows: where rows become runs.
+        longest: bytes of a line; a longer line is skipped.
+        rows: turns rows into runs.
         followed: the runs that have a reader.
         bad: how many lines or cells could not be read, and the number of the first such line.
     """
@@ -77,13 +77,13 @@ class TextLog:
         self.bad = 0
         self.first_bad = 0
         self.followed: list[Run] = []
-        self._older_read = file is not None  # what is piped in has no older parts
-        self._parts = ""  # what is said of the older parts of a rotated log
-        self._told: list[str] = []
+        self._older_read = file is not None  # stdin has no older parts
+        self._parts = ""  # the note on the older parts of a rotated log
+        self._reported: list[str] = []
 
     @property
     def runs(self) -> list[Run]:
-        """The runs in the file so far; at least one, perhaps empty."""
+        """The runs in the file so far; at least one, which may be empty."""
         return self.rows.runs
 
     def make(self, number: int) -> Run:
@@ -100,11 +100,11 @@ class TextLog:
         return run
 
     def is_over(self) -> bool:
-        """Whether nobody has written to the file for so long that no more of its newest step will come."""
+        """Whether the file was not written to for so long that no more rows of its newest step will come."""
         return time.time() - self.text.modified > PATIENCE
 
     def poll(self) -> bool:
-        """Reads what is new; True if it was anything.
+        """Reads new content; True if there was any.
 
         Raises:
             RlhealthError: if the file cannot be read, or holds no log.
@@ -116,13 +116,13 @@ class TextLog:
         changed = self.rows.flush(is_over=self.is_over()) or changed
         for run in self.runs:
             run.modified = self.text.modified
-        self._tell()
+        self._report()
         if all(run.is_empty for run in self.runs):
             raise self.nothing()
         return changed
 
     def _read_older(self) -> bool:
-        """Reads the parts that a rotation has put aside, the oldest first, as the beginning of this log."""
+        """Reads the rotated parts, the oldest first, as the beginning of this log."""
         if self._older_read:
             return False
         self._older_read = True
@@ -149,9 +149,9 @@ class TextLog:
         raise NotImplementedError
 
     def nothing(self) -> RlhealthError:
-        """What is said where the file holds no metrics."""
-        told = dict.fromkeys([*self.problems(), *(problem for run in self.runs for problem in run.problems)])
-        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in told)
+        """The error for a file without metrics."""
+        problems = dict.fromkeys([*self.problems(), *(problem for run in self.runs for problem in run.problems)])
+        lost = "".join(f"; {problem.removeprefix(self.path.name + ': ')}" for problem in problems)
         why = "is empty" if not self.text.offset else f"no metrics found in it (read as {self.kind}){lost}"
         return RlhealthError(
             f"{self.path}: {why}",
@@ -160,7 +160,7 @@ class TextLog:
         )
 
     def start_again(self) -> None:
-        """The file was rewritten: what it said before is dropped, the runs stay the same objects."""
+        """The file was rewritten: earlier content is dropped, and the run objects are reused."""
         self.text.start_again()
         self._older_read = False
         self.bad = self.first_bad = 0
@@ -182,7 +182,7 @@ class TextLog:
         self.first_bad = self.first_bad or line
 
     def problems(self) -> list[str]:
-        """What was lost in reading, as sentences."""
+        """What could not be read, as sentences."""
         found = []
         if self.bad:
             lines = counted(self.bad, "line", "lines")
@@ -209,7 +209,7 @@ class TextLog:
         return bool(self.text.rest.strip())
 
     def remarks(self) -> list[str]:
-        """What a reader has to know of how the rows were taken, as sentences."""
+        """Notes for the user on how the rows were read, as sentences."""
         repeated, stepless, late = self.rows.repeated, self.rows.stepless, self.rows.late
         found = []
         if late:
@@ -225,28 +225,28 @@ class TextLog:
 
     @property
     def newest(self) -> Run:
-        """The last run that holds anything: what the end of the file says, it says of this one."""
+        """The last run that is not empty: the end of the file is about this run."""
         return next((run for run in reversed(self.runs) if run.series or run.histograms), self.runs[-1])
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         last = self.newest
         for run in self.runs:
             run.clean, run.raised = None, ""
-            run.problems[:] = [problem for problem in run.problems if problem not in self._told]
-            run.notes[:] = [note for note in run.notes if note not in self._told]
-        told = self.problems()
-        last.problems += told
+            run.problems[:] = [problem for problem in run.problems if problem not in self._reported]
+            run.notes[:] = [note for note in run.notes if note not in self._reported]
+        problems = self.problems()
+        last.problems += problems
         torn = self.is_torn()
         notes = [f"{self.path.name}: the last line is not whole; it is waited for"] if torn else []
         notes += [self._parts] if self._parts else []
         notes += self.remarks()
         last.notes += notes
         last.clean = False if torn else None
-        self._told = told + notes
+        self._reported = problems + notes
 
 
 class TextLogRun:
-    """The reader of one run of a text log; several may share the file, which is read once."""
+    """The reader of one run of a text log; several readers may share a file, which is read once."""
 
     def __init__(self, log: TextLog, run: Run) -> None:
         self.log = log
@@ -255,7 +255,7 @@ class TextLogRun:
         log.followed.append(run)
 
     def appeared(self) -> list[TextLogRun]:
-        """Readers for the runs that have begun in the file and that are not read yet."""
+        """Readers for new runs in the file that have no reader yet."""
         return [
             TextLogRun(self.log, run)
             for run in self.log.runs
@@ -263,7 +263,7 @@ class TextLogRun:
         ]
 
     def poll(self) -> bool:
-        """Reads what is new in the file; True if this run has grown or changed since the last call."""
+        """Reads new content of the file; True if this run has grown or changed since the last call."""
         self.log.poll()
         size = sum(len(one) + one.revision for one in self.run.series.values()) + sum(
             len(one) for one in self.run.histograms.values()
@@ -274,7 +274,7 @@ class TextLogRun:
 
 def board_tag(path: Path) -> str:
     """The tag in the name of a file that TensorBoard's page exported: `run-exp1-tag-train_loss.csv`, or
-    `PPO_walker_7_ep_rew_mean.csv` where somebody gave the file a name. The page writes "_" for the slash of
+    `PPO_walker_7_ep_rew_mean.csv` if the user named the file. The page writes "_" for the slash of
     `Environment/Cumulative Reward`."""
     found = _BOARD_NAME.match(path.stem)
     if found is None:
@@ -284,7 +284,7 @@ def board_tag(path: Path) -> str:
 
 
 def run_name(path: Path) -> str:
-    """What the run in a file is called: the file's name, or the folder's where the file's says nothing."""
+    """The name of the run in a file: the file's name, or the folder's if the file's is generic."""
     if str(path) == "-":
         return "stdin"
     bare = _PACKED.sub("", ROTATED.sub("", path.name))

@@ -1,4 +1,5 @@
-"""trainer_state.json of transformers' Trainer: whole, renamed, cut, inside an output folder or its checkpoints."""
+"""trainer_state.json of transformers' Trainer: complete, renamed or truncated, in an output folder or its
+checkpoints."""
 
 from __future__ import annotations
 
@@ -28,13 +29,12 @@ _GLOBAL_STEP = re.compile(rb'"global_step"\s*:\s*(\d{1,18})\b')
 
 
 class TrainerState:
-    """Reads one trainer_state.json, again whenever the trainer has written it anew.
+    """Reads one trainer_state.json, again after each time that the trainer writes it.
 
     Args:
         path: the file.
-        folder: the trainer's output folder, in which newer checkpoints are followed; None to stay with the file.
-        older: how many states of earlier checkpoints of the same run there are, which hold the beginning of its
-            history.
+        folder: the trainer's output folder, in which newer checkpoints are followed; None to read only this file.
+        older: how many earlier checkpoints of the same run have a state, with the beginning of its history.
     """
 
     def __init__(self, path: Path, folder: Path | None = None, older: int = 0) -> None:
@@ -47,8 +47,8 @@ class TrainerState:
         self._seen: Stamp | None = None
 
     def poll(self) -> bool:
-        """Reads the file if it was written since; its new rows go into `run`, a history that was cut back by a resume
-        is followed.
+        """Reads the file if it was written since the last poll. Its new rows are added to `run`; if a resume cut the
+        history back, so is the run's.
 
         Raises:
             RlhealthError: if the file cannot be read, or is no trainer's state.
@@ -68,7 +68,7 @@ class TrainerState:
         return changed
 
     def _follow(self) -> None:
-        """Goes over to the state of a newer checkpoint."""
+        """Switches to the state of a newer checkpoint."""
         if self._folder is None:
             return
         try:
@@ -83,11 +83,11 @@ class TrainerState:
                 self.run.place = Place(KIND, str(newest))
 
     def _read(self, rows: JsonRows) -> tuple[Run, int]:
-        """The run that the file tells of, and how many entries it has."""
+        """The run in the file, and how many entries it has."""
         run, entries = Run(self.run.name, self.run.place), 0
 
         def begin(number: int) -> Run:
-            if number and run.first_step is not None:  # another run writes where this one wrote
+            if number and run.first_step is not None:  # another run writes to the same place
                 run.rewind(run.first_step)
             return run
 
@@ -98,7 +98,7 @@ class TrainerState:
                 entries += piece.rows
                 continue
             for row in piece:
-                if not rows.lost or "step" in row or "epoch" in row:  # after damage anything may stand here
+                if not rows.lost or "step" in row or "epoch" in row:  # after damage, any text may follow
                     into.take((row,))
                     entries += 1
         if not rows.found:
@@ -137,7 +137,7 @@ class TrainerState:
 
 
 def find(where: Path, found: WalkResult | None = None) -> list[Reader]:
-    """A reader for each run that has a saved state at or below `where`; of the checkpoints of one run, the newest is
+    """A reader for each run with a saved state at or below `where`; of the checkpoints of one run, the newest is
     read.
     """
     if where.is_file():
@@ -154,13 +154,13 @@ def output_folder(path: Path) -> Path:
 
 
 def run_name(path: Path) -> str:
-    """What a run is called: its output folder; the file too, where the folder does not say it."""
+    """The name of a run: its output folder, and the file if the folder is not enough."""
     folder = output_folder(path.absolute())
     return folder.name or path.stem
 
 
 def _newest(paths: list[Path]) -> TrainerState:
-    """The state that goes furthest; of equals, the one outside a checkpoint folder."""
+    """The state with the highest step; of equals, the one outside a checkpoint folder."""
     best = max(paths, key=_rank)
     return TrainerState(best, output_folder(best) if best.name == "trainer_state.json" else None, older=len(paths) - 1)
 
@@ -170,7 +170,7 @@ def _rank(path: Path) -> tuple[int, bool, str]:
 
 
 def _states_in(folder: Path) -> list[Path]:
-    """The states that lie where transformers puts them: in the output folder, and in its two newest checkpoints."""
+    """The states where transformers saves them: in the output folder, and in its two newest checkpoints."""
     try:
         checkpoints = sorted((int(found[1]), one) for one in folder.iterdir() if (found := _CHECKPOINT.match(one.name)))
         folders = [folder, *(one for _, one in checkpoints[-2:])]

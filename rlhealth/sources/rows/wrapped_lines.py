@@ -1,5 +1,5 @@
-"""Console lines that a platform keeps as JSON, one record a line: Docker's json-file, Kaggle's logs, loggers that write
-JSON. What a program printed is taken out of them again."""
+"""Console lines that a platform stores as JSON, one record per line: Docker's json-file, Kaggle's logs, JSON loggers.
+The printed text is extracted from them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import orjson
 
 from rlhealth.sources.base.spelling import CLOCKS
 
-#: Where the printed text stands, the surest first.
+#: Keys of the printed text, the most reliable first.
 TEXTS = ("data", "log", "message", "msg", "textPayload", "line")
 #: Numbers of a record that are about the logging.
 _COUNTS = frozenset(
     {*CLOCKS, "ts", "pid", "process", "thread", "lineno", "levelno", "level", "msecs", "created", "seq"}
 )
 _STREAMS = frozenset({"stdout", "stderr"})
-LOOKED_AT = 5  # lines by which a log is known to be wrapped
+LOOKED_AT = 5  # lines that show whether a log is wrapped
 
 
 def is_wrapped(head: str) -> bool:
@@ -28,13 +28,13 @@ def is_wrapped(head: str) -> bool:
 
 
 class Unwrapping:
-    """Takes the printed text out of records, block by block; a piece of a line waits for its end."""
+    """Extracts the printed text from records, block by block; an incomplete line waits for its end."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def text(self, block: bytes) -> bytes:
-        """The whole lines that were printed, up to the end of these whole records."""
+        """The complete printed lines, up to the end of these complete records."""
         found = [self._rest]
         for line in block.split(b"\n"):
             record = _record(line)
@@ -55,7 +55,7 @@ def _record(line: bytes) -> Mapping[str, Any] | None:
 
 
 def _text(record: Mapping[str, Any] | None) -> str | None:
-    """The printed text of a record; None if it is none, or has numbers of its own."""
+    """The printed text of a record; None if there is none, or if the record has numbers besides."""
     if record is None or any(type(one) in (int, float) and name not in _COUNTS for name, one in record.items()):
         return None
     return next((one for name in TEXTS if isinstance(one := record.get(name), str)), None)
