@@ -14,7 +14,7 @@ _ASCII_STEMS = ("ecompens", "icompens", "elohnung", "eloning", "agroda", "pisodi
 _ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_STEMS)
 #: Where a name of several words begins another one: `RecompensaTotal`.
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_JOINED = re.compile(rf"\w*(?:{'|'.join(_ASCII_STEMS)})\w*")
+_WORD = re.compile(r"\w+")
 _SIGNALS = re.compile(r"reward|return|score|episode")
 SHORTEST_SIGN = 4  # bytes; shorter ones occur in any text
 _ALPHABETS = re.compile("[A-Za-z\u00c0-\u024f\u0400-\u04ff\u1e00-\u1eff]")  # Latin and Cyrillic letters
@@ -27,8 +27,14 @@ def in_english(text: str) -> str:
     foreign word for a reward or an episode; a text longer than `LONGEST_TRANSLATED` is unchanged."""
     if len(text) > LONGEST_TRANSLATED or not _may_be_foreign(text):
         return text
-    text = _JOINED.sub(lambda found: HUMP.sub(" ", found[0]), text)
+    if HUMP.search(text):
+        text = _WORD.sub(_parted, text)
     return _foreign().sub(_english_of, _ORDINAL.sub(r"episode \g<n>", text))
+
+
+def _parted(found: re.Match[str]) -> str:
+    """A word, with spaces between the words that are joined in it if one of them may be foreign."""
+    return HUMP.sub(" ", found[0]) if any(stem in found[0] for stem in _ASCII_STEMS) else found[0]
 
 
 def _may_be_foreign(text: str) -> bool:
