@@ -18,6 +18,7 @@ from rlhealth.metrics import Translation
 from rlhealth.metrics.translation import EVALUATED, is_evaluated_only
 from rlhealth.parsing.strict_data import StrictData
 from rlhealth.rules.conditions import Condition
+from rlhealth.rules.measures import COUNTS
 from rlhealth.rules.model import Aspect, Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Severity, Skipped
@@ -54,6 +55,7 @@ class RulePlan(NamedTuple):
         bounds: their limits.
         base: how many of them are conditions of the rule itself.
         worse: the critical limit of the first condition.
+        least_points: how many points of its metric it takes until the first condition has held for long enough.
     """
 
     rule: Rule
@@ -62,14 +64,7 @@ class RulePlan(NamedTuple):
     bounds: tuple[Bound, ...]
     base: int
     worse: Bound | None
-
-    @property
-    def least_points(self) -> int:
-        """The fewest points of its metric after which the first condition can have held for long enough."""
-        when, critical = self.rule.when, self.rule.critical
-        assert when is not None
-        held_for = when.held_for if critical is None else min(when.held_for, critical.held_for or when.held_for)
-        return self.operands[0].condition.points + held_for - 1
+    least_points: int
 
 
 class Plan(NamedTuple):
@@ -239,7 +234,11 @@ def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple
     settings = {**translation.config, "planned_steps": translation.planned_steps}
     bounds = tuple(bound_of(one, settings) for one in every)
     worse = None if rule.critical is None else worse_of(rule.critical, bounds[0], translation.config)
-    return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse)
+    held_for = rule.when.held_for
+    if rule.critical is not None:
+        held_for = min(held_for, rule.critical.held_for or held_for)
+    least_points = points_needed(conditions[0]) + held_for - 1
+    return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse, least_points)
 
 
 def _operand(
@@ -272,6 +271,13 @@ def _operand(
         key=numbers.setdefault(key, len(numbers)),
         series=numbers.setdefault(series, len(numbers)),
     )
+
+
+def points_needed(condition: Condition) -> int:
+    """How many points it takes until the measure of a condition has a value. A count has one from the first point on,
+    whatever its points are compared with.
+    """
+    return 1 if condition.measure in COUNTS else condition.points
 
 
 @cache
