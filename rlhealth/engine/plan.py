@@ -274,10 +274,11 @@ def _operand(
 
 
 def points_needed(condition: Condition) -> int:
-    """How many points it takes until the measure of a condition has a value. A count has one from the first point on,
-    whatever its points are compared with.
+    """How many points it takes at least until the measure of a condition has a value. A count, and an estimate that is
+    compared with the start, may have one from the first point on.
     """
-    return 1 if condition.measure in COUNTS else condition.points
+    is_late = condition.versus is None and condition.measure not in COUNTS
+    return condition.points if is_late else 1
 
 
 @cache
