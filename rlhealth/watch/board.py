@@ -174,12 +174,11 @@ def log(page: Page, events: list[tuple[float, Event]], *, several: bool) -> None
 
 
 def _what(change: Change) -> tuple[str, str]:
-    """The message of a change, and the step at which it came to be known, with the one since which it is so."""
-    one = change.finding
+    """The message of a change, and its step, with the one since which it is so."""
+    one, step = change.finding, f"step {words.grouped(change.step)}"
     if change.kind == "cleared":
-        return "", f"step {words.grouped(one.last_step)}"
-    since = f", since {words.grouped(one.since_step)}" if one.since_step < one.raised_step else ""
-    return one.message, f"step {words.grouped(one.raised_step)}{since}"
+        return "", step
+    return one.message, f"{step}, since {words.grouped(one.since_step)}" if one.since_step < change.step else step
 
 
 def cut(page: Page, text: str, width: int) -> str:

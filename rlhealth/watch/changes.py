@@ -27,11 +27,17 @@ class Change:
     note: str = ""
     incident: Incident | None = None
 
+    @property
+    def step(self) -> int:
+        """The step at which it came to be known; of what worsened or is over, the newest at which it held."""
+        is_newest = self.kind in ("worsened", "cleared")
+        return self.finding.last_step if is_newest else self.finding.raised_step
+
     def __str__(self) -> str:
         note = f" ({self.note})" if self.note else ""
         return (
             f"{self.kind}{note} {self.finding.worst_severity}[{self.finding.rule}] at step "
-            f"{self.finding.raised_step}: {self.finding.message}"
+            f"{self.step}: {self.finding.message}"
         )
 
 

@@ -80,6 +80,13 @@ def test_a_finding_that_becomes_critical_has_worsened() -> None:
     assert kinds(changes(verdict(FINDING), verdict(replace(FINDING, severity=Severity.CRITICAL)))) == ["worsened"]
 
 
+def test_what_worsened_is_dated_by_the_newest_step_and_not_by_that_at_which_it_was_raised() -> None:
+    [raised] = changes(None, verdict(FINDING))
+    [worse] = changes(verdict(FINDING), verdict(replace(FINDING, severity=Severity.CRITICAL, last_step=40)))
+    assert (raised.step, worse.step) == (12, 40)
+    assert "at step 40" in str(worse)
+
+
 def test_what_begins_close_to_an_incident_is_part_of_it_and_told_only_where_it_is_worse() -> None:
     more = replace(FINDING, rule="more", first_step=30, raised_step=31)
     assert kinds(changes(verdict(FINDING), verdict(FINDING, more))) == []
