@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlhealth.sources.base.spelling import AXES, number
+from rlhealth.run import Floats
+from rlhealth.sources.base.spelling import AXES, EARLIEST, FURTHEST, LATEST, number
 from rlhealth.sources.rows.row_names import is_log_name
 
 DEEPEST = 8  # levels of nested rows that are read
@@ -82,3 +83,22 @@ def looks_like_rows(rows: Sequence[Mapping[str, Any]]) -> bool:
             fits += numbers >= 2 and (numbers >= 3 or not texts or counted is not None)
         steps.append(counted)
     return bool(rows) and 2 * fits > len(rows)
+
+
+def clocks(cells: Cells) -> Floats:
+    """`spelling.clock` of each number in a column, shape (rows,)."""
+    found = np.ma.filled(cells, np.nan)
+    found = np.where(found > LATEST, found / 1000, found)
+    return np.where((found > EARLIEST) & (found < LATEST), found, np.nan)
+
+
+def never_falls(cells: Cells) -> bool:
+    """Whether a count is in every row and never falls; it need not be an integer."""
+    there = np.ma.getdata(cells)
+    return not np.ma.getmaskarray(cells).any() and bool(np.all(there[1:] >= there[:-1]))
+
+
+def rises(cells: Cells) -> bool:
+    """Whether a column is a count of steps: a finite number in every row that never falls."""
+    there = np.ma.getdata(cells)
+    return never_falls(cells) and bool(np.isfinite(there).all()) and bool(np.all(np.abs(there) < FURTHEST))

@@ -16,7 +16,8 @@ from rlhealth.sources.base.counted import counted, out_of_order
 from rlhealth.sources.base.growing import LONGEST_LINE, GrowingFile
 from rlhealth.sources.base.walk import ROTATED, rotations
 from rlhealth.sources.rows.headerless import is_known
-from rlhealth.sources.rows.rows import MOST_RUNS, Rows
+from rlhealth.sources.rows.placed_rows import MOST_RUNS
+from rlhealth.sources.rows.rows import Rows
 
 PATIENCE = 600.0  # seconds without a write after which the newest step has all its samples
 #: File names that do not name the run; its folder does.
@@ -192,10 +193,10 @@ class TextLog:
         if self.text.blanks:
             stretches = "a stretch" if self.text.blanks == 1 else f"{self.text.blanks:,} stretches"
             found.append(f"{self.path.name}: {stretches} of zero bytes in the text; what stood there is lost")
-        if self.rows.beyond:
+        if self.rows.placed.beyond:
             found.append(
                 f"{self.path.name}: more than {MOST_RUNS} runs in one file: "
-                f"{counted(self.rows.beyond, 'row of the others was', 'rows of the others were')} not read"
+                f"{counted(self.rows.placed.beyond, 'row of the others was', 'rows of the others were')} not read"
             )
         if self.text.trouble:
             found.append(f"{self.path.name}: {self.text.trouble}")
@@ -210,7 +211,8 @@ class TextLog:
 
     def remarks(self) -> list[str]:
         """Notes for the user on how the rows were read, as sentences."""
-        repeated, stepless, late = self.rows.repeated, self.rows.stepless, self.rows.late
+        placed = self.rows.placed
+        repeated, stepless, late = placed.repeated, placed.stepless, placed.late
         found = []
         if late:
             found.append(out_of_order(late))

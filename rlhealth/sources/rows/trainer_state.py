@@ -17,8 +17,9 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import WalkResult, walk
 from rlhealth.sources.rows.json_columns import RowBlock
 from rlhealth.sources.rows.json_rows import JsonRows
+from rlhealth.sources.rows.placed_rows import MOST_RUNS
 from rlhealth.sources.rows.rewritten import bring_up_to_date
-from rlhealth.sources.rows.rows import MOST_RUNS, Rows
+from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.saved_arguments import saved_trainer
 from rlhealth.sources.rows.trainer_plan import HEAD, OPENING, about, planned_steps
 
@@ -108,13 +109,14 @@ class TrainerState:
                 location=str(self.path),
             )
         into.flush(is_over=True)
-        if into.late:
+        placed = into.placed
+        if placed.late:
             run.notes.append(
-                f"{into.late:,} entries came out of order: they are kept at their own steps, and nothing was replaced"
+                f"{placed.late:,} entries came out of order: they are kept at their own steps, and nothing was replaced"
             )
-        if into.beyond:
+        if placed.beyond:
             run.problems.append(
-                f"the steps start again more than {MOST_RUNS} times: {into.beyond:,} entries were not read"
+                f"the steps start again more than {MOST_RUNS} times: {placed.beyond:,} entries were not read"
             )
         return run, entries
 

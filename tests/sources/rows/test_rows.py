@@ -36,7 +36,7 @@ def made_of(rows: list[dict[str, Any]], polls: int) -> list[Any]:
     return [
         {tag: (one.steps.tolist(), one.values.tolist(), one.times.tolist()) for tag, one in run.series.items()}
         for run in taken.runs
-    ] + [taken.repeated, taken.stepless, taken.late, taken.beyond]
+    ] + [taken.placed.repeated, taken.placed.stepless, taken.placed.late, taken.placed.beyond]
 
 
 @given(ROWS, st.integers(1, 3))
