@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from rlhealth.engine.apart import GapFromBest
 from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.estimate import Measure, ValueMeasure, WithoutError
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
@@ -95,6 +96,9 @@ MAKE: dict[str, Make] = {
     "drop_from_best": lambda one, smoothed, parts: DropFromBest(one.last, one.at_least or one.last, smoothed, parts),
     "share_of_gain_lost": lambda one, smoothed, parts: WithoutError(
         ShareOfGainLost(one.last, one.at_least or one.last, smoothed, parts)
+    ),
+    "gap_from_best": lambda one, smoothed, parts: WithoutError(
+        GapFromBest(one.last, one.at_least or one.last, smoothed, parts)
     ),
     "gain_since_start": lambda one, smoothed, parts: GainSinceStart(one.last, smoothed, parts),
     "count": _counted(Count),

@@ -61,6 +61,9 @@ KINDS: dict[str, MeasureKind] = {
     "share_of_gain_lost": MeasureKind(
         "the part of its gain that {metric} has lost (by the median of {window})", unit="share", falls=True
     ),
+    "gap_from_best": MeasureKind(
+        "how far nearly all of {window} of {metric} lie below nearly all of those of its best median so far", falls=True
+    ),
     "gain_since_start": MeasureKind(
         "the gain of {metric} (the median of {window} less that of the first {last})", unit="noise", has_error=True
     ),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rlhealth.engine.apart import GapFromBest
 from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.measures import MAKE
@@ -38,6 +39,8 @@ MADE = {
     "share_of_points/between": lambda: ShareOfPoints(3, 3, -1.0, 1.0),
     "drop_from_best": lambda: DropFromBest(4, 2),
     "share_of_gain_lost": lambda: ShareOfGainLost(4, 2),
+    "gap_from_best": lambda: GapFromBest(4, 2),
+    "gap_from_best, smoothed": lambda: GapFromBest(10, 5, 5),
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
     "above_lowest": lambda: AboveLowest(3, 2),
