@@ -74,8 +74,8 @@ def _outside(count: int) -> int:
 
 
 def lower_end(windows: Floats, counts: Ints) -> Floats:
-    """The lower end of the interval of the median of each window: windows of shape (w, n), w <= `MOST`, NaN for missing,
-    and how many points each has, shape (n,) -> shape (n,)."""
+    """The lower end of the interval of the median of each window: windows of shape (w, n), w <= `MOST`, NaN for
+    missing, and how many points each has, shape (n,) -> shape (n,)."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     return np.asarray(ordered[np.arange(len(ordered)), places_of_ends()[counts]])
 
