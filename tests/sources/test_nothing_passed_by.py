@@ -170,3 +170,11 @@ def test_the_episodes_of_an_environment_beside_a_log_of_training_are_counted_and
     assert len(verdict.runs) == 1
     (left,) = verdict.left_out
     assert left.location.endswith("0.monitor.csv") and "beside a log of training" in left.reason
+
+
+def test_rows_in_a_text_about_runs_are_no_run_unless_the_text_is_named(tmp_path: Path) -> None:
+    rows = "".join(f"    Episode {n}\tAverage Score: 0.{n}\tMax: 0.9\n" for n in range(10, 40))
+    (tmp_path / "notes.md").write_text(f"# What we tried\n\nIt learned:\n\n{rows}")
+    (error,) = check(tmp_path).errors
+    assert error.hint == "notes.md holds rows of a log among its text: name the file itself to read it"
+    assert check(tmp_path / "notes.md").runs[0].translation.metrics["reward"].steps.tolist() == list(range(10, 40))

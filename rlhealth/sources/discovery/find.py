@@ -22,6 +22,8 @@ LOOKED_FOR = (
     "*.swanlab, DVCLive's tables, trainer_state*.json, *.jsonl, *.csv, *.ipynb, rewards.npy, rewards.pkl, "
     "evaluations.npz and console logs, in it and below"
 )
+#: Texts about runs, whose rows may be examples: they are not read unless they are named.
+_NOTES = (".md", ".markdown", ".rst")
 
 
 def find_readers(
@@ -255,6 +257,8 @@ def _logs_of_texts(files: list[Path], errors: list[RlhealthError], left: list[Un
 
 
 def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthError:
+    from rlhealth.sources.base import candidates
+
     files = [file for kind in kinds for file in found.files.get(kind, [])]
     if not found.entries:
         return RlhealthError(
@@ -273,11 +277,12 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
             hint=f"there are files of {others}: leave --source away",
             location=str(path),
         )
-    hint = (
-        f"{LOOKED_FOR}; {files[0].name} does not look like a log: name the file itself to read it"
-        if files
-        else LOOKED_FOR
-    )
+    notes = [one for one in found.others if one.suffix.lower() in _NOTES and candidates.why_unread(one)]
+    hint = LOOKED_FOR
+    if notes:
+        hint = f"{notes[0].name} holds rows of a log among its text: name the file itself to read it"
+    elif files:
+        hint += f"; {files[0].name} does not look like a log: name the file itself to read it"
     return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))
 
 

@@ -16,6 +16,7 @@ from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WA
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
+from rlhealth.sources.rows.printed_tensors import BrokenTensors
 from rlhealth.sources.rows.printed_warnings import Warnings
 from rlhealth.sources.rows.printed_words import leading_reward, reward_in_sentence, spaced_pairs, with_sign
 from rlhealth.sources.rows.row_names import (
@@ -90,6 +91,7 @@ class Printed:
         self._columns = Columns()
         self._listed = ListedRewards()
         self._warnings = Warnings()
+        self._tensors = BrokenTensors()
         self._bar: PrintedStep | None = None
         self._evaluates = False
         self._step: PrintedStep | None = None
@@ -102,7 +104,7 @@ class Printed:
     def is_open(self) -> bool:
         """Whether something has begun that the next lines may continue."""
         is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
-        return is_begun or self._warnings.is_open
+        return is_begun or self._warnings.is_open or self._tensors.is_open
 
     @property
     def is_plain(self) -> bool:
@@ -127,6 +129,10 @@ class Printed:
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
+        joined = self._tensors.joined(text)
+        if joined is None:
+            return
+        text = joined
         self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
         text = with_sign(without_remark(in_english(text)))
         if rank != self._rank:

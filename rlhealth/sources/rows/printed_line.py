@@ -7,6 +7,7 @@ from typing import Any
 
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import COUNTED
+from rlhealth.sources.rows.printed_tensors import OPENS, rewards_in
 
 LONGEST_NAME = 100  # characters
 LABEL = ":"  # ends a rank given as a bare number, `3: loss 0.5`, which may also be a step count
@@ -161,7 +162,7 @@ def pairs(text: str) -> dict[str, Any]:
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""
                 found.setdefault(spaced["name"].strip(), spaced["value"] + share)
-    return found
+    return found | rewards_in(text) if found and OPENS in text else found
 
 
 def _part(text: str) -> str:
