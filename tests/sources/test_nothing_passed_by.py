@@ -173,7 +173,7 @@ def test_the_episodes_of_an_environment_beside_a_log_of_training_are_counted_and
 
 
 def test_rows_in_a_text_about_runs_are_no_run_unless_the_text_is_named(tmp_path: Path) -> None:
-    rows = "".join(f"    Episode {n}\tAverage Score: 0.{n}\tMax: 0.9\n" for n in range(10, 40))
+    rows = "".join(f"    Episode {n}\tAverage Reward: 0.{n}\tMax: 0.9\n" for n in range(10, 40))
     (tmp_path / "notes.md").write_text(f"# What we tried\n\nIt learned:\n\n{rows}")
     (error,) = check(tmp_path).errors
     assert error.hint == "notes.md holds rows of a log among its text: name the file itself to read it"
