@@ -138,6 +138,28 @@ LOGGED: dict[str, tuple[str, dict[str, str | None]]] = {
             "QF/Qf1Loss": "loss/value_avg",
         },
     ),
+    "RL Coach's table": (
+        "rl-coach",
+        {
+            "ER #Transitions": None,
+            "Training Reward": "reward",
+            "Evaluation Reward": "eval/reward",
+            "Entropy/Mean": "entropy",
+            "KL Divergence/Mean": "policy/approxkl_exact",
+            "Value Loss/Mean": "loss/value_avg",
+            "Entropy/Stdev": None,
+        },
+    ),
+    "RL Coach's output": (
+        "rl-coach",
+        {
+            "Policy training> Surrogate loss": "loss/policy_avg",
+            "KL divergence": "policy/approxkl_exact",
+            "Entropy": "entropy",
+            "Total reward": "reward",
+            "Worker": None,
+        },
+    ),
     "Dopamine": (
         "dopamine",
         {"Train/AverageReturns": "reward", "Eval/AverageReturns": "eval/reward", "Train/NumEpisodes": None},
@@ -201,7 +223,12 @@ LOGGED: dict[str, tuple[str, dict[str, str | None]]] = {
     ),
     "keras-rl": (
         "keras-rl",
-        {"episode_reward": "reward", "nb_episode_steps": "episodes/mean_length", "mean_eps": "policy/exploration_rate"},
+        {
+            "episode_reward": "reward",
+            "nb_episode_steps": "episodes/mean_length",
+            "mean_eps": "policy/exploration_rate",
+            "loss": "loss/value_avg",
+        },
     ),
     "Attention, Learn to Solve Routing Problems!": (
         "learn-to-route",
