@@ -15,7 +15,7 @@ from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
-from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, steps_in
+from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
 from rlhealth.sources.rows.printed_warnings import Warnings
 from rlhealth.sources.rows.printed_words import leading_reward, reward_in_sentence, spaced_pairs, with_sign
@@ -95,6 +95,7 @@ class Printed:
         self._bar: PrintedStep | None = None
         self._evaluates = False
         self._step: PrintedStep | None = None
+        self._heads_evaluation = False
         self._epoch: int | None = None
         self._said: set[str] = set()
         self._repeats = 0
@@ -163,6 +164,7 @@ class Printed:
         if step is not None:
             yield from self.end()
             self._step, self._said, self._repeats = step, set(), 0
+            self._heads_evaluation = heads_evaluation(text)
             self._epoch = step.count if step.name == "epoch" else step.epoch if step.epoch is not None else self._epoch
             return
         verl = _VERL.search(text)
@@ -199,7 +201,7 @@ class Printed:
         if "(" in text or len(several) < FEWEST_PAIRS:
             several = leading_reward(text) | several
         if is_labelled(text) and several:
-            self._blocks.add(several)
+            yield from self._made(self._blocks.add(several), "block")
             return
         if len(several) > 1 or (several and _NAMED_STEP.search(text) and steps_in(text)):
             yield from self._made(self._blocks.end(), "block")
@@ -269,6 +271,8 @@ class Printed:
             if self._evaluates:
                 made.of_evaluation()
             self._name_step(made, step)
+            if made.below_heading and self._heads_evaluation:
+                made.of_evaluation()
             self._name_epoch(made, step)
             yield made
 

@@ -68,8 +68,11 @@ class Blocks:
         """Whether the line is one pair, and part of the current block."""
         return bool(self._block) and _PAIR.fullmatch(line) is not None
 
-    def add(self, several: Mapping[str, Any]) -> None:
-        """Takes the pairs of a line that continues the block: statistics of one name."""
+    def add(self, several: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Takes the pairs of a line that continues the block, statistics of one name; the row that ends where a name
+        repeats."""
+        if not self._block.keys().isdisjoint(several):
+            yield from self.end()
         self._block.update(several)
 
     def end(self) -> Iterator[dict[str, Any]]:

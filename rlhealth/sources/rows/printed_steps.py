@@ -25,12 +25,14 @@ _TIMESTEPS = re.compile(
 )
 #: `Epoch:[2/3](10/500)`: a step within its epoch.
 _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d{1,9})\)", re.IGNORECASE)
+_EVALUATION = r"(?:eval(?:uation)?|validation|test)"
 _ENDS = re.compile(
     r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?"
-    r"(?:(?:metrics|ended|finished|completed|end of)\s"
-    r"|(?:results?|summary|stats|eval(?:uation)?|validation)\s(?:at|for|of|after)\s)?",
+    rf"(?:(?:metrics|ended|finished|completed|end of)\s|(?:(?:{_EVALUATION}|train(?:ing)?)\s)?"
+    rf"(?:results?|metrics|summary|stats|statistics|{_EVALUATION})\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )
+_HEADS_EVALUATION = re.compile(rf"[\W_]*+{_EVALUATION}\b", re.IGNORECASE)
 #: Text that may follow the count in a heading. `Step 1: Add the two numbers:` is prose, and the text after
 #: `Step 1, evaluating...` is often samples.
 _LAST_WORDS = re.compile(
@@ -100,6 +102,11 @@ def heading(text: str) -> PrintedStep | None:
     ):
         return None
     return _step(found, epoch)
+
+
+def heads_evaluation(text: str) -> bool:
+    """Whether a heading says that the rows below it are of an evaluation: `Eval metrics at step 6:`."""
+    return _HEADS_EVALUATION.match(text) is not None
 
 
 def steps_in(text: str) -> PrintedStep | None:

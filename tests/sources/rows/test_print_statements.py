@@ -335,6 +335,21 @@ def test_statistics_of_a_reward_are_named_after_what_stands_before_them(
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
 
 
+def statistics_of(reward: float) -> str:
+    return f"  Reward: mean={reward:.3f}, min=0.0, max=9.5, std=1.25\n  Steps:  mean=1000.0, min=1000.0, max=1000.0, std=0.0"
+
+
+def test_statistics_below_a_heading_of_evaluations_are_an_evaluation_at_its_step(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Eval metrics at step {10 * n}:\n{statistics_of(r)}")
+    assert values(run, "eval/reward") == ([10 * n for n in range(COUNT)], pytest.approx(REWARDS))
+    assert not any(tag.startswith("Reward") for tag in run.series)
+
+
+def test_statistics_that_repeat_without_a_step_are_rows_each(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: statistics_of(r))
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
 def test_episodes_of_a_test_after_training_are_an_evaluation_and_not_the_reward_of_the_run(tmp_path: Path) -> None:
     lines = [f"Episode {n * 10}, Average Reward (last 10): {reward:.3f}\n" for n, reward in enumerate(REWARDS)]
     run = log(tmp_path, "".join([*lines, *(f"Test Episode {n}, Total Reward: 9.5\n" for n in (1, 2, 3))]))
