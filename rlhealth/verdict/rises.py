@@ -53,6 +53,7 @@ class Rising:
                 or self.early(smoothed)
                 or self._rose_apart(smoothed)
                 or self._rose_in_order(smoothed)
+                or self._rose_late()
             )
 
     def early(self, smoothed: int = 1) -> bool:
@@ -116,6 +117,18 @@ class Rising:
         if correlation * np.sqrt(worth_of(around, asked["hidden"], ALIKE)) <= asked["errors"]:
             return False
         return _with_time(_ranks(_means(self.values, int(asked["parts"]))))[0] >= asked["correlation"]
+
+    def _rose_late(self) -> bool:
+        """Whether every point of the last tenth lies above all of the first four fifths, and most of them by more than
+        the whole span of these. A run that begins to learn at its end does so. Even a random walk seldom does, so that
+        it does not matter how much neighbours are alike.
+        """
+        asked, count = {name: float(value) for name, value in _said()["late"].items()}, len(self.values)
+        if count < asked["points"] or self._is_level:
+            return False
+        before, end = self.values[: int(count * asked["before"])], self.values[-(count // int(asked["part"])) :]
+        low, high = float(before.min()), float(before.max())
+        return bool(end.min() > high and np.median(end) / 2 - high / 2 > asked["spans"] * (high / 2 - low / 2))
 
 
 def surely_rose(values: Floats, smoothed: int = 1) -> bool:

@@ -48,6 +48,19 @@ def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
 
 
+def test_a_run_that_begins_to_learn_at_its_end_has_risen_however_much_its_points_are_alike() -> None:
+    late = np.concatenate([np.linspace(-30, -60, 20), np.linspace(-60, -140, 20), np.linspace(-130, 330, 13)])
+    assert Rising(late).surely(smoothed=100)
+    assert not Rising(late[:-8]).surely(smoothed=100)
+    assert not Rising(np.append(late, [-30.0] * 5)).surely(smoothed=100)
+
+
+def test_a_random_walk_seldom_ends_so_far_above_its_span() -> None:
+    walks = like_its_neighbours(1.0, seed=3, steps=300)
+    found = [Rising(walk[start : start + 50])._rose_late() for walk in walks for start in (0, 100, 200)]
+    assert sum(found) < 0.006 * len(found)
+
+
 def test_a_slow_rise_among_large_noise_is_sure_where_the_points_lie_in_order() -> None:
     noise = np.random.default_rng(1).normal(0, np.linspace(0.6, 1.6, 400))
     slow = np.linspace(0, 0.9, 400) + noise
