@@ -23,7 +23,7 @@ from rlhealth.verdict.gate import Gate
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
 
-@seldom_collecting()  # the series and the findings of all runs stay until the verdict is told
+@seldom_collecting()  # the series and the findings of all runs are kept until the verdict is made
 def check(
     where: str | Path | Sequence[str | Path],
     *,

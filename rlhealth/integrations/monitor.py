@@ -1,4 +1,4 @@
-"""Monitor: the same rules inside a training loop of one's own, fed step by step.
+"""Monitor: the same rules inside your own training loop, fed step by step.
 
 monitor = rlhealth.Monitor("my-run", config={"learning_rate": 1e-6})
 for step in range(1, steps + 1):

@@ -9,9 +9,9 @@ from pathlib import Path
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import meaning, meanings
 
-#: No name of one's own can count the steps: they are taken while the log is read, before names are looked at.
+#: An alias cannot name the step column: steps are read with the log, before names are translated.
 STEPS = "step"
-LARGEST_FILE = 1 << 20  # bytes; a name has fifty
+LARGEST_FILE = 1 << 20  # bytes; a name has about fifty
 
 
 def check_aliases(aliases: Mapping[str, str], place: str = "--alias") -> None:

@@ -240,11 +240,11 @@ def _recognised(entry: dict[str, Any], seen: set[str], run: Run, sure: bool) -> 
     exact = version_of(version)
     low, high = (exact, exact) if exact else _bounds(vocabulary, seen, run)
     assumed: tuple[str, ...] = ()
-    told = any(_logged(name, seen) for name in entry.get("sure_names", [])) or any(
+    named = any(_logged(name, seen) for name in entry.get("sure_names", [])) or any(
         _has_setting(run, key) for key in entry.get("sure_settings", [])
     )
     is_open = high is None or high >= (version_of(entry.get("assume_since")) or (0,))
-    if entry.get("assume") and not sure and not told and is_open:
+    if entry.get("assume") and not sure and not named and is_open:
         assumed = (entry["assume"],)
     return Recognised(entry, vocabulary, version if exact else None, low, high, assumed)
 

@@ -41,9 +41,9 @@ def weights_of(config: Mapping[str, Any]) -> float | None:
 
     None if the log does not show it, or the model is a mixture of experts.
     """
-    told = _number(config, ("model/num_parameters", "num_parameters"))
-    if told is not None:
-        return told
+    logged = _number(config, ("model/num_parameters", "num_parameters"))
+    if logged is not None:
+        return logged
     if _number(config, _EXPERTS) is not None:
         return None
     width, layers = _number(config, _WIDTH), _number(config, _LAYERS)

@@ -1,4 +1,4 @@
-"""Where each key of a TOML file stands: tomllib tells no places, and a person wants the line."""
+"""Where each key of a TOML file stands. tomllib gives no places, and a message should name the line."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ def settings(translation: Translation) -> dict[str, Any]:
     """The known settings of the run, and their names in its trainer, as fields of a message: {config.beta},
     {option.kl_coef}.
     """
-    told = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
+    known = {f"config.{key}": value for key, value in translation.config.items() if value is not None}
     named = {f"option.{key}": name for key, name in translation.options.items() if key not in translation.lacks}
     lacks = {"lacks": frozenset(f"option.{key}" for key in translation.lacks)}
-    return told | named | fewer(translation.config, translation.lacks) | lacks | task(translation.writes_texts)
+    return known | named | fewer(translation.config, translation.lacks) | lacks | task(translation.writes_texts)
 
 
 def task(writes_texts: bool = True) -> dict[str, str]:

@@ -190,9 +190,9 @@ def _limit(limit: float | Limit) -> str:
     parts = [f"{limit.plus:g}"] if limit.plus else []
     sign = " − " if limit.times < 0 and parts else " + " if parts else "−" if limit.times < 0 else ""
     scaled = f"{abs(limit.times):g} times " if abs(limit.times) != 1 else ""
-    told = f" ({limit.default:g} if unknown)" if limit.default is not None else ""
+    otherwise = f" ({limit.default:g} if unknown)" if limit.default is not None else ""
     most = f", at most {limit.at_most:g}," if limit.at_most is not None else ""
-    return "".join(parts) + sign + scaled + f"the setting {limit.setting}" + most + told
+    return "".join(parts) + sign + scaled + f"the setting {limit.setting}" + most + otherwise
 
 
 def _unit(one: Condition) -> str:

@@ -71,7 +71,7 @@ class GateSettings(StrictModel):
 
 
 class WatchSettings(StrictModel):
-    """How `rlhealth watch` follows a run. Whom it tells and what it stops is asked for by flags only."""
+    """How `rlhealth watch` follows a run. Whom it notifies and what it stops can be set by flags only."""
 
     interval: Annotated[Number, Field(ge=0.1)] | None = Field(
         default=None, description="Seconds between two reads; 15 for files and 60 for servers where not given."

@@ -116,11 +116,11 @@ def _signs() -> dict[str, dict[str, Any]]:
 
 
 def _vital(run: RunVerdict, name: str, entry: dict[str, Any]) -> Vital:
-    told = [one for one in run.findings if one.worst_severity > Severity.INFO]
-    worst = _worst([one for one in told if sign_of(one) == name])
+    shown = [one for one in run.findings if one.worst_severity > Severity.INFO]
+    worst = _worst([one for one in shown if sign_of(one) == name])
     metric = _deciding(run, entry["metrics"], worst)
     if worst is None and metric is not None:  # another sign's rule has a finding on this metric: it is not well
-        worst = _worst([one for one in told if one.metric == metric.name])
+        worst = _worst([one for one in shown if one.metric == metric.name])
     state, said = _state(run, name, entry, worst, metric)
     if metric is None or state is VitalState.NOT_FOR_TRAINER:
         return Vital(name, str(entry["title"]), state, finding=worst, said=said)

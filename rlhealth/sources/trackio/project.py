@@ -127,7 +127,7 @@ class Project:
         return named
 
     def where(self, name: str, run_id: str | None, *, through_index: bool = False) -> tuple[str, tuple[str, ...]]:
-        """A condition that tells the rows of one run, and its values; looked up by the index on runs, or met in the
+        """A condition that selects the rows of one run, and its values: by the index on runs, or by reading in the
         order of ids."""
         plus = "" if through_index else "+"
         return (f"{plus}run_id = ?", (run_id,)) if run_id is not None else (f"{plus}run_name = ?", (name,))
