@@ -1,4 +1,4 @@
-"""What the tests of watching share: a clock that is wound by hand, and a log of what was told."""
+"""What the tests of watching share: a clock that is wound by hand, and a log of what was reported."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class Recorder:
 
     @property
     def rules(self) -> set[str]:
-        """The rules of all that was told, the incidents' other findings too."""
+        """The rules of all that was reported, the incidents' other findings too."""
         incidents = [one.change.incident for one in self.events if one.change is not None]
         return {rule for one in incidents if one is not None for rule in one.rules}
 
     @property
     def changes(self) -> list[tuple[str, str, str]]:
-        """Kind, rule and metric of every change, in the order in which they were told."""
+        """Kind, rule and metric of every change, in the order in which they were reported."""
         return [
             (one.change.kind, one.change.finding.rule, one.change.finding.metric)
             for one in self.events

@@ -32,11 +32,13 @@ def test_a_rule_says_of_its_cases_what_is_expected(rule):
 
 
 @pytest.mark.parametrize("rule", [one for one in CASES if BY_ID[one].when is not None and BY_ID[one].when.conditions])
-def test_a_finding_is_told_at_its_raised_step_and_not_a_point_earlier(rule):
+def test_a_finding_is_reported_at_its_raised_step_and_not_a_point_earlier(rule):
     for case in filter(fires, CASES[rule]):
         whole = said_of(rule, case)
         if not whole:
-            assert len(MEANWHILE[rule].aspects) < len(BY_ID[rule].aspects), "only what is asked at the end is told then"
+            assert len(MEANWHILE[rule].aspects) < len(BY_ID[rule].aspects), (
+                "only what is asked at the end is reported then"
+            )
             continue
         first = min(whole, key=lambda one: one.raised_step)
         assert not said_of(rule, case, first.raised_step - 1), case.name
@@ -121,7 +123,7 @@ def test_every_sentence_of_trls_guidance_has_a_rule_or_a_reason():
         ("id: kl-high-per-token", "the rule is called kl-high-pertoken, and its file kl-high-per-token.yaml"),
     ],
 )
-def test_a_slip_in_a_rule_is_told_with_its_place(wrong, said):
+def test_a_slip_in_a_rule_is_reported_with_its_place(wrong, said):
     file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-high-per-token.yaml")
     right = {
         "metric: kl": "metric: kll",
@@ -149,7 +151,7 @@ def test_a_rule_has_advice_that_is_given_whatever_is_known():
     assert not lint(alone.replace(".]]'", "]], or not.'"), str(file), RULES)
 
 
-def test_a_framework_that_there_is_none_of_is_told_with_what_was_meant():
+def test_a_framework_that_there_is_none_of_is_reported_with_what_was_meant():
     file = next(one for one in rule_files(shipped_rules()) if one.name == "kl-negative-per-token.yaml")
     text = file.read_text(encoding="utf-8")
     problems = lint(text.replace("generic]", "trl-rlo]", 1), str(file), RULES)
@@ -224,7 +226,7 @@ def test_what_is_no_shorthand_is_refused_at_once(text):
         ("[]", "f.test.yaml:1:1: a test file holds one mapping"),
     ],
 )
-def test_a_slip_in_a_test_file_is_told_with_its_place(text, said):
+def test_a_slip_in_a_test_file_is_reported_with_its_place(text, said):
     with pytest.raises(RlhealthError) as error:
         read_cases(text, "f.test.yaml", BY_ID)
     assert said in error.value.message

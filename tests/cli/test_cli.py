@@ -271,7 +271,7 @@ def test_a_misspelt_rule_is_met_with_what_was_meant(cli: Cli) -> None:
     assert "did you mean `kl-high`" in cli("check", SICK, "--select", "kl-hihg").stderr
 
 
-def test_no_place_at_all_is_told_with_the_next_thing_to_try(cli: Cli) -> None:
+def test_no_place_at_all_is_reported_with_the_next_thing_to_try(cli: Cli) -> None:
     done = cli("check")
     assert done.returncode == 2
     assert "--wandb entity/project/run" in done.stderr

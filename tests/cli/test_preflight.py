@@ -37,7 +37,7 @@ def test_what_is_healthy_is_silent(cli: Cli, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout.count("\n")) == (0, 1), (where, done.stdout, done.stderr)
 
 
-def test_the_gate_counts_what_it_is_told_to(cli: Cli, tmp_path: Path) -> None:
+def test_the_gate_counts_what_it_is_configured_to(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("num_generations: 8\nbeta: 5\n")
     codes = {
         gate: cli("preflight", "a.yaml", "--fail-on", gate, cwd=tmp_path).returncode

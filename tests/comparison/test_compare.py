@@ -75,7 +75,7 @@ def test_the_first_to_leave_explains_and_the_others_are_folded_under_it(known: K
 
 @settings(max_examples=examples(25), deadline=None)
 @given(step=st.integers(20, 140))
-def test_what_is_told_of_a_prefix_is_what_is_told_of_the_whole_up_to_there(step: int) -> None:
+def test_what_is_reported_of_a_prefix_is_what_is_reported_of_the_whole_up_to_there(step: int) -> None:
     known = known_good_of([read(RUNS / name) for name in GOOD[:3]])
     run = read(SICK)
     whole = {
@@ -183,7 +183,7 @@ def test_the_envelope_follows_the_unit(factor: float, shift: float) -> None:
 
 
 def test_runs_with_the_same_noise_around_the_same_course_leave_it_seldom() -> None:
-    """200 runs whose course and noise are those of the known-good ones: a metric is told of less than one in fifty."""
+    """200 runs whose course and noise are those of the known-good ones: a metric is reported of less than one in fifty."""
     random = np.random.default_rng(7)
     course = np.linspace(0, 1, 120)
 
@@ -235,7 +235,7 @@ def test_a_folder_of_runs_serves_and_a_run_is_never_compared_with_itself(cli: Cl
     assert GOOD[0] not in notes
 
 
-def test_one_known_good_run_is_too_few_and_a_missing_one_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_one_known_good_run_is_too_few_and_a_missing_one_is_reported(cli: Cli, tmp_path: Path) -> None:
     alone = cli("compare", SICK, *flags(GOOD[0]))
     assert (alone.returncode, alone.stdout) == (2, "")
     assert "does not show how much good runs differ" in alone.stderr

@@ -80,7 +80,7 @@ def test_a_function_whose_name_holds_another_word_is_still_a_reward():
         assert name in batches({"step": [1], "prompt": ["p"], "completion": ["c"], name: [1.0]})[0].functions
 
 
-def test_a_missing_reward_is_nan_and_a_cut_text_is_told():
+def test_a_missing_reward_is_nan_and_a_cut_text_is_reported():
     rows = [
         {"step": 1, "prompt": "p", "completion": "c", "acc": None, "finish_reason": "stop"},
         {"step": 1, "prompt": "p", "completion": "d", "acc": 1, "finish_reason": "length"},

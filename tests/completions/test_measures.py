@@ -55,7 +55,7 @@ def test_a_hostile_text_is_measured_like_any_other(text):
     assert found["text/empty"] == float(not text.strip())
 
 
-def test_a_text_of_fifty_megabytes_is_kept_in_part_and_its_length_is_told():
+def test_a_text_of_fifty_megabytes_is_kept_in_part_and_its_length_is_reported():
     found = batch(["x " * (25 << 20), "short"])
     assert len(found.completions[0]) == LONGEST_TEXT and found.lengths[0] == 50 << 20 and found.shortened == 1
 

@@ -33,7 +33,7 @@ def test_the_error_of_a_correlation_is_taken_off_before_length_is_said_to_be_pai
 
 
 @pytest.mark.parametrize("rewards", [[0.5] * 16, [float("nan")] * 16, [1e308, *[0.0] * 15]])
-def test_where_nothing_differs_no_correlation_is_told(rewards):
+def test_where_nothing_differs_no_correlation_is_reported(rewards):
     found = of_rewards(batch(["p"] * 16, [5] * 16, reward=rewards))
     assert not np.isfinite(found["reward_length_correlation"])
 

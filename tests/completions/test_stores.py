@@ -1,4 +1,4 @@
-"""The places in which texts lie: read once each, as they appear; what is damaged or half written is told or waited for."""
+"""The places in which texts lie: read once each, as they appear; what is damaged or half written is reported or waited for."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_the_reward_of_training_goes_before_that_of_evaluations() -> None:
     assert metrics["eval/reward"].tag == "eval/mean_reward"
 
 
-def test_of_supervised_training_only_numbers_that_are_not_finite_are_told() -> None:
+def test_of_supervised_training_only_numbers_that_are_not_finite_are_reported() -> None:
     supervised = {"grad_norm": 0.0, "mean_token_accuracy": wiggling(0.7)}
     loss = wiggling(2.0)
     overflowed, broken = loss.copy(), loss.copy()
@@ -201,7 +201,7 @@ def test_a_log_of_which_only_the_loss_was_understood_is_unknown_and_says_what_it
     assert "4 names not recognised, among them my/kl_mean: --alias" in verdict.no_answer
 
 
-def test_likely_names_are_told_first() -> None:
+def test_likely_names_are_reported_first() -> None:
     run = logged(**GRPO, zebra=wiggling(1.0), kl_to_ref=wiggling(1.0))
     assert not_recognised(translate(run)) == "2 names not recognised, among them kl_to_ref"
     assert not_recognised(translate(logged(**GRPO))) == ""

@@ -54,7 +54,7 @@ def spans(episodes: Episodes) -> list[tuple[int, int, int, bool]]:
         ("##..#", 2, 3, [(1, 2, 5, True)]),  # back within its rest: the same episode
     ],
 )
-def test_an_episode_is_told_after_it_lasted_and_ends_after_it_rested(text, hold, clear, told):
+def test_an_episode_is_reported_after_it_lasted_and_ends_after_it_rested(text, hold, clear, told):
     assert spans(follow(text, hold, clear)) == told
 
 
@@ -63,7 +63,7 @@ def test_the_worst_is_the_value_furthest_on_the_sick_side(sign, worst):
     assert worst_of(follow("####.", sign=sign, values=[5.0, 1.0, 9.0, 4.0, 99.0])) == worst
 
 
-def test_the_worst_is_of_what_was_told_not_of_a_streak_too_short_to_tell():
+def test_the_worst_is_of_what_was_reported_not_of_a_streak_too_short_to_tell():
     episodes = follow("#..###", hold=3, values=[50.0, 0, 0, 2.0, 3.0, 2.0])
     assert worst_of(episodes) == (5, 3.0)
 
@@ -97,7 +97,7 @@ COUNTS = st.integers(1, 5)
     cuts=st.lists(st.integers(0, 60), max_size=8),
     data=st.data(),
 )
-def test_points_followed_in_pieces_are_told_as_points_followed_at_once(text, hold, clear, sign, cuts, data):
+def test_points_followed_in_pieces_are_reported_as_points_followed_at_once(text, hold, clear, sign, cuts, data):
     values = data.draw(
         st.lists(st.sampled_from([0.0, 1.0, 2.0, -3.0, np.inf, np.nan]), min_size=len(text), max_size=len(text))
     )
@@ -117,7 +117,7 @@ def test_points_followed_in_pieces_are_told_as_points_followed_at_once(text, hol
     clear=st.one_of(st.none(), COUNTS),
     sign=st.sampled_from(["above", "below"]),
 )
-def test_a_condition_that_flutters_a_thousand_times_is_told_as_if_it_were_followed_slowly(
+def test_a_condition_that_flutters_a_thousand_times_is_reported_as_if_it_were_followed_slowly(
     seed, share, hold, clear, sign
 ):
     random = np.random.default_rng(seed)

@@ -217,7 +217,7 @@ def test_quiet_prints_the_last_line_alone(cli: Cli, look: list[str]) -> None:
     assert line.strip().startswith("1 run") and "rules could not run" in line
 
 
-def test_a_run_that_cannot_be_read_is_told_beside_those_that_can(cli: Cli, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_is_reported_beside_those_that_can(cli: Cli, tmp_path: Path) -> None:
     done = cli("metrics", GRPO, tmp_path / "nowhere", "--width", "90")
     assert done.returncode == 2
     assert "no such file or folder" in " ".join(done.stdout.split())

@@ -96,7 +96,7 @@ def ending() -> Rule:
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(1, "critical"), (0, "unknown"), (None, "unknown")])
-def test_a_process_that_ended_with_an_error_is_told_though_no_metric_was_recognised(
+def test_a_process_that_ended_with_an_error_is_reported_though_no_metric_was_recognised(
     code: int | None, verdict: str
 ) -> None:
     run = Run("run", Place("wandb", "run.wandb"), exit_code=code)
@@ -196,7 +196,7 @@ def test_what_is_asked_at_the_end_is_said_of_the_whole_run_and_only_of_its_last_
     assert not judged([at_end], kl=[1, 9, 1]).findings
 
 
-def test_what_is_asked_at_the_end_is_not_told_while_more_may_come() -> None:
+def test_what_is_asked_at_the_end_is_not_reported_while_more_may_come() -> None:
     run = Run("run", Place("jsonl", "run.jsonl"))
     run.add("kl", np.arange(1, 4), [1, 9, 3], 1e9 + np.arange(3))
     judge = Judge(run, [rule("  at_end: true\n  metric: kl\n  above: 2")], translation=translated(run))
@@ -217,7 +217,7 @@ def test_what_a_resume_replaced_is_not_asked_for_its_end() -> None:
         assert sum(one.replaced_at is not None for one in judge.verdict(4e9).findings) == found
 
 
-def test_what_was_told_before_the_end_keeps_its_words_there() -> None:
+def test_what_was_reported_before_the_end_keeps_its_words_there() -> None:
     last = "{title: Last, severity: warning, when: {at_end: true, all: [{metric: kl, above: 2}]}, message: at the end}"
     (found,) = judged([rule("  {metric: kl, above: 2}", more=f"aspects: [{last}]\n")], kl=[1, 3, 3]).findings
     assert (found.title, found.raised_step) == ("T", 2)

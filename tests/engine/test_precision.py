@@ -1,4 +1,4 @@
-"""A number that was rounded to zero is told from a zero by the numbers beside it."""
+"""A number that was rounded to zero is distinguished from a zero by the numbers beside it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_nothing_is_said_of_a_share_before_enough_items_were_seen():
     assert not np.isnan(proportion([0.5, 0.125, 1, 1, 1]).value[4]), "of eight items a point, five points are enough"
 
 
-def test_the_missing_items_are_told():
+def test_the_missing_items_are_reported():
     waiting = MeanFraction(5, 5, 20)
     waiting.extend(np.ones(8))
     assert waiting.lacking.startswith("8 of the 20 items")

@@ -65,7 +65,7 @@ def run_of(
 
 
 def judged_points(raw: bytes) -> bool:
-    """The bytes as values, at steps that come unordered and twice: judged without a warning, and told in strict
+    """The bytes as values, at steps that come unordered and twice: judged without a warning, and reported in strict
     JSON.
     """
     values = np.frombuffer(raw[: len(raw) // 8 * 8][:4096], "<f8")

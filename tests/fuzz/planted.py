@@ -51,7 +51,7 @@ AROUND = (
 
 
 def untold(raw: bytes, path: Path) -> bool:
-    """A log of some kind with a secret somewhere: judged, and told in every format without it."""
+    """A log of some kind with a secret somewhere: judged, and reported in every format without it."""
     from rlhealth.check import judge
     from rlhealth.sources import find_readers
 
@@ -87,7 +87,7 @@ def untold(raw: bytes, path: Path) -> bool:
 
 
 def _check(secret: str, where: str, told: str) -> None:
-    assert secret not in told and json.dumps(secret)[1:-1] not in told, f"{where}: {secret} is told"
+    assert secret not in told and json.dumps(secret)[1:-1] not in told, f"{where}: {secret} is reported"
 
 
 def _rows(count: int = 40) -> list[dict[str, Any]]:

@@ -163,7 +163,7 @@ def test_findings_are_logged_with_their_severity(sick: Any, tmp_path: Path, capl
     assert any(level == "ERROR" and "worsened critical" in message for level, message in logged)
 
 
-def test_a_severity_that_there_is_not_is_told_at_once() -> None:
+def test_a_severity_that_there_is_not_is_reported_at_once() -> None:
     with pytest.raises(RlhealthError, match="no such severity"):
         HealthCallback(stop_on="fatal")
 

@@ -31,7 +31,7 @@ class Loop:
 
 
 def monitored(folder: str) -> tuple[Monitor, list[tuple[int, str, str, int]]]:
-    """A real run, logged again row by row; and what was told, with the step at which it was."""
+    """A real run, logged again row by row; and what was reported, with the step at which it was."""
     run = read(folder)
     monitor = Monitor("again", config=run.config, versions=run.versions, rules=RULES, clock=Loop())
     reported = [
@@ -139,7 +139,7 @@ def test_monitor_is_a_public_name() -> None:
     assert rlhealth.Monitor is Monitor
 
 
-def test_what_stands_at_a_severity_is_known_whatever_was_told_of_it() -> None:
+def test_what_stands_at_a_severity_is_known_whatever_was_reported_of_it() -> None:
     monitor = Monitor(config={"beta": 0.04}, rules=RULES, clock=Loop())
     kinds, critical = [], None
     for step, row in climbing(120):

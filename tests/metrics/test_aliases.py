@@ -1,4 +1,4 @@
-"""A user's own names go before the catalogue, and a mistake is told with the place and the nearest name."""
+"""A user's own names go before the catalogue, and a mistake is reported with the place and the nearest name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_an_alias_makes_an_unknown_run_known() -> None:
     assert set(translate(run_of(["foo"]), {"foo": "objective/kl"}).metrics) == {"objective/kl"}
 
 
-def test_a_misspelt_metric_is_told_with_the_nearest() -> None:
+def test_a_misspelt_metric_is_reported_with_the_nearest() -> None:
     with pytest.raises(RlhealthError) as caught:
         translate(run_of(GRPO), {"my/kl": "objective/kll"})
     assert "--alias my/kl=objective/kll: there is no metric 'objective/kll'" in caught.value.message
@@ -54,7 +54,7 @@ def test_a_flag_can_be_pasted_into_a_shell(tag: str, flag: str) -> None:
     assert shlex.split(flag) == ["--alias", f"{tag}=kl"]
 
 
-def test_an_alias_for_a_tag_that_is_not_there_is_told() -> None:
+def test_an_alias_for_a_tag_that_is_not_there_is_reported() -> None:
     assert "--alias my/kl: this run has no such tag" in translate(run_of(GRPO), {"my/kl": "kl"}).assumed
 
 
@@ -80,7 +80,7 @@ def test_a_file_of_aliases_is_read(tmp_path: Path) -> None:
         ("a: " + "[" * 500, ":1:63", "nested more than"),
     ],
 )
-def test_a_wrong_line_is_told_with_file_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:
+def test_a_wrong_line_is_reported_with_file_line_and_column(tmp_path: Path, text: str, place: str, said: str) -> None:
     file = tmp_path / "names.yaml"
     file.write_text(text)
     with pytest.raises(RlhealthError) as caught:

@@ -219,7 +219,7 @@ def test_the_surest_form_comes_first() -> None:
     assert forms("Reward/(t)")[0] == "reward"
 
 
-def test_the_first_pass_of_an_update_is_told_of_all() -> None:
+def test_the_first_pass_of_an_update_is_reported_of_all() -> None:
     known = translate(run_of(["reward_mean", "epoch0/loss", "epoch1/loss", "epoch0/mean_ratio"])).metrics
     assert known["loss"].tag == "epoch0/loss" and known["val/ratio"].tag == "epoch0/mean_ratio"
 

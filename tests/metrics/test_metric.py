@@ -119,7 +119,7 @@ def test_a_value_that_means_not_measured_is_left_out_with_its_step() -> None:
     assert len(metric) == 1
 
 
-def test_a_setting_that_a_unit_needs_and_nobody_knows_is_told() -> None:
+def test_a_setting_that_a_unit_needs_and_nobody_knows_is_reported() -> None:
     assert (
         change_of("over:updates_per_step", {}) == "its unit needs updates per step, which is not in the configuration"
     )

@@ -1,4 +1,4 @@
-"""Which framework wrote a run is told from names, settings and the trainer's class, and what stays open is said."""
+"""The framework that logged a run is recognised by names, settings and the trainer's class, and what stays open is said."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_names_that_are_complete_keep_their_prefix() -> None:
     assert translate(run_of(SB3)).framework == "sb3"
 
 
-def test_rloo_and_grpo_are_told_apart_by_a_setting() -> None:
+def test_rloo_and_grpo_are_distinguished_by_a_setting() -> None:
     assert translate(run_of(GRPO, config={"normalize_advantages": False})).framework == "trl-rloo"
     decided = translate(run_of(GRPO, config={"epsilon_high": None}))
     assert decided.framework == "trl-grpo"
     assert not any("RLOO" in sentence for sentence in decided.assumed)
 
 
-def test_rloo_and_grpo_are_told_apart_by_the_trainer_in_the_profile() -> None:
+def test_rloo_and_grpo_are_distinguished_by_the_trainer_in_the_profile() -> None:
     assert translate(run_of([*GRPO, "profiling/Time taken: RLOOTrainer._prepare_inputs"])).framework == "trl-rloo"
     named = translate(run_of([*GRPO, "profiling/Time taken: UnslothGRPOTrainer.compute_loss"]))
     assert named.framework == "trl-grpo"
@@ -63,7 +63,7 @@ def test_a_class_of_the_users_own_does_not_hide_the_framework() -> None:
     assert translate(run_of([*GRPO, "profiling/Time taken: RAGTrainer.retrieve"])).framework == "trl-grpo"
 
 
-def test_where_rloo_and_grpo_cannot_be_told_apart_the_report_says_so() -> None:
+def test_where_rloo_and_grpo_cannot_be_distinguished_the_report_says_so() -> None:
     assert (
         "taken for GRPO, not RLOO: the names are the same and no setting distinguishes them"
         in translate(run_of(GRPO)).assumed

@@ -90,7 +90,7 @@ def test_advice_names_an_option_as_the_trainer_and_its_era_do() -> None:
     assert translate(run_of(GRPO, versions={"trl": "1.8.0"})).options["entropy_coef"] == "entropy_coef"
 
 
-def test_planned_steps_are_told_where_the_file_can_be_trusted() -> None:
+def test_planned_steps_are_reported_where_the_file_can_be_trusted() -> None:
     assert translate(run_of(GRPO, config={"max_steps": 200})).planned_steps == 200
 
 

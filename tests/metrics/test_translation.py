@@ -1,4 +1,4 @@
-"""A translation is made once and serves a run that grows; tags that nobody knows are told, none is guessed."""
+"""A translation is made once and serves a run that grows; tags that nobody knows are reported, none is guessed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_reward_of_ones_own_counts_where_the_trainer_logs_none() -> None:
     assert set(found.unrecognised) == {"reward/judge_failed_rate", "kl_of_mine"}
 
 
-def test_names_of_ones_own_are_told_and_never_guessed() -> None:
+def test_unknown_names_are_reported_and_never_guessed() -> None:
     translation = translate(run_of([*GRPO, "my_kl", "test_reward", "reward_total", "story/reward"]))
     assert set(translation.unrecognised) == {"my_kl", "test_reward", "reward_total", "story/reward"}
 

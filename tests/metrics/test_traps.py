@@ -6,7 +6,7 @@ Numbered as in the project's catalogue of 59 traps. Those that are not here conc
   (averages of extremes), 53 (runs that end abruptly);
   nothing to translate: 13 (errors of TRL's page; 13's kl_coef is below), 35 (numbers of one rank only), 51 (glued words
       in old documents).
-19, 20, 23 and 24's second half are told in the metric's note, since values cannot show them.
+19, 20, 23 and 24's second half are reported in the metric's note, since values cannot show them.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def test_18_clip_ratio_of_0_16_is_inverted_and_later_ones_are_not() -> None:
     )
 
 
-def test_19_20_and_23_what_values_cannot_show_is_told_in_the_note() -> None:
+def test_19_20_and_23_what_values_cannot_show_is_reported_in_the_note() -> None:
     metrics = translate(run_of([*GRPO, "clip_ratio/high_max", "sampling/importance_sampling_ratio/mean"])).metrics
     assert "1.9" in metrics["clip_ratio/high_max"].note
     assert "0.26" in metrics["sampling/importance_sampling_ratio/mean"].note
@@ -364,7 +364,7 @@ def test_50_names_that_tensorboardx_rewrote_are_known() -> None:
     assert "eval/reward" in translate(run_of([*VERL, "val-core/gsm8k/reward/mean_8"])).metrics
 
 
-def test_52_grpo_and_rloo_are_told_apart_by_settings_only() -> None:
+def test_52_grpo_and_rloo_are_distinguished_by_settings_only() -> None:
     assert translate(run_of(GRPO, config=RLOO)).framework == "trl-rloo"
     assert translate(run_of(GRPO, config={"reward_clip_range": None})).framework == "trl-rloo"
     assert translate(run_of(GRPO, config={"loss_type": "dapo"})).framework == "trl-grpo"

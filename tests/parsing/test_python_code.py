@@ -11,7 +11,7 @@ from rlhealth.parsing.python_code import tree_of
 
 
 @pytest.mark.parametrize("code", ["pattern = '\\d+'", "x = 1if y else 2", "assert (x, 'always')", "x is 'text'"])
-def test_what_the_compiler_warns_an_author_of_is_not_told(code: str) -> None:
+def test_what_the_compiler_warns_an_author_of_is_not_reported(code: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(tree_of(code).body[0], ast.stmt)

@@ -89,7 +89,7 @@ def test_a_file_without_a_document_holds_nothing() -> None:
         ("a: \x07", "1:1: not YAML: unacceptable character"),
     ],
 )
-def test_what_is_not_used_here_is_told_with_its_place(text: str, said: str) -> None:
+def test_what_is_not_used_here_is_reported_with_its_place(text: str, said: str) -> None:
     with pytest.raises(RlhealthError) as caught:
         read_yaml(text, "mine/a.yaml")
     assert caught.value.message.startswith("mine/a.yaml:") and said in caught.value.message

@@ -53,7 +53,7 @@ def test_what_is_worse_is_critical() -> None:
     }
 
 
-def test_a_batch_of_broken_groups_is_told_for_the_number_of_processes() -> None:
+def test_a_batch_of_broken_groups_is_reported_for_the_number_of_processes() -> None:
     options = {"num_generations": 14, "beta": 0.04, "per_device_train_batch_size": 16, "gradient_accumulation_steps": 4}
     settings = settings_in(Options("grpo.yaml", options))
     unknown, eight, seven = (examine(settings, devices) for devices in (None, 8, 7))
@@ -68,7 +68,7 @@ def test_unsloth_corrects_a_batch_of_broken_groups() -> None:
     assert examine(settings).skipped["batch-of-broken-groups"] == "unsloth corrects it"
 
 
-def test_a_run_that_started_is_not_told_that_it_cannot() -> None:
+def test_a_run_that_started_is_not_reported_as_unable_to_start() -> None:
     [run] = open_all(FIXTURES / "trainer_state" / "grpo-old")[0]
     from rlhealth.preflight.trainer import settings_of_run
 

@@ -1,4 +1,4 @@
-"""Options are read from every way in which a training is written down, and the trainer is told by them."""
+"""Options are read from every way in which a training is written down, and the trainer is recognised by them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_two_hundred_runs_are_all_counted(format: str, many: Verdict) -> None:
 
 
 @pytest.mark.parametrize("format", [one for one in REPORTS if one != "terminal"])
-def test_what_was_ignored_or_skipped_is_told_in_every_format(format: str, sick: Verdict) -> None:
+def test_what_was_ignored_or_skipped_is_reported_in_every_format(format: str, sick: Verdict) -> None:
     text = write(sick, format).replace("\\-", "-")
     assert "ignored" in text
     assert "skipped" in text

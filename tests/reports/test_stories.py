@@ -7,7 +7,7 @@ from rlhealth.reports.stories import notes
 from rlhealth.run import Place, Run
 
 
-def test_a_resume_is_told_with_the_steps_that_it_replaced() -> None:
+def test_a_resume_is_reported_with_the_steps_that_it_replaced() -> None:
     run = Run("one", Place("jsonl", "one.jsonl"))
     run.add("reward", range(1, 101), [0.5] * 100)
     run.rewind(11)

@@ -91,7 +91,7 @@ def texts_of(rule: Rule, translation: Translation) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("entry", list(in_control()), ids=lambda entry: f"{entry['id']}-{entry['names']}")
-def test_nobody_who_trains_episodes_is_told_of_completions(entry: dict[str, str]) -> None:
+def test_reports_on_episodes_name_no_completions(entry: dict[str, str]) -> None:
     case = Case(name="a", framework=entry["id"], steps=3, expect="quiet")
     translation = translation_of(case, run_of(case), RULES[0])
     told = [
@@ -103,7 +103,7 @@ def test_nobody_who_trains_episodes_is_told_of_completions(entry: dict[str, str]
     assert not told
 
 
-def test_a_trainer_of_texts_is_told_of_completions_and_so_is_one_that_is_not_known() -> None:
+def test_reports_on_texts_name_completions_and_so_do_those_on_trainers_that_are_not_known() -> None:
     text = "Look at {task.completions}[[{in.text} of one prompt]][[{in.control} of one seed]]."
     assert fill(text, task()) == "Look at completions of one prompt."
     assert fill(text, task(writes_texts=False)) == "Look at episodes of one seed."

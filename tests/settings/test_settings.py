@@ -97,7 +97,7 @@ def test_everything_that_may_be_set(tmp_path):
     assert changed.cites.startswith("changed in ") and rule(RULES, "kl-high-per-token").cites in changed.cites
 
 
-def test_an_ignore_that_expired_counts_again_and_is_told(tmp_path):
+def test_an_ignore_that_expired_counts_again_and_is_reported(tmp_path):
     text = '[[ignore]]\nrule = "stalled"\nreason = "known"\nuntil = {}\n'
     assert load(tmp_path, text.format("2026-06-01")).ignore == {"stalled": "known"}, "the last day still holds"
     found = load(tmp_path, text.format("2026-05-31"))
@@ -210,7 +210,7 @@ def test_a_rule_with_two_sides_takes_each_by_its_name(tmp_path):
         ('fail-on = "info"\nfail-on = "info"', "2:17", "Cannot overwrite a value"),
     ],
 )
-def test_a_slip_is_told_with_its_place_and_what_may_have_been_meant(tmp_path, text, place, said):
+def test_a_slip_is_reported_with_its_place_and_what_may_have_been_meant(tmp_path, text, place, said):
     for name, before in (("rlhealth.toml", ""), ("pyproject.toml", "tool.rlhealth")):
         if before and not text.startswith(("[rules", "[aliases")):
             continue
@@ -374,7 +374,7 @@ def test_a_watch_follows_as_the_settings_say_and_a_flag_goes_before_them(cli, tm
     assert wrong.returncode == 2 and "rlhealth.toml:2:" in wrong.stderr
 
 
-def test_what_settings_ignore_is_counted_and_what_expired_is_told(cli, tmp_path):
+def test_what_settings_ignore_is_counted_and_what_expired_is_reported(cli, tmp_path):
     sick = Path(__file__).parents[2] / "fixtures" / "runs" / "lr-jump"
     families = sorted({one.family for one in RULES})
     (tmp_path / "rlhealth.toml").write_text(

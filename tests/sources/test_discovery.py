@@ -210,7 +210,7 @@ def test_a_path_that_does_not_exist_suggests_its_neighbour(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("where", "source"), [("ftp://x/y", None), (".", "wandbb")])
-def test_an_address_or_source_that_is_not_known_is_told_with_those_that_are(where: str, source: str | None) -> None:
+def test_an_address_or_source_that_is_not_known_is_reported_with_those_that_are(where: str, source: str | None) -> None:
     with pytest.raises(RlhealthError) as refused:
         find_readers(where, source=source)
     assert "wandb" in refused.value.hint

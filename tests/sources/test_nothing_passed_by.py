@@ -133,7 +133,7 @@ def test_json_lists_them(root: Path) -> None:
     assert left["location"].endswith("train.jsonl.zst") and left["reason"] == "packed as zst: unpack it"
 
 
-def test_a_gzip_bomb_ends_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gzip_bomb_ends_and_is_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import gzip
 
     monkeypatch.setattr("rlhealth.sources.base.packed.LARGEST_UNPACKED", 1 << 20)
@@ -142,7 +142,7 @@ def test_a_gzip_bomb_ends_and_is_told(root: Path, monkeypatch: pytest.MonkeyPatc
     assert any("unpacked; the rest was not read" in one for one in run.run.problems)
 
 
-def test_a_damaged_gzip_file_is_told_and_what_was_intact_is_judged(root: Path) -> None:
+def test_a_damaged_gzip_file_is_reported_and_what_was_intact_is_judged(root: Path) -> None:
     import gzip
 
     packed = bytearray(gzip.compress(lines(sick_rows() * 3).encode()))

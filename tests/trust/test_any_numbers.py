@@ -69,7 +69,7 @@ SQUARE_OVERFLOWS: list[tuple[list[int], list[float]]] = [
 @given(RUNS)
 @example(SQUARE_OVERFLOWS)
 @MODEST
-def test_any_numbers_are_judged_without_a_warning_and_told_in_strict_json(
+def test_any_numbers_are_judged_without_a_warning_and_reported_in_strict_json(
     run: list[tuple[list[int], list[float]]],
 ) -> None:
     verdict = judged_verdict(run_of(run))
@@ -92,7 +92,7 @@ LARGEST_SHARE = [
 @example([([0], [0.0]), ([0, 1], [0.0, 5e-324])])  # a curve between 0 and the least number there is
 @example([([0, 1, 2], [1.7976931348623157e308, -1.7976931348623157e308, 1.7976931348623157e308])])
 @settings(MODEST, max_examples=15)
-def test_any_numbers_are_told_in_every_format_without_a_warning(run: list[tuple[list[int], list[float]]]) -> None:
+def test_any_numbers_are_reported_in_every_format_without_a_warning(run: list[tuple[list[int], list[float]]]) -> None:
     verdict = judged_verdict(run_of(run))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

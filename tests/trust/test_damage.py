@@ -218,7 +218,7 @@ def test_a_table_cut_at_any_byte_gives_every_whole_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=NAMES)
-def test_a_damaged_trackio_database_is_told_apart_from_a_sound_one(damage: Damage, tmp_path: Path) -> None:
+def test_a_damaged_trackio_database_is_kept_apart_from_a_sound_one(damage: Damage, tmp_path: Path) -> None:
     raw = seeds.databases()[1]
     path = tmp_path / "project.db"
     path.write_bytes(raw)

@@ -96,7 +96,7 @@ def test_text_from_a_log_reaches_no_shell(tmp_path: Path, verdict: RunVerdict, c
     assert "\0" not in json.loads((tmp_path / "got").read_text())
 
 
-def test_a_command_that_fails_hangs_or_is_not_there_is_told_and_stops_nothing(
+def test_a_command_that_fails_hangs_or_is_not_there_is_reported_and_stops_nothing(
     tmp_path: Path, verdict: RunVerdict, change: Change
 ) -> None:
     with pytest.raises(RlhealthError, match="left with 3: no luck"):
@@ -183,7 +183,7 @@ def test_a_message_goes_out_through_apprise(
     assert "reward-flat-while-token-kl-grows" in got[0]["message"] and got[0]["type"] == "failure"
 
 
-def test_an_address_that_nobody_takes_is_told_without_its_secret(verdict: RunVerdict, change: Change) -> None:
+def test_an_address_that_nobody_takes_is_reported_without_its_secret(verdict: RunVerdict, change: Change) -> None:
     pytest.importorskip("apprise")
     with pytest.raises(RlhealthError) as known:
         apprise_to(["nosuch://user:secret@host"])
@@ -233,7 +233,7 @@ def test_an_alert_is_written_into_the_trackio_project_of_the_run(tmp_path: Path,
     assert {row[0] for row in rows} <= runs
 
 
-def test_an_alert_for_a_run_that_is_not_on_a_server_is_told(verdict: RunVerdict, change: Change) -> None:
+def test_an_alert_for_a_run_that_is_not_on_a_server_is_reported(verdict: RunVerdict, change: Change) -> None:
     with pytest.raises(RlhealthError, match="not on a wandb server"):
         alert_in("wandb")(change, verdict)
 
@@ -282,7 +282,7 @@ def test_what_must_not_be_stopped_is_refused(pid: int) -> None:
         Process(pid)
 
 
-def test_a_run_is_stopped_once_told_before_and_after_and_the_watch_ends(tmp_path: Path) -> None:
+def test_a_run_is_stopped_once_reported_before_and_after_and_the_watch_ends(tmp_path: Path) -> None:
     process = started("", tmp_path)
     growing, log, clock = GrowingFile(SICK, tmp_path / "run" / SICK.name), Recorder(), HandClock(SICK)
     growing.grow(3000)
@@ -336,7 +336,7 @@ def test_a_run_that_ends_by_itself_needs_no_stop(tmp_path: Path) -> None:
     assert follower.over and not stopping.is_due(follower)
 
 
-def test_a_stop_command_gets_the_finding_and_its_failure_is_told(
+def test_a_stop_command_gets_the_finding_and_its_failure_is_reported(
     tmp_path: Path, verdict: RunVerdict, change: Change
 ) -> None:
     got = tmp_path / "got"

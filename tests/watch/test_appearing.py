@@ -68,7 +68,7 @@ def test_a_run_appended_to_a_text_log_is_followed_from_the_next_look_on(
     assert_equal_to_check(watch, recorded, log)
 
 
-def test_what_is_wrong_with_the_second_run_of_a_log_is_told_of_that_run(tmp_path: Path) -> None:
+def test_what_is_wrong_with_the_second_run_of_a_log_is_reported_of_that_run(tmp_path: Path) -> None:
     log, recorded = tmp_path / "history.jsonl", Recorder()
     write(log, ROWS)
     watch = Watch([str(log)], RULES, clock=HandClock())

@@ -95,7 +95,7 @@ class WatchedRun:
                 break
 
     def lines(self, kind: str) -> list[str]:
-        """What was told of that kind, without the time of day."""
+        """What was reported of that kind, without the time of day."""
         return [line[9:] for line in self.out.getvalue().splitlines() if f"brisk-river-7: {kind}" in line]
 
     def assert_nothing_was_lost_or_reported_twice(self) -> None:
@@ -113,14 +113,14 @@ class WatchedRun:
 
 
 def assert_blind_once(one: WatchedRun, why: str) -> None:
-    """It was told once that the watch is blind, and once that it sees again."""
+    """It was reported once that the watch is blind, and once that it sees again."""
     assert one.lines("blind") == [f"brisk-river-7: blind: {why}; what was read so far stands, trying again"]
     [back] = one.lines("back")
     assert 1.0 <= float(back.partition("after ")[2].removesuffix(" min")) <= 10.0
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_way_to_fail_is_told_once_and_then_all_that_was_missed(server: WandbServer, name: str) -> None:
+def test_each_way_to_fail_is_reported_once_and_then_all_that_was_missed(server: WandbServer, name: str) -> None:
     answer, why = FAULTS[name]
     one = WatchedRun(server)
     server.fail(answer)
@@ -136,7 +136,7 @@ def test_each_way_to_fail_is_told_once_and_then_all_that_was_missed(server: Wand
     one.assert_nothing_was_lost_or_reported_twice()
 
 
-def test_a_server_that_goes_and_comes_back_is_told_once(server: WandbServer) -> None:
+def test_a_server_that_goes_and_comes_back_is_reported_once(server: WandbServer) -> None:
     through(server, server.leave, server.come_back, OTHERS[0])
 
 
@@ -217,7 +217,7 @@ def test_a_network_that_is_lost_blinds_a_watch_until_it_is_back(monkeypatch: pyt
     in_a_process(monkeypatch, "through_no_route()", *apart)
 
 
-def test_a_run_that_is_deleted_while_it_is_watched_is_told_once_and_does_not_pass(server: WandbServer) -> None:
+def test_a_run_that_is_deleted_while_it_is_watched_is_reported_once_and_does_not_pass(server: WandbServer) -> None:
     one = WatchedRun(server)
     server.projects["ada", "grpo"].clear()
     one.look(20)
@@ -297,7 +297,7 @@ def test_the_command_goes_on_through_500_and_ends_as_a_check_of_the_whole(
     assert KEY not in said
 
 
-def test_what_is_told_is_in_the_documentation() -> None:
+def test_what_is_reported_is_in_the_documentation() -> None:
     page = (ROOT / "docs" / "watching.md").read_text()
     assert [
         why

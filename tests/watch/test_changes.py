@@ -1,4 +1,4 @@
-"""What is told: each incident once when it opens, when its cause is known, when it worsens and when it closes."""
+"""What is reported: each incident once when it opens, when its cause is known, when it worsens and when it closes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def verdict(*findings: Finding, resumed_at: int | None = None, until: int = 60) 
 
 
 def changes(*seen: RunVerdict | None) -> list[Change]:
-    """What is told of the last verdict to someone who was told the others."""
+    """What is reported of the last verdict after the others were reported."""
     ledger = ReportedFindings()
     return [ledger.changes(one) for one in seen if one is not None][-1]
 
@@ -62,12 +62,12 @@ def kinds(found: list[Change]) -> list[str]:
 
 
 def reported(*seen: RunVerdict, last: bool = False) -> list[str]:
-    """What is told of these verdicts, one after another; `last` where no other follows the last."""
+    """What is reported of these verdicts, one after another; `last` where no other follows the last."""
     ledger = ReportedFindings()
     return kinds([one for place, run in enumerate(seen) for one in ledger.changes(run, last=last and run is seen[-1])])
 
 
-def test_a_new_finding_is_raised_and_told_no_second_time() -> None:
+def test_a_new_finding_is_raised_and_reported_no_second_time() -> None:
     assert kinds(changes(None, verdict(FINDING))) == ["raised"]
     assert kinds(changes(verdict(FINDING), verdict(replace(FINDING, last_step=30)))) == []
 
@@ -87,7 +87,7 @@ def test_what_worsened_is_dated_by_the_newest_step_and_not_by_that_at_which_it_w
     assert "at step 40" in str(worse)
 
 
-def test_what_begins_close_to_an_incident_is_part_of_it_and_told_only_where_it_is_worse() -> None:
+def test_what_begins_close_to_an_incident_is_part_of_it_and_reported_only_where_it_is_worse() -> None:
     more = replace(FINDING, rule="more", first_step=30, raised_step=31)
     assert kinds(changes(verdict(FINDING), verdict(FINDING, more))) == []
     [worse] = changes(verdict(FINDING), verdict(FINDING, replace(more, severity=Severity.CRITICAL)))
@@ -108,7 +108,7 @@ def test_what_begins_far_from_it_is_an_incident_of_its_own() -> None:
     assert numbers == [1, 2]
 
 
-def test_a_cause_that_becomes_known_is_told_once_and_so_is_another_in_its_place() -> None:
+def test_a_cause_that_becomes_known_is_reported_once_and_so_is_another_in_its_place() -> None:
     explained = replace(FINDING, explained_by="cause")
     cause = replace(FINDING, rule="cause", family="diagnosis")  # most are, and a few stand in the family of a symptom
     other = replace(cause, rule="other")
@@ -136,7 +136,7 @@ def test_a_warning_beside_what_is_critical_waits_until_that_is_over() -> None:
     assert reported(verdict(critical), verdict(critical, far)) == ["raised"]
     seen = [verdict(critical, until=20), verdict(critical, far, until=210)]
     assert reported(*seen, verdict(over, far, until=211)) == ["raised", "raised"], (
-        "which is told when it no longer holds"
+        "which is reported when it no longer holds"
     )
     assert reported(verdict(critical), verdict(critical, replace(far, severity=Severity.CRITICAL))) == [
         "raised",
@@ -144,7 +144,7 @@ def test_a_warning_beside_what_is_critical_waits_until_that_is_over() -> None:
     ]
 
 
-def test_that_a_run_died_is_told_however_sick_it_was() -> None:
+def test_that_a_run_died_is_reported_however_sick_it_was() -> None:
     died = replace(FINDING, rule="run-died", family="stalled", severity=Severity.CRITICAL, first_step=20)
     sick = replace(FINDING, severity=Severity.CRITICAL)
     assert kinds(changes(verdict(sick), verdict(sick, died))) == ["raised"]
@@ -160,18 +160,18 @@ def test_an_incident_closes_when_it_is_over_not_when_it_rests() -> None:
     ]
 
 
-def test_at_the_end_what_is_over_is_told_without_a_rest() -> None:
+def test_at_the_end_what_is_over_is_reported_without_a_rest() -> None:
     assert reported(verdict(FINDING), verdict(ENDED), last=True) == ["raised", "cleared"]
 
 
-def test_an_incident_that_opened_and_ended_between_two_looks_is_told_as_both() -> None:
+def test_an_incident_that_opened_and_ended_between_two_looks_is_reported_as_both() -> None:
     assert reported(verdict(ENDED, until=200)) == ["raised", "cleared"]
 
 
 @pytest.mark.parametrize(
     ("severity", "said"), [(Severity.WARNING, []), (Severity.CRITICAL, ["raised again", "cleared"])]
 )
-def test_what_comes_back_is_told_again_only_where_it_is_critical(severity: Severity, said: list[str]) -> None:
+def test_what_comes_back_is_reported_again_only_where_it_is_critical(severity: Severity, said: list[str]) -> None:
     back = replace(FINDING, severity=severity, episodes=(*ENDED.episodes, Episode(100, 102, 110)))
     gone = replace(back, state=State.OVER, severity=Severity.WARNING, peak=severity, last_step=110)
     seen = [verdict(FINDING, until=20), verdict(ENDED, until=100), verdict(back, until=110)]
@@ -231,7 +231,7 @@ def test_a_metric_that_sits_at_its_limit_does_not_chatter(seed: int) -> None:
     assert sum(reported.values()) <= 4
 
 
-def test_what_is_on_its_way_is_pending_and_how_near_it_is_can_be_told() -> None:
+def test_what_is_on_its_way_is_pending_and_how_near_it_is_can_be_reported() -> None:
     run = Run("near", Place("jsonl", "run.jsonl"))
     steps = np.arange(1, 41)
     for tag in ("reward", "reward_std", "grad_norm", "completions/mean_length", "kl"):

@@ -102,7 +102,9 @@ def test_a_clock_that_is_set_forwards_and_soon_back_alarms_nobody(tmp_path: Path
 
 
 @pytest.mark.parametrize("hours", [3, -3])
-def test_a_run_that_falls_silent_after_the_clock_was_set_is_told_as_soon_as_ever(hours: int, tmp_path: Path) -> None:
+def test_a_run_that_falls_silent_after_the_clock_was_set_is_reported_as_soon_as_ever(
+    hours: int, tmp_path: Path
+) -> None:
     run = Elsewhere(tmp_path)
     run.go_on(5, 0.02)
     run.set(hours * HOUR)
@@ -206,7 +208,7 @@ def test_the_command_is_not_alarmed_when_the_clock_of_the_machine_jumps(hours: i
     offset, out = tmp_path / "offset", tmp_path / "out"
     offset.write_text("0")
     growing = GrowingFile(written_now(SICK, tmp_path / "written"), tmp_path / "runs" / SICK.name)
-    growing.grow_records(0.02)  # what is wrong with it begins after the clock was set, and is told by the new time
+    growing.grow_records(0.02)  # what is wrong with it begins after the clock was set, and is reported by the new time
     faked = {"LD_PRELOAD": str(compiled(tmp_path)), "OFFSET": str(offset), "TZ": "UTC", "PYTHONPATH": str(ROOT)}
     with out.open("w") as file:
         command = [

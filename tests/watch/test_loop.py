@@ -59,15 +59,15 @@ def assert_equal_to_check(watch: Watch, recorded: Recorder, place: Path) -> None
         assert all(part is not None for _, part in parts), "what a check finds is part of an incident"
         mine = [one.change for one in recorded.events if one.change is not None and one.run == follower.name]
         assert all(part.number in numbers(mine) for one, part in parts if part and one.severity is Severity.CRITICAL)
-        assert bool(mine) >= bool(parts), "some of it was told, the rest is on the screen"
+        assert bool(mine) >= bool(parts), "some of it was reported, the rest is on the screen"
         opened, closed = numbers(mine, "raised"), numbers(mine, "cleared")
         for number, times in opened.items():
-            # what the first look told may have been over then: that is not told as a change of its own
+            # what the first look told may have been over then: that is not reported as a change of its own
             assert closed[number] <= times <= 1 + closed[number] + (mine[0].incident.number == number), "in turns"
 
 
 def numbers(recorded: list[Change], kind: str = "") -> Counter[int]:
-    """How often each incident was told, by its number; only what is of that kind."""
+    """How often each incident was reported, by its number; only what is of that kind."""
     return Counter(one.incident.number for one in recorded if one.incident is not None and kind in (one.kind, ""))
 
 
@@ -111,7 +111,7 @@ def test_trackio_databases_that_grow_are_judged_as_the_whole(source: Path, tmp_p
     growing.close()
 
 
-def test_a_finding_is_told_while_the_run_is_still_being_written(tmp_path: Path) -> None:
+def test_a_finding_is_reported_while_the_run_is_still_being_written(tmp_path: Path) -> None:
     recorded, growing = Recorder(), GrowingFile(event_file(SICK), tmp_path / event_file(SICK).name)
     watch = Watch([str(tmp_path)], RULES, clock=HandClock())
     growing.grow(len(growing.source) // 2)
@@ -188,7 +188,7 @@ def test_a_file_that_was_cut_and_written_anew_is_followed(tmp_path: Path) -> Non
     assert_equal_to_check(watch, recorded, tmp_path)
 
 
-def test_a_run_that_is_deleted_is_told_once_keeps_its_verdict_and_does_not_pass(tmp_path: Path) -> None:
+def test_a_run_that_is_deleted_is_reported_once_keeps_its_verdict_and_does_not_pass(tmp_path: Path) -> None:
     recorded, place = Recorder(), tmp_path / "run"
     shutil.copytree(FIXTURES / "tensorboard" / "grpo-sort", place)
     watch = Watch([str(place)], RULES, clock=HandClock())
@@ -239,7 +239,7 @@ def test_a_limit_of_steps_or_time_ends_a_watch(tmp_path: Path) -> None:
     assert watch.pause(Limits(timeout=101)) <= 1
 
 
-def test_a_run_that_goes_silent_before_its_plan_is_told_once_and_cleared_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_goes_silent_before_its_plan_is_reported_once_and_cleared_when_it_goes_on(tmp_path: Path) -> None:
     log = shifted(event_file(SICK), tmp_path / "written", lambda step: 900.0 if step > 48 else 0.0)  # it hung so long
     recorded, growing = Recorder(), GrowingFile(log, tmp_path / "run" / log.name)
     watch = Watch([str(growing.target.parent)], RULES, clock=HandClock(log))
@@ -272,7 +272,7 @@ def test_a_night_in_which_the_laptop_slept_is_no_silence_of_the_run(tmp_path: Pa
     for _ in range(60):
         recorded.look(watch)
     assert [change for change in recorded.changes if change[1] == "run-silent"], (
-        "but a run that stays silent while one watches is told"
+        "but a run that stays silent while one watches is reported"
     )
 
 
@@ -301,7 +301,7 @@ def test_two_watchers_of_one_run_do_not_disturb_each_other_or_the_run(tmp_path: 
     assert growing.target.read_bytes() == growing.source
 
 
-def test_an_error_of_a_reader_that_nobody_expected_is_told_and_does_not_end_the_watch(tmp_path: Path) -> None:
+def test_an_error_of_a_reader_that_nobody_expected_is_reported_and_does_not_end_the_watch(tmp_path: Path) -> None:
     recorded, growing = Recorder(), GrowingFile(event_file(SICK), tmp_path / event_file(SICK).name)
     watch = Watch([str(tmp_path)], RULES, clock=HandClock())
     growing.grow_records(0.3)
@@ -327,7 +327,7 @@ class Breaking:
         raise KeyError("lost")
 
 
-def test_what_was_told_stays_told_when_the_run_is_read_in_another_place_from_then_on(tmp_path: Path) -> None:
+def test_what_was_reported_stays_reported_when_the_run_is_read_in_another_place_from_then_on(tmp_path: Path) -> None:
     recorded = Recorder()
     shutil.copytree(SICK, tmp_path / "run")
     watch = Watch([str(tmp_path / "run")], RULES, clock=HandClock())
@@ -342,7 +342,7 @@ def test_what_was_told_stays_told_when_the_run_is_read_in_another_place_from_the
     assert_equal_to_check(watch, recorded, tmp_path / "run")
 
 
-def test_a_known_finding_is_not_told_and_does_not_fail_the_gate(tmp_path: Path) -> None:
+def test_a_known_finding_is_not_reported_and_does_not_fail_the_gate(tmp_path: Path) -> None:
     shutil.copytree(SICK, tmp_path / "run")
     whole = check(tmp_path / "run")
     known = Baseline().with_findings(whole.runs)

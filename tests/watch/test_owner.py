@@ -1,4 +1,4 @@
-"""The right one is stopped: a process only for the run that it writes, and nothing where that cannot be told."""
+"""The right one is stopped: a process only for the run that it writes, and nothing where that cannot be known."""
 
 from __future__ import annotations
 

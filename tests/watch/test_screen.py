@@ -406,7 +406,7 @@ def test_a_key_ends_the_watch_with_the_report_and_its_exit_code(half: GrowingFil
     assert "1 run critical" in terminal.seen.partition("\x1b[?1049l")[2], "the report stands on the terminal"
 
 
-def test_what_was_stopped_is_still_told_when_the_screen_is_gone(half: GrowingFile) -> None:
+def test_what_was_stopped_is_still_reported_when_the_screen_is_gone(half: GrowingFile) -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
     terminal = Terminal(
         str(half.target.parent), "--interval", "0.5", "--stop-on", "critical", "--stop-pid", str(process.pid)
@@ -461,7 +461,7 @@ def test_a_watch_in_which_nothing_appeared_is_no_answer(tmp_path: Path) -> None:
         (["x", "--stop-on", "critical", "--stop-pid", "5", "--stop-command", "true"], "one of them"),
     ],
 )
-def test_what_cannot_be_done_is_told_at_once(arguments: list[str], said: str) -> None:
+def test_what_cannot_be_done_is_reported_at_once(arguments: list[str], said: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 

@@ -1,5 +1,5 @@
-"""A run on a wandb server that fails in between: nothing is lost, nothing is told twice, and since when it is blind
-is told once.
+"""A run on a wandb server that fails in between: nothing is lost, nothing is reported twice, and since when it is blind
+is reported once.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def test_a_run_that_goes_on_from_an_earlier_step_was_resumed_and_what_it_replace
     assert [one.step for one in run.replaced] == [6]
 
 
-def test_a_resume_of_one_step_is_told_from_a_late_row_by_what_it_says_again() -> None:
+def test_a_resume_of_one_step_is_distinguished_from_a_late_row_by_what_it_says_again() -> None:
     assert taken([*rising(1, 20), row(19), row(20), row(21)]).resumed_at == [19]
     other = taken([*rising(1, 20), row(19), {"eval/kl": 1.0, AXIS: 20}, row(21)])
     assert other.resumed_at == [] and len(other.series["kl"]) == 21

@@ -71,7 +71,7 @@ def test_a_table_of_what_is_no_log_is_left_out() -> None:
     assert not tables(text=repr(pd.DataFrame({"model": ["a", "b"], "reward": [3, 4]})))
 
 
-def test_printed_rows_beside_a_table_that_shows_rewards_are_not_told_twice() -> None:
+def test_printed_rows_beside_a_table_that_shows_rewards_are_not_reported_twice() -> None:
     shown = table([(n, 0.5 / n, n / 10) for n in range(1, 6)], ("Step", "Training Loss", "reward"))
     printed = "".join(f"{{'loss': {0.5 / n:.4f}, 'reward': {n / 10}, 'epoch': 0.{n}}}\n" for n in range(1, 6))
     (one,) = tables(html=shown, stream=printed)
@@ -121,7 +121,7 @@ def test_twenty_thousand_tables_with_a_cell_too_many_are_read_to_their_end() -> 
     assert len(found) == 20_000 and found[-1].rows == [["2", "3"]]
 
 
-def test_both_sides_of_a_conflict_are_told_apart() -> None:
+def test_both_sides_of_a_conflict_are_distinguished() -> None:
     text = "a\n<<<<<<< HEAD\nb\n||||||| base\nc\n=======\nd\n>>>>>>> other\ne\n=======\n"
     assert [side for _, side in sides(text)] == ["a\nb\ne\n=======\n", "a\nd\ne\n=======\n"] or sides(text)
     assert not sides("=======\nno marks\n")

@@ -152,7 +152,7 @@ def test_a_table_of_the_loss_and_the_log_history_of_the_same_run_are_one_run_wit
     assert any("cells 6 and 7 show the same run" in note for note in run.notes)
 
 
-def test_columns_that_pandas_left_out_are_told(tmp_path: Path) -> None:
+def test_columns_that_pandas_left_out_are_reported(tmp_path: Path) -> None:
     shortened = book("loss-only")
     shortened["cells"] = shortened["cells"][:7]
     (run,) = runs(tmp_path, shortened)
@@ -234,7 +234,7 @@ def test_rows_by_epoch_are_counted_in_epochs(tmp_path: Path) -> None:
     assert run.config == {"beta": 0.1}
 
 
-def test_settings_of_code_that_was_changed_after_the_run_are_told(tmp_path: Path) -> None:
+def test_settings_of_code_that_was_changed_after_the_run_are_reported(tmp_path: Path) -> None:
     cell = "trainer = GRPOTrainer(args=GRPOConfig(max_steps=500))\ntrainer.train()"
     (run,) = runs(tmp_path, notebook(code(cell, shown(table(LOSSES, bar="[30/30 00:30, Epoch 1/1]")))))
     assert run.planned_steps == 30

@@ -420,7 +420,7 @@ def test_a_file_without_rows_says_what_was_looked_for_and_what_came_nearest(tmp_
     assert "dict" in str(told.value.hint)
 
 
-def test_a_run_that_died_before_its_first_row_is_told_by_its_exception(tmp_path: Path) -> None:
+def test_a_run_that_died_before_its_first_row_is_reported_by_its_exception(tmp_path: Path) -> None:
     died = 'Traceback (most recent call last):\n  File "train.py", line 9, in main\nNotImplementedError: no such task\n'
     assert log(tmp_path, "seed: 42\n" + died).raised == "NotImplementedError: no such task"
     said = log(tmp_path, "seed: 42\n" + died.replace("task", "token hf_AbCdEfGhIjKlMnOpQr")).raised

@@ -45,7 +45,9 @@ def assert_all(run: Run, last: int) -> None:
 
 
 @pytest.mark.parametrize("many", [50, 80_000], ids=["few lines", "more than a cell may have"])
-def test_behind_a_quote_that_is_never_closed_every_row_is_read_and_the_line_is_told(tmp_path: Path, many: int) -> None:
+def test_behind_a_quote_that_is_never_closed_every_row_is_read_and_the_line_is_reported(
+    tmp_path: Path, many: int
+) -> None:
     run = read(tmp_path, HEADER + rows(0, 10) + '10,1.25,"killed\n' + rows(11, many, "ok"))
     assert_all(run, many)
     assert run.problems == ["t.csv: 1 line read without a quote that is never closed, the first is line 12"]

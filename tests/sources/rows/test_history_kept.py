@@ -131,7 +131,7 @@ def test_rows_in_descending_order_are_one_run(log: Path) -> None:
     assert rules(verdict) == rules(judged(log, SICK))
 
 
-def test_more_runs_in_one_file_than_are_read_are_told_and_do_not_pass(log: Path) -> None:
+def test_more_runs_in_one_file_than_are_read_are_reported_and_do_not_pass(log: Path) -> None:
     rows = [{"step": step, "loss": 0.5, "reward": 1.0} for _ in range(250) for step in (1, 2, 3)]
     verdict = judged(log, rows)
     assert len(verdict.runs) == 200 and verdict.exit_code == 2
@@ -154,7 +154,7 @@ def test_runs_that_count_from_zero_by_larger_steps_replace_nothing(log: Path) ->
     assert all(one.resumed_at == [] for one in runs)
 
 
-def test_a_late_row_at_a_step_that_nothing_told_stands_there(log: Path) -> None:
+def test_a_late_row_at_a_step_that_nothing_reported_stands_there(log: Path) -> None:
     rows = [row | {"step": 2 * row["step"]} for row in HEALTHY[:40]]
     log.write_text(lines([*rows[:30], {"step": 5, "loss": 0.1, "reward": 0.5}, *rows[30:]]))
     (run,) = open_runs(log)

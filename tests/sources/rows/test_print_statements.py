@@ -119,7 +119,7 @@ def test_a_count_with_thousands_is_one_number(tmp_path: Path) -> None:
     assert values(run, "reward") == ([n * 500 for n in range(COUNT)], pytest.approx(REWARDS))
 
 
-def test_the_statistics_of_one_reward_are_told_apart(tmp_path: Path) -> None:
+def test_the_statistics_of_one_reward_are_distinguished(tmp_path: Path) -> None:
     run = printed(
         tmp_path,
         lambda n, r: (

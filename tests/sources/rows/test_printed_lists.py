@@ -88,6 +88,6 @@ def test_lists_alone_are_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rewards", ["nan, 1.0", "inf, -inf", "1e308, 1e308", "1e999, 0"])
-def test_rewards_that_are_no_finite_numbers_are_told_and_break_nothing(tmp_path: Path, rewards: str) -> None:
+def test_rewards_that_are_no_finite_numbers_are_reported_and_break_nothing(tmp_path: Path, rewards: str) -> None:
     run = log(tmp_path, "".join(step(n, f"Rewards: [{rewards}]") for n in STEPS))
     assert len(run.series["reward"]) == len(STEPS)

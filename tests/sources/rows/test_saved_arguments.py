@@ -31,7 +31,7 @@ def zipped(content: bytes, name: str = "training_args/data.pkl") -> bytes:
     return file.getvalue()
 
 
-def test_rloo_is_told_from_grpo_by_the_arguments_beside_its_state() -> None:
+def test_rloo_is_distinguished_from_grpo_by_the_arguments_beside_its_state() -> None:
     found = recognise(read(CHECKPOINT / "trainer_state.json"))
     assert found.entry["id"] == "trl-rloo"
     assert not found.assumed

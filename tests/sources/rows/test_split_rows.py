@@ -97,7 +97,7 @@ def test_steps_that_count_within_an_episode_do_not_count_training(tmp_path: Path
     assert run.series["reward"].values.tolist() == [float(episode) for episode in range(19)]
 
 
-def test_runs_one_after_the_other_are_told_by_their_steps(tmp_path: Path) -> None:
+def test_runs_one_after_the_other_are_reported_by_their_steps(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps({"step": step, "reward": 0.5}) + "\n" for _ in range(5) for step in range(9)))
     runs = open_runs(path)
@@ -119,7 +119,7 @@ def _between_each_other(path: Path, key: str, names: list[Any], count: int = 40)
 
 @pytest.mark.parametrize("file", ["results.csv", "rows.jsonl"])
 @pytest.mark.parametrize(("key", "names"), [("seed", [7, 8, 9]), ("agent", ["agent_0", "agent_1"]), ("run_id", [0, 1])])
-def test_runs_whose_rows_stand_between_each_other_are_told_apart(
+def test_runs_whose_rows_stand_between_each_other_are_distinguished(
     tmp_path: Path, file: str, key: str, names: list[Any]
 ) -> None:
     curves = _between_each_other(tmp_path, key, names)

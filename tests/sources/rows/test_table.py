@@ -96,14 +96,14 @@ def test_rows_of_wandb_count_trainer_steps_and_keep_times_and_distributions(tmp_
     assert set(run.series) == {"train/kl"}
 
 
-def test_several_runs_appended_to_one_file_are_told_apart(tmp_path: Path) -> None:
+def test_several_runs_appended_to_one_file_are_distinguished(tmp_path: Path) -> None:
     runs = open_runs(put(tmp_path / "history.jsonl", jsonl([*ROWS, *ROWS[:12], *ROWS[:20]])))
     assert [points(run) for run in runs] == [expected(ROWS), expected(ROWS[:12]), expected(ROWS[:20])]
     assert [run.name for run in runs] == [tmp_path.name, f"{tmp_path.name}#2", f"{tmp_path.name}#3"]
     assert not any(run.resumed_at for run in runs)
 
 
-def test_runs_of_many_rows_are_told_apart_by_their_epochs(tmp_path: Path) -> None:
+def test_runs_of_many_rows_are_distinguished_by_their_epochs(tmp_path: Path) -> None:
     rows = [{"step": n, "epoch": n / 1000, "loss": 0.5, "reward": n / 7} for n in range(1500)]
     runs = open_runs(put(tmp_path / "history.jsonl", jsonl(rows * 2)))
     assert [len(run.series["reward"]) for run in runs] == [1500, 1500]
@@ -328,7 +328,7 @@ def test_points_of_a_long_table_that_have_no_name_are_counted_and_the_others_rea
         ("prompt,answer\nhello,world\n", "no metrics", "a log has rows"),
     ],
 )
-def test_a_table_that_is_no_log_is_told_with_what_to_do(tmp_path: Path, text: str, told: str, hint: str) -> None:
+def test_a_table_that_is_no_log_is_reported_with_what_to_do(tmp_path: Path, text: str, told: str, hint: str) -> None:
     with pytest.raises(RlhealthError, match=told) as error:
         open_runs(put(tmp_path / "table.csv", text))
     assert hint in error.value.hint

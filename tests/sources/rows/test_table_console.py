@@ -80,7 +80,7 @@ def test_an_evaluation_between_is_no_step_of_its_own(tmp_path: Path) -> None:
     assert values(run, "eval_loss") == [(2, 0.9)]
 
 
-def test_two_runs_in_one_console_log_are_told_apart_by_their_epochs(tmp_path: Path) -> None:
+def test_two_runs_in_one_console_log_are_distinguished_by_their_epochs(tmp_path: Path) -> None:
     one, other = runs(tmp_path, "".join(f"{row}\n" for row in [*PRINTED, *PRINTED[:12]]))
     assert len(one.series["reward"]) == 30
     assert values(other, "reward") == [(n, row["reward"]) for n, row in enumerate(PRINTED[:12], 1)]
@@ -219,7 +219,7 @@ def test_a_console_that_grows_is_read_on(tmp_path: Path) -> None:
     assert values(console.runs[0], "reward") == [(n, row["reward"]) for n, row in enumerate(PRINTED[:30], 1)]
 
 
-def test_a_console_without_rows_is_told_so(tmp_path: Path) -> None:
+def test_a_console_without_rows_is_reported_so(tmp_path: Path) -> None:
     with pytest.raises(RlhealthError, match="no metrics found"):
         runs(tmp_path, "nothing\nto {see}\nhere 'really'\n")
 

@@ -187,7 +187,7 @@ def test_a_line_of_mlflow_is_a_point_or_none(line: str, point: object) -> None:
     assert parse_line(line.split()) == point
 
 
-def test_lines_that_hold_no_point_are_told(tmp_path: Path) -> None:
+def test_lines_that_hold_no_point_are_reported(tmp_path: Path) -> None:
     place = copied("dvclive", tmp_path)
     file = place / "plots" / "metrics" / "reward.tsv"
     file.write_text(file.read_text() + "\x00\xff broken\n31\t0.5\n")

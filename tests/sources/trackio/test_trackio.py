@@ -160,7 +160,7 @@ def test_a_run_that_has_logged_nothing_yet_is_there_all_the_same(tmp_path):
     assert (run.name, run.series, run.config) == ("just begun", {}, {"beta": 0.1})
 
 
-def test_alerts_of_the_training_script_are_told(tmp_path):
+def test_alerts_of_the_training_script_are_reported(tmp_path):
     connection = database(tmp_path / "p.db")
     log(connection, [{"kl": 1.0}])
     reader = find(tmp_path / "p.db")[0]

@@ -60,13 +60,13 @@ def test_a_project_gives_its_runs_the_newest_first(server: WandbServer) -> None:
         "https://wandb.ai/ada/grpo/reports/R--1",
     ],
 )
-def test_an_address_of_something_else_is_told_with_the_forms_that_are_read(address: str) -> None:
+def test_an_address_of_something_else_is_reported_with_the_forms_that_are_read(address: str) -> None:
     with pytest.raises(RlhealthError) as caught:
         find(address)
     assert "wandb://entity/project/run" in caught.value.hint
 
 
-def test_a_misspelt_run_is_told_with_the_one_that_may_be_meant(hosted: HostedRun) -> None:
+def test_a_misspelt_run_is_reported_with_the_one_that_may_be_meant(hosted: HostedRun) -> None:
     one = find("ada/grpo/abc12354", patience=PATIENCE)[0]
     with pytest.raises(RlhealthError, match="the project has no such run") as caught:
         one.poll()
@@ -74,14 +74,14 @@ def test_a_misspelt_run_is_told_with_the_one_that_may_be_meant(hosted: HostedRun
     assert not isinstance(caught.value, Unavailable)
 
 
-def test_a_project_that_is_not_there_is_told(hosted: HostedRun) -> None:
+def test_a_project_that_is_not_there_is_reported(hosted: HostedRun) -> None:
     with pytest.raises(RlhealthError, match="no such project"):
         find("ada/ppo/abc12345", patience=PATIENCE)[0].poll()
     with pytest.raises(RlhealthError, match="no such entity, project or run"):
         find("ada/ppo", patience=PATIENCE)
 
 
-def test_a_misspelt_state_is_told() -> None:
+def test_a_misspelt_state_is_reported() -> None:
     with pytest.raises(RlhealthError) as caught:
         find("ada/grpo", state="runing")
     assert caught.value.hint == "did you mean running?"

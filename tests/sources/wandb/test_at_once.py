@@ -88,7 +88,7 @@ def test_one_question_is_about_several_runs_and_the_same_libraries_are_fetched_o
     assert versions.pop("run5") == "1.1.0" and set(versions.values()) == {"1.0.0"}
 
 
-def test_a_run_of_which_nothing_is_told_has_the_others_asked_one_by_one(server: WandbServer) -> None:
+def test_a_run_of_which_nothing_is_reported_has_the_others_asked_one_by_one(server: WandbServer) -> None:
     sweep(server, 6, requirements="trl==1.0.0\n")
 
     def not_of_one(exchange: Exchange) -> None:

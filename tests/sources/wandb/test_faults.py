@@ -1,4 +1,4 @@
-"""A wandb server that fails in every way, asked by the real SDK: what is told, how long it takes, and that nothing
+"""A wandb server that fails in every way, asked by the real SDK: what is reported, how long it takes, and that nothing
 is lost.
 """
 
@@ -120,7 +120,7 @@ def test_since_when_it_is_blind_is_kept_until_it_sees_again(server: WandbServer,
 
 
 @pytest.mark.parametrize(("code", "reason"), [(401, "not accepted"), (403, "no access")])
-def test_a_key_that_is_refused_is_told_at_once_but_only_blinds_a_watch(
+def test_a_key_that_is_refused_is_reported_at_once_but_only_blinds_a_watch(
     server: WandbServer, hosted: HostedRun, code: int, reason: str
 ) -> None:
     one = reader()
@@ -135,7 +135,7 @@ def test_a_key_that_is_refused_is_told_at_once_but_only_blinds_a_watch(
     one.poll()
 
 
-def test_a_run_that_is_deleted_while_watched_is_told(server: WandbServer, hosted: HostedRun) -> None:
+def test_a_run_that_is_deleted_while_watched_is_reported(server: WandbServer, hosted: HostedRun) -> None:
     one = reader()
     one.poll()
     server.projects["ada", "grpo"].clear()
@@ -145,7 +145,7 @@ def test_a_run_that_is_deleted_while_watched_is_told(server: WandbServer, hosted
     assert rewards(one.run) == expected(1, 5), "what was read stays"
 
 
-def test_a_certificate_that_is_not_trusted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_is_not_trusted_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = certificate(tmp_path / "made.pem")
     with WandbServer(made).serving() as serving:
         monkeypatch.setenv("WANDB_BASE_URL", serving.url)

@@ -106,7 +106,7 @@ def test_a_grpo_run_is_counted_by_its_global_step_and_profiling_rows_are_no_metr
     assert np.all(np.diff(run.series["train/reward"].times) > 0)
 
 
-def test_its_settings_versions_and_end_are_told():
+def test_its_settings_versions_and_end_are_reported():
     run = read(SHORT)
     assert (run.exit_code, run.clean, run.problems, run.name) == (0, True, [], "grpo-h11-short")
     assert run.config["beta"] == 0.04 and run.config["max_steps"] == 30 and run.config["trainer_class"] == "GRPOTrainer"
@@ -572,7 +572,7 @@ def test_a_sparse_file_of_a_hundred_gigabytes_is_not_read_through(tmp_path):
     assert len(run.series["kl"]) == 1 and run.problems
 
 
-def test_many_metric_names_are_taken_as_they_are_and_a_name_of_a_megabyte_is_left_out_and_told(tmp_path):
+def test_many_metric_names_are_taken_as_they_are_and_a_name_of_a_megabyte_is_left_out_and_reported(tmp_path):
     rows = [{f"metric/{row}/{index}": 1.0 for index in range(2000)} | {"_step": row} for row in range(10)] + [
         {"x" * 1_000_000: 1.0, "_step": 10}
     ]

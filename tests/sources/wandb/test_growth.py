@@ -61,7 +61,7 @@ def test_a_run_that_was_rewound_is_read_again(hosted: HostedRun) -> None:
     assert rewards(one.run) == [*expected(1, 3), (4, 9.0)]
 
 
-def test_rows_that_the_server_counts_and_does_not_show_are_told(hosted: HostedRun) -> None:
+def test_rows_that_the_server_counts_and_does_not_show_are_reported(hosted: HostedRun) -> None:
     hosted.more_counted = 7
     one = reader()
     one.poll()
