@@ -69,7 +69,7 @@ def read_code(cells: Iterable[Cell]) -> Code:
                 code.trainings[cell.number] = reading.trainings
                 code.trainers += [(cell.number, trainer) for trainer in reading.made]
         for output in cell.outputs:
-            installed.update(_installed(output.text) if output.is_stream else {})
+            installed.update(_installed(output.text) if output.stream else {})
     code.versions.update(installed)
     return code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,15 +22,30 @@ class Output:
     """What one output of a cell shows: its HTML, its text, and the error that ended the cell where it is one.
 
     Attributes:
+        stream: where the text was printed, stdout or stderr; empty if it was displayed.
         error: an exception as Python prints it (`ValueError: …`), or what the editor says of a dead kernel.
         is_exception: whether the error has the name of an exception.
     """
 
     html: str = ""
     text: str = ""
-    is_stream: bool = False
+    stream: str = ""
     error: str = ""
     is_exception: bool = False
+
+
+def printed_text(outputs: Iterable[Output]) -> str:
+    """The printed text of some outputs. Where the stream changes, a line ends: a progress bar on stderr draws its last
+    state without an end of line."""
+    found: list[str] = []
+    stream = ""
+    for output in outputs:
+        if output.stream:
+            if found and output.stream != stream and not found[-1].endswith(("\n", "\r")):
+                found.append("\n")
+            found.append(output.text)
+            stream = output.stream
+    return "".join(found)
 
 
 @dataclass
@@ -133,7 +148,8 @@ def _cell(number: int, cell: object) -> Cell:
 def _output(output: Mapping[str, Any]) -> Output:
     kind = output.get("output_type")
     if kind == "stream":
-        return Output(text=_joined(output.get("text")), is_stream=True)
+        name = output.get("name")
+        return Output(text=_joined(output.get("text")), stream=name if isinstance(name, str) and name else "stdout")
     if kind == "error":
         return _raised(output)
     shown = output.get("data")

@@ -12,7 +12,7 @@ from rlhealth.run import MOST_TAGS
 from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
 from rlhealth.sources.base.spelling import axis as axis_of
 from rlhealth.sources.notebooks.code import LONGEST_CODE
-from rlhealth.sources.notebooks.document import Cell
+from rlhealth.sources.notebooks.document import Cell, printed_text
 from rlhealth.sources.notebooks.excerpts import axis_of_names, with_excerpts_joined
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
@@ -71,11 +71,11 @@ def tables_of(cell: Cell) -> list[Table]:
     """The tables of a cell, in order; printed rows that repeat a table beside them are left out."""
     displayed: list[Grid] = []
     texts: list[str] = []
-    streamed = "".join(output.text for output in cell.outputs if output.is_stream)
+    streamed = printed_text(cell.outputs)
     for output in cell.outputs:
         if "<table" in output.html:
             displayed += grids(output.html)
-        elif output.text and not output.is_stream:
+        elif output.text and not output.stream:
             displayed += frames(output.text)
             texts.append(output.text)
     found = _tables(cell.number, displayed)

@@ -8,6 +8,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import COUNTED
 from rlhealth.sources.rows.printed_tensors import OPENS, rewards_in
+from rlhealth.sources.rows.printed_words import words_and_numbers
 
 LONGEST_NAME = 100  # characters
 LABEL = ":"  # ends a rank given as a bare number, `3: loss 0.5`, which may also be a step count
@@ -53,6 +54,7 @@ _SPACED = re.compile(
     rf"(?P<name>[A-Za-z_][\w .()/@-]{{0,60}}?)[ ]{{1,9}}(?P<value>{_NUMBER})(?:\s?(?:%|[A-Za-z][\w/%.]{{0,12}}))?",
     re.IGNORECASE,
 )
+_SPREAD = re.compile(r"(?<=\d)\s?(?:±|\+/?-)\s{0,3}[\d.]{1,30}\Z")
 _PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s|\s\.{2,5}\s")
 #: A bracket after a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside with separate names.
 _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s")
@@ -158,7 +160,11 @@ def pairs(text: str) -> dict[str, Any]:
                 found.setdefault(name, value)
     if any(text.count(sign) > 1 for sign in ("|", ",", ";", "\t", "·", "•", " - ", "->")):
         for part in _PARTS.split(text[:4000]) if len(found) < 2 or "|" in text else ():
-            spaced = _SPACED.fullmatch(_part(part)) if len(part) < 120 else None
+            bare_part = _part(part) if len(part) < 120 else ""
+            if several := words_and_numbers(bare_part):
+                found = several | found
+                continue
+            spaced = _SPACED.fullmatch(bare_part)
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""
                 found.setdefault(spaced["name"].strip(), spaced["value"] + share)
@@ -166,8 +172,8 @@ def pairs(text: str) -> dict[str, Any]:
 
 
 def _part(text: str) -> str:
-    """A part of a line between two separators, without the step before it and the remark after it."""
-    part = text.rpartition(": ")[2].strip()
+    """A part of a line between two separators, without the step before it, and the spread and the remark after it."""
+    part = _SPREAD.sub("", text.rpartition(": ")[2].strip())
     return part[: part.rindex("(")].rstrip() if part.endswith(")") and "(" in part.lstrip("(") else part
 
 

@@ -78,11 +78,18 @@ def spaced_pairs(text: str) -> dict[str, Any]:
     count only after a step count. Empty for any other line."""
     if len(text) > LONGEST_SPACED:
         return {}
-    if _WORDS_AND_NUMBERS.fullmatch(text):
-        return {pair[1]: pair[2] for pair in _WORD_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
+    if several := words_and_numbers(text):
+        return several
     if _COUNT_AND_NUMBERS.fullmatch(text):
         return {pair[1]: pair[2] for pair in _NAME_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
     return _joined(text) if "_" in text and "." in text else {}
+
+
+def words_and_numbers(text: str) -> dict[str, Any]:
+    """The pairs of a text in which single words and numbers alternate, two pairs or more; empty for any other text."""
+    if not _WORDS_AND_NUMBERS.fullmatch(text):
+        return {}
+    return {pair[1]: pair[2] for pair in _WORD_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
 
 
 def _joined(text: str) -> dict[str, Any]:

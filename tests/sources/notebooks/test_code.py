@@ -120,5 +120,5 @@ def test_only_versions_that_were_installed_count() -> None:
         "Successfully installed trl-0.19.1 stable-baselines3-2.7.0\n==((====))==  Unsloth 2025.3.19: "
         "Fast Qwen2 patching. Transformers: 4.50.0. vLLM: 0.8.2."
     )
-    code = read_code([Cell(1, "!pip install trl==0.22.2", [Output(text=said, is_stream=True)])])
+    code = read_code([Cell(1, "!pip install trl==0.22.2", [Output(text=said, stream="stdout")])])
     assert code.versions == {"trl": "0.19.1", "stable_baselines3": "2.7.0", "transformers": "4.50.0"}

@@ -31,7 +31,7 @@ PROGRESS = shown(table([(step, f"{loss:.6f}") for step, loss in zip(LOG["step"],
 def displayed(*parts: pd.DataFrame) -> list[Table]:
     """What is read where they are displayed one after the other."""
     html = tables_of(Cell(1, "", [Output(html=part._repr_html_()) for part in parts]))
-    text = tables_of(Cell(1, "", [Output(text="".join(f"{part}\n\n" for part in parts), is_stream=True)]))
+    text = tables_of(Cell(1, "", [Output(text="".join(f"{part}\n\n" for part in parts), stream="stdout")]))
     assert [one.steps for one in html] == [one.steps for one in text]
     return html
 

@@ -20,7 +20,7 @@ LOG = pd.DataFrame(
 
 
 def tables(html: str = "", text: str = "", stream: str = "") -> list[Table]:
-    return tables_of(Cell(1, "", [Output(html=html, text=text), Output(text=stream, is_stream=True)]))
+    return tables_of(Cell(1, "", [Output(html=html, text=text), Output(text=stream, stream="stdout")]))
 
 
 def test_the_progress_bar_above_a_table_tells_the_plan() -> None:
@@ -139,7 +139,7 @@ def test_tables_of_one_run_are_known_by_their_digits() -> None:
 
 
 def rows_of(code: str, text: str) -> list[Table]:
-    return tables_of(Cell(1, code, [Output(text=text, is_stream=True)]))
+    return tables_of(Cell(1, code, [Output(text=text, stream="stdout")]))
 
 
 RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
@@ -164,6 +164,15 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
 def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str) -> None:
     (one,) = rows_of(code, RETURNS)
     assert [row["Reward"] for row in one.rows] == [round(n / 7, 3) for n in range(1, 41)]
+
+
+def test_lines_on_stdout_begin_behind_a_bar_on_stderr_that_ends_no_line() -> None:
+    outputs = []
+    for n in range(1, 41):
+        outputs.append(Output(text=f"\rGRPO:  1%|▍    | {n}/300 [00:01<04:11,  1.19it/s, avgR={n}.1]", stream="stderr"))
+        outputs.append(Output(text=f"Iter {n:04d} | avgR {n}.25 ± 72.41 | KL 0.0188 (β=0.02)\n", stream="stdout"))
+    (one,) = tables_of(Cell(1, "optimizer.step()", outputs))
+    assert [row["avgR"] for row in one.rows] == [n + 0.25 for n in range(1, 41)]
 
 
 def test_lines_between_rewards_may_count_by_another_name() -> None:

@@ -335,6 +335,18 @@ def test_statistics_of_a_reward_are_named_after_what_stands_before_them(
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
 
 
+def test_words_and_numbers_that_alternate_within_a_part_are_pairs_each(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path,
+        lambda n, r: (
+            f"Iter {n:04d} | avgR {r:8.3f} ±{9 * r:6.2f} | KL 0.0188 (β=0.02) | Lclip 0.0154 Lent {1.4 - r} | time 0.91s"
+        ),
+    )
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+    assert run.series["Lent"].values.tolist() == pytest.approx([1.4 - r for r in REWARDS])
+    assert run.series["Lclip"].values.tolist() == [0.0154] * COUNT
+
+
 def statistics_of(reward: float) -> str:
     return f"  Reward: mean={reward:.3f}, min=0.0, max=9.5, std=1.25\n  Steps:  mean=1000.0, min=1000.0, max=1000.0, std=0.0"
 
