@@ -13,7 +13,8 @@ from rlhealth.engine.windows import Rolling
 from rlhealth.run import Floats, Ints
 
 OUTSIDE = 0.05  # the probability that the median of the distribution lies outside of its interval
-MOST = 64  # points of a window whose intervals are prepared
+NORMAL = 1.96  # standard deviations of a normal distribution outside of which that lies
+EXACT = 64  # points up to which the binomial distribution itself is used
 
 
 class GapFromBest:
@@ -57,30 +58,34 @@ def _stretches(best: Floats) -> list[tuple[int, int]]:
 
 
 @cache
-def places_of_ends() -> Ints:
-    """For each number of points up to `MOST`: how many of them lie outside of the interval of the median on each
-    side."""
-    return np.array([_outside(count) for count in range(MOST + 1)])
+def left_out(width: int) -> Ints:
+    """For each number of points up to `width`: how many of them lie outside of the interval of the median, on each
+    side; shape (width + 1,). Above `EXACT` points by the normal approximation of the binomial."""
+    count = np.arange(width + 1)
+    found: Ints = np.maximum((count - NORMAL * np.sqrt(count)) / 2, 0).astype(np.int64)
+    few = min(width, EXACT)
+    found[: few + 1] = [_left_out(one) for one in range(few + 1)]
+    return found
 
 
-def _outside(count: int) -> int:
-    total, place = 0.0, 0
+def _left_out(count: int) -> int:
+    outside, place = 0.0, 0
     while place < count // 2:
-        total += 2 * comb(count, place) / 2**count
-        if total > OUTSIDE:
+        outside += 2 * comb(count, place) / 2**count
+        if outside > OUTSIDE:
             break
         place += 1
     return max(place - 1, 0)
 
 
 def lower_end(windows: Floats, counts: Ints) -> Floats:
-    """The lower end of the interval of the median of each window: windows of shape (w, n), w <= `MOST`, NaN for
-    missing, and how many points each has, shape (n,) -> shape (n,)."""
+    """The lower end of the interval of the median of each window: windows of shape (w, n), NaN for missing, and how
+    many points each has, shape (n,) -> shape (n,)."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
-    return np.asarray(ordered[np.arange(len(ordered)), places_of_ends()[counts]])
+    return np.asarray(ordered[np.arange(len(ordered)), left_out(len(windows))[counts]])
 
 
 def upper_end(windows: Floats, counts: Ints) -> Floats:
     """The upper end of the interval of the median of each window; see `lower_end`."""
     ordered = np.sort(windows.T, axis=1)
-    return np.asarray(ordered[np.arange(len(ordered)), np.maximum(counts - 1 - places_of_ends()[counts], 0)])
+    return np.asarray(ordered[np.arange(len(ordered)), np.maximum(counts - 1 - left_out(len(windows))[counts], 0)])

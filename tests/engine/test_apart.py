@@ -2,14 +2,22 @@
 
 import numpy as np
 
-from rlhealth.engine.apart import GapFromBest, places_of_ends
+from rlhealth.engine.apart import EXACT, GapFromBest, left_out
 from rlhealth.engine.best import DropFromBest, ShareOfGainLost
 from rlhealth.run import Floats
 
 
 def test_the_interval_of_a_median_leaves_out_as_many_points_as_the_sign_test_allows() -> None:
-    outside = places_of_ends()
+    outside = left_out(25)
     assert [int(outside[count]) for count in (5, 8, 9, 11, 12, 20, 25)] == [0, 0, 1, 1, 2, 5, 7]  # Conover 1999, 3.2
+
+
+def test_the_interval_of_many_points_goes_on_where_that_of_few_ends() -> None:
+    outside = left_out(400)
+    assert np.all(np.diff(outside[EXACT - 8 : EXACT + 8]) >= 0) and outside[EXACT + 1] - outside[EXACT] <= 1
+    assert np.isclose(outside[400], 180, atol=2), "half of the points less two standard deviations of sqrt(400) / 2"
+    values = np.concatenate([np.full(200, 1.0), np.zeros(200)])
+    assert GapFromBest(150, 100).extend(values)[-1] == 1
 
 
 def scores(share: float, count: int, seed: int) -> Floats:
