@@ -32,9 +32,18 @@ _VERSIONS = re.compile(r"\b(trl|transformers|unsloth|verl|stable[-_]baselines3|r
 _BANNER = re.compile(r"\bTransformers: (\d+\.\d+\.\d+)\.")
 
 
+#: Libraries whose trainers and settings are known by their names. A class of the same name out of another module may
+#: be anything, such as your own GRPOTrainer for a control task.
+_LIBRARIES = frozenset(
+    {"trl", "unsloth", "transformers", "swift", "open_r1", "verifiers", "verl", "areal", "openrlhf", "nemo_rl"}
+    | {"skyrl", "torchtune", "rllm", "stable_baselines", "stable_baselines3", "sb3_contrib", "sbx"}
+)
+
+
 @dataclass
 class Trainer:
-    """A trainer as the code makes it: the name of its class, and the settings that are plain literals."""
+    """A trainer as the code makes it: the name of its class, empty if it is of no known library, and the settings that
+    are plain literals."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict)
@@ -129,6 +138,7 @@ class _Reading(ast.NodeVisitor):
         self.values: dict[str, Any] = {}
         self.settings: dict[str, dict[str, Any]] = {}
         self.classes: dict[str, str] = {}
+        self.unknown: set[str] = set()  # names imported from modules that are not of `_LIBRARIES`
         self.variables: dict[str, Trainer] = {}
         self.functions: dict[str, list[Trainer]] = {}
         self.trainings: list[Trainer] = []
@@ -138,6 +148,9 @@ class _Reading(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """`from trl import GRPOTrainer as T`."""
         self.classes.update((one.asname, one.name) for one in node.names if one.asname)
+        names = {one.asname or one.name for one in node.names}
+        is_known = node.level == 0 and (node.module or "").partition(".")[0] in _LIBRARIES
+        self.unknown = self.unknown - names if is_known else self.unknown | names
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """A trainer class defined in the notebook is named after its base class."""
@@ -200,7 +213,7 @@ class _Reading(ast.NodeVisitor):
         self.generic_visit(node)
         name = self._class(node.func)
         if _TRAINER.search(name) or name in _AGENTS:
-            self.made.append(self._trainer(name, node))
+            self.made.append(self._trainer("" if self._is_unknown(node.func) else name, node))
             self._newest = self.made[-1]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _TRAINING:
             self._train(node.func.value)
@@ -228,7 +241,7 @@ class _Reading(ast.NodeVisitor):
                 self.variables[name] = self._newest
                 return
             if _SETTINGS.search(called):
-                self.settings[name] = settings_in(value.keywords, self.values)
+                self.settings[name] = self._settings(value)
                 return
         if isinstance(value, ast.Name) and value.id in self.settings:
             self.settings[name] = self.settings[value.id]
@@ -252,7 +265,7 @@ class _Reading(ast.NodeVisitor):
             if isinstance(argument, ast.Name) and argument.id in self.settings:
                 found |= self.settings[argument.id]
             elif isinstance(argument, ast.Call) and _SETTINGS.search(self._class(argument.func)):
-                found |= settings_in(argument.keywords, self.values)
+                found |= self._settings(argument)
         return Trainer(name, training_config(found))
 
     def _train(self, who: ast.expr) -> None:
@@ -260,6 +273,13 @@ class _Reading(ast.NodeVisitor):
             self.trainings.append(self.variables[who.id])
         elif isinstance(who, ast.Call) and (_TRAINER.search(self._class(who.func)) or self._class(who.func) in _AGENTS):
             self.trainings.append(self._newest)
+
+    def _settings(self, call: ast.Call) -> dict[str, Any]:
+        """The settings that a call makes; none if its class is of no known library."""
+        return {} if self._is_unknown(call.func) else settings_in(call.keywords, self.values)
+
+    def _is_unknown(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.unknown
 
     def _class(self, node: ast.expr) -> str:
         """The name of what is called, as its library knows it."""

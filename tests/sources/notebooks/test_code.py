@@ -77,6 +77,24 @@ def test_a_trainer_of_the_notebooks_own_goes_by_the_class_it_is_made_from() -> N
 
 
 @pytest.mark.parametrize(
+    ("imports", "name", "settings"),
+    [
+        ("from trl import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
+        ("from trl.trainer.grpo_trainer import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
+        ("from scripts.grpo import GRPOConfig, GRPOTrainer", "", {}),
+        ("from .grpo import GRPOTrainer\nfrom trl import GRPOConfig", "", {"beta": 0.2}),
+        ("from scripts.grpo import GRPOTrainer\nfrom trl import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
+    ],
+)
+def test_a_class_counts_as_its_librarys_only_where_it_is_imported_from_one(
+    imports: str, name: str, settings: dict[str, Any]
+) -> None:
+    code = read(f"{imports}\nargs = GRPOConfig(beta=0.2)\n{START}")
+    ((trainer,),) = code.trainings.values()
+    assert (trainer.name, trainer.settings) == (name, settings)
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "%%bash\npython train.py",
