@@ -9,7 +9,7 @@ import numpy as np
 
 from rlhealth.engine.best import START, levels_of
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import Rolling
+from rlhealth.engine.windows import Rolling, ranked
 from rlhealth.run import Floats, Ints
 
 OUTSIDE = 0.05  # the probability that the median of the distribution lies outside of its interval
@@ -81,11 +81,9 @@ def _left_out(count: int) -> int:
 def lower_end(windows: Floats, counts: Ints) -> Floats:
     """The lower end of the interval of the median of each window: windows of shape (w, n), NaN for missing, and how
     many points each has, shape (n,) -> shape (n,)."""
-    ordered = np.sort(windows.T, axis=1)  # NaN sorts last
-    return np.asarray(ordered[np.arange(len(ordered)), left_out(len(windows))[counts]])
+    return ranked(windows, left_out(len(windows))[counts])[0]
 
 
 def upper_end(windows: Floats, counts: Ints) -> Floats:
     """The upper end of the interval of the median of each window; see `lower_end`."""
-    ordered = np.sort(windows.T, axis=1)
-    return np.asarray(ordered[np.arange(len(ordered)), np.maximum(counts - 1 - left_out(len(windows))[counts], 0)])
+    return ranked(windows, np.maximum(counts - 1 - left_out(len(windows))[counts], 0))[0]

@@ -201,11 +201,17 @@ def level_of_start(first: Floats, by: str) -> float:
     return float(first.max()) if by == "largest" else plain_median(first)
 
 
-def sorted_median(windows: Floats, counts: Ints) -> Floats:
-    """The median of the known points of any windows."""
+def ranked(windows: Floats, *ranks: Ints) -> list[Floats]:
+    """The known points of those ranks in each window, the lowest of which is 0: ranks of shape (n,) -> shape (n,)
+    each."""
     ordered = np.sort(windows.T, axis=1)  # NaN sorts last
     rows = np.arange(len(ordered))
-    return middle(ordered[rows, (counts - 1) // 2], ordered[rows, counts // 2])
+    return [ordered[rows, rank] for rank in ranks]
+
+
+def sorted_median(windows: Floats, counts: Ints) -> Floats:
+    """The median of the known points of any windows."""
+    return middle(*ranked(windows, (counts - 1) // 2, counts // 2))
 
 
 def _sum(windows: Floats) -> Floats:

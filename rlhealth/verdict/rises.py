@@ -28,6 +28,10 @@ def _said() -> dict[str, dict[str, str]]:
     return said
 
 
+def _numbers(name: str) -> dict[str, float]:
+    return {key: float(value) for key, value in _said()[name].items()}
+
+
 class Rising:
     """Tests of one series of shape (n,), finite: whether it rose, and how surely."""
 
@@ -110,7 +114,7 @@ class Rising:
         1904), and the means of equal parts do so too. This finds a slow rise in large noise, where both ends alone show
         little. Neighbours that are correlated around the trend count as fewer points.
         """
-        asked = {name: float(value) for name, value in _said()["in_order"].items()}
+        asked = _numbers("in_order")
         if len(self.values) < asked["points"] * smoothed or self._is_level:
             return False
         correlation, around = _with_time(self._ranks)
@@ -123,7 +127,7 @@ class Rising:
         the whole span of these. A run that begins to learn at its end does so. Even a random walk seldom does, so that
         it does not matter how much neighbours are alike.
         """
-        asked, count = {name: float(value) for name, value in _said()["late"].items()}, len(self.values)
+        asked, count = _numbers("late"), len(self.values)
         if count < asked["points"] or self._is_level:
             return False
         before, end = self.values[: int(count * asked["before"])], self.values[-(count // int(asked["part"])) :]
@@ -151,7 +155,7 @@ def rose_beyond_errors(values: Floats, errors: Floats) -> bool:
     policy gains and loses between two points. So it must also have risen somewhat by its points alone, and kept most of
     it.
     """
-    asked = {name: float(value) for name, value in _said()["beyond_errors"].items()}
+    asked = _numbers("beyond_errors")
     if len(values) < asked["points"]:
         return False
     third = len(values) // 3

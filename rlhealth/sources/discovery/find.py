@@ -277,10 +277,11 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
             hint=f"there are files of {others}: leave --source away",
             location=str(path),
         )
-    notes = [one for one in found.others if one.suffix.lower() in _NOTES and candidates.why_unread(one)]
+    texts = (one for one in found.others if one.suffix.lower() in _NOTES)
+    note = next(filter(candidates.why_unread, texts), None)
     hint = LOOKED_FOR
-    if notes:
-        hint = f"{notes[0].name} holds rows of a log among its text: name the file itself to read it"
+    if note is not None:
+        hint = f"{note.name} holds rows of a log among its text: name the file itself to read it"
     elif files:
         hint += f"; {files[0].name} does not look like a log: name the file itself to read it"
     return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))

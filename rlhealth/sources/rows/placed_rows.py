@@ -37,11 +37,13 @@ class PlacedRows:
 
     Args:
         make: creates an empty run, given its number (0, 1, …).
+        axis: the step column, or None.
 
     Attributes:
         run: the one that the next row goes to.
-        axis: the step column; None where rows are numbered, by `numbered`.
+        axis: the step column; None if rows are numbered: `numbered` says by what.
         repeated: rows that repeat the previous step.
+        stepless: rows without a step that repeat the metrics of the row before; they are left out.
         late: rows that were out of order.
         beyond: rows of runs beyond `MOST_RUNS`.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from math import isfinite, nan
 
 import numpy as np
@@ -51,14 +52,25 @@ class ListedRewards:
 def _rewards_in(line: str) -> list[float]:
     """The rewards that are listed on a line; none if it lists something else."""
     listed = _LIST.fullmatch(line)
-    texts = re.split(r"[,\s]\s*", listed["values"].strip()) if listed else []
-    found = [value for one in texts if (value := number(one)) is not None]
-    return found if 1 < len(found) == len(texts) <= MOST_REWARDS else []
+    found = numbers_in(listed["values"]) if listed else []
+    return found if len(found) <= MOST_REWARDS else []
 
 
 def _of_group(rewards: list[float]) -> dict[str, float]:
     """Mean and standard deviation of the rewards of one group, and whether they are all the same."""
+    mean, spread = mean_and_spread(rewards)
+    return {"reward": mean, "group_std": spread, "uniform_group_frac": float(len(set(rewards)) == 1)}
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers between the brackets of a printed list, two or more; none if anything else is listed."""
+    texts = re.split(r"[,\s]\s*", text.strip())
+    found = [value for one in texts if (value := number(one)) is not None]
+    return found if 1 < len(found) == len(texts) else []
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and the standard deviation; this is NaN if a value is not finite."""
     with np.errstate(over="ignore"):  # of the largest numbers there are
-        spread = float(np.std(rewards)) if all(map(isfinite, rewards)) else nan
-    unanimous = float(len(set(rewards)) == 1)
-    return {"reward": sum(rewards) / len(rewards), "group_std": spread, "uniform_group_frac": unanimous}
+        spread = float(np.std(values)) if all(map(isfinite, values)) else nan
+    return sum(values) / len(values), spread

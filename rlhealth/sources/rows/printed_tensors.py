@@ -4,11 +4,8 @@ on one line or, as PyTorch breaks them, on several."""
 from __future__ import annotations
 
 import re
-from math import isfinite, nan
 
-import numpy as np
-
-from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.printed_lists import mean_and_spread, numbers_in
 
 OPENS = "tensor(["
 MOST_LINES = 64  # of one tensor
@@ -54,12 +51,8 @@ def rewards_in(text: str) -> dict[str, float]:
     """The mean and the standard deviation of the rewards on a line, by the name that the line gives them; empty if
     there are none."""
     listed = _REWARDS.search(text)
-    if listed is None:
+    values = numbers_in(listed["values"]) if listed else []
+    if listed is None or not values:
         return {}
-    texts = [one for one in re.split(r"[,\s]+", listed["values"]) if one]
-    values = [value for one in texts if (value := number(one)) is not None]
-    if not 1 < len(values) == len(texts):
-        return {}
-    with np.errstate(over="ignore"):  # of the largest numbers there are
-        spread = float(np.std(values)) if all(map(isfinite, values)) else nan
-    return {f"{listed['name']}/mean": sum(values) / len(values), f"{listed['name']}/std": spread}
+    mean, spread = mean_and_spread(values)
+    return {f"{listed['name']}/mean": mean, f"{listed['name']}/std": spread}
