@@ -57,7 +57,7 @@ _AFTER = re.compile(
 )
 #: `Reward for episode 3: 0.5`, `reward in controller epoch 3 : -1`; a sentence about a game may be a word problem.
 _WITHIN = re.compile(
-    rf"\W{{0,8}}(?P<name>{_PAID}) (?:for|in|at|of|during) (?:[a-z]{{2,20}} ){{0,2}}(?!round|game)"
+    rf"\W{{0,8}}(?:the )?(?P<name>{_PAID}) (?:for|in|at|of|during) (?:[a-z]{{2,20}} ){{0,2}}(?!round|game)"
     rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)",
     re.IGNORECASE,
 )

@@ -107,6 +107,7 @@ def test_the_steps_of_a_solution_are_no_headings(tmp_path: Path) -> None:
         "Total reward in the episode {n} = {r}",
         "Mean return at iteration {n} is {r}",
         "Average reward of training episode {n}: {r}, steps: 200",
+        "The average reward for episode {n} is {r}",
     ],
 )
 def test_the_reward_of_a_count_that_its_name_holds_is_one_metric(tmp_path: Path, line: str) -> None:
@@ -153,6 +154,8 @@ def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> 
         "Step 3, the reward is 12, so the score is 5",
         "Round 3 ends with score 85, and the average score is 12",
         "The average score is 12.",
+        "Her score is 85 and his score is 90",
+        "x is 5 and y is 3",
         "After 3 games, average score is 12",
         "After 3 steps the reward is 12",
         "The score after 3 games is 12",
