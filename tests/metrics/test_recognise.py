@@ -271,6 +271,19 @@ def test_the_alpha_of_bear_weighs_a_constraint_and_no_entropy() -> None:
     assert found.metrics["loss/value_avg"].tag == "trainer/QF1 Loss"
 
 
+def test_the_averages_of_the_last_ten_episodes_are_the_reward_of_the_books_agents() -> None:
+    found = translate(run_of(["ts", "ar 10", "ex 100", "ev"]))
+    assert (found.metrics["reward"].tag, found.metrics["reward"].smoothed) == ("ar 10", 10)
+    assert found.metrics["eval/reward"].tag == "ev" and found.metrics["policy/exploration_rate"].tag == "ex 100"
+
+
+def test_elegantrl_is_known_by_its_objectives_and_has_no_reference_policy() -> None:
+    found = translate(run_of(["algorithm/obj_a", "algorithm/obj_c", "algorithm/mean_kl", "reward/avg_reward_sample"]))
+    assert found.title == "ElegantRL" and not found.shows_texts
+    assert found.metrics["reward"].tag == "reward/avg_reward_sample"
+    assert "kl" not in found.metrics and "policy/approxkl_k1" not in found.metrics
+
+
 def test_a_wrapper_of_rl_games_logs_the_mean_of_the_last_episodes() -> None:
     known = translate(run_of(["losses/a_loss", "losses/c_loss", "rewards/mean_100"]))
     assert (known.framework, known.metrics["reward"].tag) == ("rl-games", "rewards/mean_100")

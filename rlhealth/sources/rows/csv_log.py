@@ -25,6 +25,7 @@ from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_w
 from rlhealth.sources.rows.headerless import with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.rows import Rows
+from rlhealth.sources.rows.search_table import is_search
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 if TYPE_CHECKING:
@@ -49,13 +50,15 @@ class CsvLog(TextLog):
 
     Args:
         names: the columns' names, for a file without a header.
+        tag: of the only metric in it, in a file with the columns step and value.
     """
 
     kind = "csv"
     longest = 4 << 20  # bytes of a line: 100,000 numbers of 20 digits take half of it
 
-    def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = (), tag: str = "") -> None:
         super().__init__(path, file)
+        self._tag = tag
         self._given = list(names)
         self._names: list[str] = list(names)
         self._comma = ","
@@ -80,9 +83,9 @@ class CsvLog(TextLog):
         """The runs in the file: one after another, or side by side in an export of wandb's page."""
         return [run for rows in self._several.values() for run in rows.runs] or self.rows.runs
 
-    def add_export(self, path: Path, names: Sequence[str] = ()) -> None:
-        """Adds another tag of the same run, which TensorBoard's page exported to a separate file."""
-        other = CsvLog(path, names=names)
+    def add_export(self, path: Path, names: Sequence[str] = (), tag: str = "") -> None:
+        """Adds another metric of the same run, which is in a separate file."""
+        other = CsvLog(path, names=names, tag=tag)
         other.rows = self.rows
         self._exports.append(other)
 
@@ -160,7 +163,10 @@ class CsvLog(TextLog):
             self._take_rows(cells.frame)
 
     def _take_rows(self, frame: pd.DataFrame) -> None:
-        if self._names == BOARD:
+        if self._tag:
+            *times, step, value = self._names
+            self._take_points(frame.assign(tag=self._tag), "tag", step, value, times[0] if times else None)
+        elif self._names == BOARD:
             self._take_points(frame.assign(tag=board_tag(self.path)), "tag", "Step", "Value", "Wall time")
         elif (tag := next((name for name in LONG if name in self._names), None)) and {"step", "value"} <= set(
             self._names
@@ -225,6 +231,13 @@ class CsvLog(TextLog):
             hint = "export the history of a run: open a chart's menu, Export, CSV"
             raise RlhealthError(
                 f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
+            )
+        if is_search([text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]):
+            hint = "check the logs of the runs that it sums up"
+            raise RlhealthError(
+                f"{self.path}: a table of settings that were tried, one row a run, and not a history",
+                hint=hint,
+                location=str(self.path),
             )
         if [cell.replace(" ", "").lower() for cell in cells] == _BOARD_SPELT:
             cells = BOARD

@@ -31,6 +31,7 @@ from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.row_names import is_learning
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
+from rlhealth.sources.rows.search_table import is_search
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
@@ -180,7 +181,7 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
             return False
         header = lines[place] = in_english(lines[place])
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
-        if len(names) < 2 or header.lower().startswith("name"):
+        if len(names) < 2 or header.lower().startswith("name") or is_search(lines[place:-1]):
             return False
         metrics = sum(bool(_METRIC.search(name)) for name in names)
         return (

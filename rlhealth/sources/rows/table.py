@@ -17,7 +17,7 @@ from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.temporary import no_room
 from rlhealth.sources.base.walk import without_rotated
-from rlhealth.sources.rows import json_steps
+from rlhealth.sources.rows import json_steps, metric_files
 from rlhealth.sources.rows.console import ConsoleLog
 from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.formats import HEAD, sniff
@@ -82,17 +82,19 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
     """
     found, others = json_steps.apart(without_rotated(list(files)))
     boards: dict[tuple[Path, str], CsvLog] = {}
+    tags = metric_files.tags_of(path for path in others if _has_one_metric(path))
     for path in others:
         try:
             kind = log_kind(path)
             head = _head(path) if kind == "csv" else b""
             names = names_of(path.name, text_of(head)) if head else []
-            if head and (board := _METRIC_A_FILE if is_long(names) else _board(path, head)):
+            tag = tags.get(path, "")
+            if head and (board := _METRIC_A_FILE if tag or is_long(names) else _board(path, head)):
                 key = (path.parent, board)
                 if key in boards:
-                    boards[key].add_export(path, names)
+                    boards[key].add_export(path, names, tag)
                     continue
-                boards[key] = CsvLog(path, names=names)
+                boards[key] = CsvLog(path, names=names, tag=tag)
                 found.append(TextLogRun(boards[key], boards[key].runs[0]))
             elif kind:
                 found += _readers(path, kind, names=names)
@@ -136,6 +138,13 @@ def _head(path: Path) -> bytes:
     with open_regular(path) as file:
         head: bytes = as_text(file, path).read(HEAD)
         return head
+
+
+def _has_one_metric(path: Path) -> bool:
+    try:
+        return path.suffix == ".csv" and metric_files.has_one_metric(text_of(_head(path)))
+    except (RlhealthError, OSError):
+        return False  # the error is reported where the file is read
 
 
 def _readers(path: Path, kind: str, file: IO[bytes] | None = None, names: Sequence[str] = ()) -> list[Reader]:
