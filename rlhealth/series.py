@@ -205,6 +205,12 @@ class Histogram:
         return cut
 
 
+def first_points(values: Floats, count: int) -> Floats:
+    """The first `count` finite values, searched in 100 rows more than that; shape (n,), n <= count."""
+    first = values[: count + 100]
+    return first[np.isfinite(first)][:count]
+
+
 def plain_median(values: Floats) -> float:
     """The median of shape (n,), n > 0, none of them NaN. (The one of numpy imports masked arrays first: a tenth of the
     time of a small check.)"""

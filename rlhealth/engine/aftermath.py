@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlhealth.engine.windows import count_until, first_points, level_of_start
+from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric, Translation
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import KINDS
 from rlhealth.run import Floats
-from rlhealth.series import plain_median, worth_of
+from rlhealth.series import first_points, plain_median, worth_of
 from rlhealth.verdict.findings import Episode, State
 
 WINDOW = 20  # rows of reward on either side whose levels are compared

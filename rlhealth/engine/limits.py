@@ -9,11 +9,12 @@ import numpy as np
 
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.windows import first_points, level_of_start
+from rlhealth.engine.windows import level_of_start
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition, Limit
 from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import CriticalLevel
+from rlhealth.series import first_points
 
 
 def unit_of(condition: Condition) -> str:

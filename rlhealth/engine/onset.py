@@ -7,11 +7,12 @@ import numpy as np
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.windows import first_points, sorted_median
+from rlhealth.engine.windows import sorted_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition
 from rlhealth.rules.measures import COUNTS, KINDS
 from rlhealth.run import Floats, Ints
+from rlhealth.series import first_points
 
 AT_ONCE = 4096  # windows per batch, so that a run with many short episodes takes no more memory than another
 

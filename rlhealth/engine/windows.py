@@ -190,12 +190,6 @@ def median(windows: Floats, counts: Ints) -> Floats:
     return found
 
 
-def first_points(values: Floats, count: int) -> Floats:
-    """The first `count` finite values, searched in 100 rows more than that; shape (n,), n <= count."""
-    first = values[: count + 100]
-    return first[np.isfinite(first)][:count]
-
-
 def level_of_start(first: Floats, by: str) -> float:
     """The level of the first points: their median, or their largest; shape (n,), n > 0, none of them NaN."""
     return float(first.max()) if by == "largest" else plain_median(first)

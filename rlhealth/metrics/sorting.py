@@ -15,6 +15,7 @@ from rlhealth.metrics.free_names import evaluation, forms, in_another_order, is_
 from rlhealth.metrics.recognise import UNKNOWN, Recognised, bare, marks_of, recognise, spaced
 from rlhealth.metrics.rewards import PART
 from rlhealth.run import Run
+from rlhealth.series import first_points, plain_median
 
 PLAIN_RANK = 1_000_000  # of a name with its plain meaning: a name of the trainer takes precedence
 ONCE_RANK = 1_000_000  # of a tag with one point: a last line may summarise other tags under a new name
@@ -26,10 +27,15 @@ _ONE_MEANING = re.compile(
 )
 #: Metrics that are logged for each of several tasks under the task's name.
 _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
+_A_SUM = "is taken as the KL to the reference, summed over a completion: it is above one nat from the first points on"
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 _A_SERIES = 10  # points: if one tag has so many, a tag with a single point is no series
+_YOUNG, _FEWEST_YOUNG = 20, 3  # points of a KL
+_FAR = (
+    1.0  # nats: of the trainers that log a KL per token, no run had that much at most of its first points and learned
+)
 MOST_KEPT = 64  # sortings; a sweep has few
 
 
@@ -69,10 +75,12 @@ class OddTags(NamedTuple):
     Attributes:
         sums: cumulative rewards that may be sums over the run; those of episodes go up and down.
         once: the tags with one point, in a run that has others with many.
+        far: KLs too large in a young run to be those of tokens.
     """
 
     sums: tuple[str, ...]
     once: tuple[str, ...]
+    far: tuple[str, ...]
 
 
 _kept: dict[tuple[Any, ...], SortedTags] = {}
@@ -107,9 +115,17 @@ def odd_tags(run: Run) -> OddTags:
     """What the values of a run show about its tags."""
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
-    if max(map(len, run.series.values()), default=0) < _A_SERIES:
-        return OddTags(sums, ())
-    return OddTags(sums, tuple(tag for tag, one in run.series.items() if len(one) == 1))
+    far = tuple(tag for tag, one in run.series.items() if "kl" in tag.lower() and _is_far_at_once(one.values))
+    has_series = max(map(len, run.series.values()), default=0) >= _A_SERIES
+    once = tuple(tag for tag, one in run.series.items() if len(one) == 1) if has_series else ()
+    return OddTags(sums, once, far)
+
+
+def _is_far_at_once(values: npt.NDArray[np.float64]) -> bool:
+    """Whether a KL, of shape (n,), begins below one nat, and is above that at most of its first points. One that begins
+    above is an offset: policy and reference differed from the start."""
+    first = first_points(values, _YOUNG)
+    return len(first) >= _FEWEST_YOUNG and bool(first[0] < _FAR) and plain_median(first) > _FAR
 
 
 def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
@@ -169,6 +185,8 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags
     if alias.drop:
         sorting.dropped[tag] = alias.drop
         return
+    if alias.unsure and alias.name == "kl" and tag in odd.far and not split:
+        alias = replace(alias, name="objective/kl", unsure=f"{name} {_A_SUM}")
     if alias.unsure and (len(fitting) > 1 or len(found) == 1) and known.version is None and not split:
         sorting.assumed.append(alias.unsure)
     canonical = alias.name

@@ -208,9 +208,9 @@ def test_what_is_asked_at_the_end_is_not_reported_while_more_may_come() -> None:
 
 def test_what_a_resume_replaced_is_not_asked_for_its_end() -> None:
     run = Run("run", Place("jsonl", "run.jsonl"))
-    run.add("kl", np.arange(1, 11), [0.5] * 2 + [5.0] * 8, 1e9 + np.arange(10))
+    run.add("kl", np.arange(1, 11), [1.5] * 2 + [5.0] * 8, 1e9 + np.arange(10))
     run.rewind(3)
-    run.add("kl", np.arange(3, 11), [0.5] * 8, 1e9 + 20 + np.arange(8))
+    run.add("kl", np.arange(3, 11), [1.5] * 8, 1e9 + 20 + np.arange(8))
     for asks, found in (("  metric: kl\n  above: 2", 1), ("  at_end: true\n  metric: kl\n  above: 2", 0)):
         judge = Judge(run, [rule(asks)], translation=translated(run))
         judge.advance()

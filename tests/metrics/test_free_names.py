@@ -299,6 +299,31 @@ def test_a_cumulative_reward_is_known_again_once_it_turns() -> None:
     assert "reward" in translate(run, previous=before).metrics
 
 
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ([0.0, 0.3, 1.0, 1.7, 2.5, 3.3, 4.0], "objective/kl"),
+        ([0.0, 0.01, 0.02, 0.04, 0.1, 0.2, 0.3], "kl"),
+        ([0.0, 0.02, 0.1, 0.5, 2.0, 4.0, 8.0], "kl"),  # it ran away late
+        ([4.2, 3.9, 4.4, 4.0, 4.3, 4.1, 4.2], "kl"),  # an offset: policy and reference differ from the start
+    ],
+)
+def test_a_kl_above_one_nat_while_a_run_is_young_is_that_of_whole_completions(values: list[float], name: str) -> None:
+    run = run_of(["mean_reward"])
+    run.add("mean_kl", [*range(7)], values, [float("nan")] * 7)
+    known = translate(run)
+    assert name in known.metrics and known.metrics[name].tag == "mean_kl"
+    assert any(
+        ("summed over a completion" in said) == (name == "objective/kl") for said in known.assumed if "kl" in said
+    )
+
+
+def test_the_kl_of_a_known_trainer_is_of_tokens_however_large() -> None:
+    run = run_of(["completions/mean_length", "reward_std", "frac_reward_zero_std", "reward"])
+    run.add("kl", [*range(7)], [0.0, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0], [float("nan")] * 7)
+    assert "kl" in translate(run).metrics
+
+
 def test_the_cumulative_reward_of_a_known_trainer_is_that_of_an_episode_however_it_goes() -> None:
     run = run_of({"Environment/Cumulative Reward": [float(n) for n in range(20)]})
     assert "reward" in translate(run).metrics

@@ -277,6 +277,12 @@ def test_the_averages_of_the_last_ten_episodes_are_the_reward_of_the_books_agent
     assert found.metrics["eval/reward"].tag == "ev" and found.metrics["policy/exploration_rate"].tag == "ex 100"
 
 
+def test_a_gold_reward_is_what_the_proxy_that_is_trained_on_stands_for() -> None:
+    found = translate(run_of(["proxy", "gold", "kl"])).metrics
+    assert (found["reward"].tag, found["reward/gold"].tag) == ("proxy", "gold")
+    assert "eval/reward" not in found
+
+
 def test_elegantrl_is_known_by_its_objectives_and_has_no_reference_policy() -> None:
     found = translate(run_of(["algorithm/obj_a", "algorithm/obj_c", "algorithm/mean_kl", "reward/avg_reward_sample"]))
     assert found.title == "ElegantRL" and not found.shows_texts
