@@ -208,11 +208,7 @@ class CsvLog(TextLog):
         """
         if self.text.too_long:
             hint = "name a table whose first line names its columns, such as step,reward,kl"
-            raise RlhealthError(
-                f"{self.path}: the first line is longer than {self.longest >> 20} MiB",
-                hint=hint,
-                location=str(self.path),
-            )
+            raise self._refused(f"the first line is longer than {self.longest >> 20} MiB", hint)
         while block.startswith((b"#", b"\n", b"\r")):  # gymnasium's monitor.csv begins with a comment
             block = block.partition(b"\n")[2]
         line, _, rest = block.partition(b"\n")
@@ -226,19 +222,13 @@ class CsvLog(TextLog):
             return b""
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
             hint = f"add a first line that names its {len(cells)} columns, such as step,reward,kl"
-            raise RlhealthError(f"{self.path}: the table has no header line", hint=hint, location=str(self.path))
+            raise self._refused("the table has no header line", hint)
         if set(cells) >= RUN_TABLE:
             hint = "export the history of a run: open a chart's menu, Export, CSV"
-            raise RlhealthError(
-                f"{self.path}: a table of runs, one row a run, and not a history", hint=hint, location=str(self.path)
-            )
+            raise self._refused("a table of runs, one row a run, and not a history", hint)
         if is_search([text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]):
             hint = "check the logs of the runs that it sums up"
-            raise RlhealthError(
-                f"{self.path}: a table of settings that were tried, one row a run, and not a history",
-                hint=hint,
-                location=str(self.path),
-            )
+            raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
         if [cell.replace(" ", "").lower() for cell in cells] == _BOARD_SPELT:
             cells = BOARD
         self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
@@ -249,6 +239,9 @@ class CsvLog(TextLog):
                 self._several.setdefault(name, Rows(lambda _, name=name: self._named(name)))  # type: ignore[misc]
         self.text.line += 1
         return rest
+
+    def _refused(self, said: str, hint: str) -> RlhealthError:
+        return RlhealthError(f"{self.path}: {said}", hint=hint, location=str(self.path))
 
     def _named(self, name: str) -> Run:
         run = self.make(0)
