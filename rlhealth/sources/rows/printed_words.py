@@ -23,6 +23,10 @@ _COUNT_AND_NUMBERS = re.compile(
     r"(?:[\d.]{1,12}\s?(?:s|sec|ms|it/s)\s*)?",
     re.IGNORECASE,
 )
+#: Without a count: names of up to three words that end in what is measured.
+_MEASURED = rf"((?:[A-Za-z][\w/-]{{0,20}} ){{1,2}}(?:reward|return|score|loss|length|entropy|kl)s?):?\s{{1,9}}({_NUMBER})(?=[\s,;|]|$)"
+_MEASURED_AND_NUMBER = re.compile(_MEASURED, re.IGNORECASE)
+_MEASURED_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_MEASURED}[\s,;|]*+){{2,20}}", re.IGNORECASE)
 #: Names joined to their numbers: `batch_10 score_-186.2 avg_loss_1.18`.
 _JOINED = re.compile(
     r"(?P<name>[A-Za-z]\w{0,60}?)_(?P<value>[-+]?\d{1,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)(?=\s|$)"
@@ -75,13 +79,16 @@ _STATISTICS = re.compile(
 
 def spaced_pairs(text: str) -> dict[str, Any]:
     """The pairs of a line of only names and numbers, `episode 3 average reward 0.5 length 20`; names of several words
-    count only after a step count. Empty for any other line."""
+    count only after a step count, or if all end in what is measured: `mean reward 0.5 max reward 3`. Empty for any
+    other line."""
     if len(text) > LONGEST_SPACED:
         return {}
     if several := words_and_numbers(text):
         return several
     if _COUNT_AND_NUMBERS.fullmatch(text):
         return {pair[1]: pair[2] for pair in _NAME_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
+    if _MEASURED_AND_NUMBERS.fullmatch(text):
+        return {pair[1]: pair[2] for pair in _MEASURED_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
     return _joined(text) if "_" in text and "." in text else {}
 
 

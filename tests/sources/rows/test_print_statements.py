@@ -115,6 +115,11 @@ def test_the_reward_of_a_count_that_its_name_holds_is_one_metric(tmp_path: Path,
     assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
 
 
+def test_names_of_several_words_that_end_in_what_is_measured_need_no_separators(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"mean reward {r} min reward -331.09 max reward {n}.5 max total reward 77.5")
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
 def test_a_count_with_thousands_is_one_number(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"Timesteps: {n * 500:,} | Episodes: {n:,} | Mean Reward: {r:.3f} | FPS: 554")
     assert values(run, "reward") == ([n * 500 for n in range(COUNT)], pytest.approx(REWARDS))
@@ -154,6 +159,7 @@ def test_bare_numbers_that_come_again_are_those_of_processes(tmp_path: Path) -> 
         "Step 3, the reward is 12, so the score is 5",
         "Round 3 ends with score 85, and the average score is 12",
         "The average score is 12.",
+        "The final score 12 and the first score 7 are given",
         "Her score is 85 and his score is 90",
         "x is 5 and y is 3",
         "After 3 games, average score is 12",
