@@ -24,7 +24,8 @@ _COUNT_AND_NUMBERS = re.compile(
     re.IGNORECASE,
 )
 #: Without a count: names of up to three words that end in what is measured.
-_MEASURED = rf"((?:[A-Za-z][\w/-]{{0,20}} ){{1,2}}(?:reward|return|score|loss|length|entropy|kl)s?):?\s{{1,9}}({_NUMBER})(?=[\s,;|]|$)"
+_WHAT = r"(?:[A-Za-z][\w/-]{0,20} ){1,2}(?:reward|return|score|loss|length|entropy|kl)s?"
+_MEASURED = rf"({_WHAT}):?\s{{1,9}}({_NUMBER})(?=[\s,;|]|$)"
 _MEASURED_AND_NUMBER = re.compile(_MEASURED, re.IGNORECASE)
 _MEASURED_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_MEASURED}[\s,;|]*+){{2,20}}", re.IGNORECASE)
 #: Names joined to their numbers: `batch_10 score_-186.2 avg_loss_1.18`.
