@@ -283,6 +283,18 @@ def test_a_gold_reward_is_what_the_proxy_that_is_trained_on_stands_for() -> None
     assert "eval/reward" not in found
 
 
+def test_the_console_of_pytorch_sac_has_names_of_its_own() -> None:
+    found = translate(run_of(["S", "E", "R", "BR", "ALOSS", "CLOSS", "TVAL", "AENT"]))
+    assert found.title == "pytorch_sac"
+    tags = {name: found.metrics[name].tag for name in ("reward", "loss/value_avg", "entropy", "entropy_coef")}
+    assert tags == {"reward": "R", "loss/value_avg": "CLOSS", "entropy": "AENT", "entropy_coef": "TVAL"}
+
+
+def test_the_length_of_an_episode_is_the_reward_of_pytorchs_example_on_cartpole() -> None:
+    found = translate(run_of(["Episode", "Last length", "Average length"])).metrics
+    assert (found["reward"].tag, found["reward"].smoothed) == ("Average length", 10)
+
+
 def test_elegantrl_is_known_by_its_objectives_and_has_no_reference_policy() -> None:
     found = translate(run_of(["algorithm/obj_a", "algorithm/obj_c", "algorithm/mean_kl", "reward/avg_reward_sample"]))
     assert found.title == "ElegantRL" and not found.shows_texts

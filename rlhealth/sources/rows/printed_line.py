@@ -195,4 +195,4 @@ def name_before(text: str, start: int, end: int) -> str:
     if odd or not _NAME.fullmatch(name) or is_long:
         name = part.rsplit(None, 1)[-1] if part.strip() else ""  # the text before it is the value of another name
         return name if _ONE_WORD.fullmatch(name) else ""
-    return name
+    return name.removesuffix(" is")  # `eval success rate is: 0.5`

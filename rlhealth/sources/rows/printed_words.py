@@ -44,8 +44,8 @@ _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
 #: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
-    rf"(?P<name>{_WHOSE}(?:reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
-    rf"(?P<value>(?:{_NUMBER})%?)(?=\s?[(,;|\t]|\s(?:averaged|over|on)\b|\s*$)",
+    rf"(?P<name>{_WHOSE}(?:reward sum|reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
+    rf"(?P<value>(?:{_NUMBER})%?)(?=\s?[(,;|\t]|\s(?:averaged|over|on)\b|\.?\s*$)",
     re.IGNORECASE,
 )
 _PAID = rf"{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)"
@@ -112,7 +112,7 @@ def leading_reward(text: str) -> dict[str, Any]:
     """The reward, or the win rate, that follows directly, without a separator, the step count at the start of a
     line."""
     pair = _FIRST.match(behind_count(text))
-    return {pair["name"]: pair["value"]} if pair is not None else {}
+    return {pair["name"]: pair["value"].rstrip(".")} if pair is not None else {}
 
 
 def with_sign(text: str) -> str:

@@ -82,6 +82,9 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
             f"[{n:5.1f}%] Ep {n * 10:5d}/900 | Steps {n * 2000:8,} | R= {r:7.3f} | Avg10= {r:7.3f} | Best= 200.0"
         ),
         lambda n, r: f"[sweep] task=puzzle eval step={n * 10} reward={r:.3f}",
+        lambda n, r: f"[11-11 23:11:18 MainThread @train.py:91] Episode {n * 10}, Reward Sum {r:.3f}.",
+        lambda n, r: f"Episode {n * 10}/400 | Reward moyen (100 ep): {r:.3f}",
+        lambda n, r: f"Episode {n * 10}\tLast length:    23\tAverage length: {r:.3f}",
         lambda n, r: f" {n * 10:3d} reward {r - 9:6.2f}/{r:6.3f}/{r + 9:6.2f} len {200:6.2f} saved /tmp/checkpoint_{n}",
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
     ],
@@ -113,6 +116,11 @@ def test_the_steps_of_a_solution_are_no_headings(tmp_path: Path) -> None:
 def test_the_reward_of_a_count_that_its_name_holds_is_one_metric(tmp_path: Path, line: str) -> None:
     run = printed(tmp_path, lambda n, r: line.format(n=n, r=f"{r:.3f}"))
     assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
+
+
+def test_what_is_said_with_a_word_before_its_colon_is_a_row(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"[2021-02-08 11:06:21.069528] epoch is: {n}, eval success rate is: {r:.3f}")
+    assert values(run, "eval/reward")[1] == pytest.approx(REWARDS)
 
 
 def test_names_of_several_words_that_end_in_what_is_measured_need_no_separators(tmp_path: Path) -> None:
