@@ -14,7 +14,7 @@ from rlhealth.engine.apart import GapFromBest
 from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.estimate import Measure, ValueMeasure, WithoutError
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
-from rlhealth.engine.order import RankTrend
+from rlhealth.engine.order import OrderScore, RankTrend
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.shares import MeanFraction, ShareNonFinite, ShareOfPoints
 from rlhealth.engine.streaks import Streak
@@ -108,6 +108,7 @@ MAKE: dict[str, Make] = {
     "arrival": lambda one, smoothed, parts: WithoutError(Arrival(one.last)),
     "gain_by_thirds": lambda one, smoothed, parts: GainByThirds(smoothed, parts),
     "rank_trend": lambda one, smoothed, parts: WithoutError(RankTrend(one.last)),
+    "order_score": lambda one, smoothed, parts: WithoutError(OrderScore(one.last, smoothed)),
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
     "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),

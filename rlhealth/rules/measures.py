@@ -98,6 +98,11 @@ KINDS: dict[str, MeasureKind] = {
         unit="correlation",
         falls=True,
     ),
+    "order_score": MeasureKind(
+        "Mann and Kendall's score of the order of all points of {metric} ({last} to 120 of them)",
+        unit="ratio",
+        falls=True,
+    ),
     "standstill": MeasureKind(
         "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"
     ),

@@ -13,7 +13,7 @@ from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGai
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.noise import Noise
-from rlhealth.engine.order import RankTrend
+from rlhealth.engine.order import OrderScore, RankTrend
 from rlhealth.engine.shares import MeanFraction, ShareNonFinite, ShareOfPoints
 from rlhealth.engine.streaks import Streak
 from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Plunge, Standstill
@@ -45,6 +45,7 @@ MADE = {
     "max_so_far": lambda: MaxSoFar(),
     "above_lowest": lambda: AboveLowest(3, 2),
     "rank_trend": lambda: RankTrend(3),
+    "order_score": lambda: OrderScore(3),
     "standstill": lambda: Standstill(3),
     "mean_fraction": lambda: MeanFraction(3, 2, 10),
     "mean_fraction, less the start": lambda: EstimateVersusStart(MeanFraction(2, 1, 6), MeanFraction(4, 4, 6)),
