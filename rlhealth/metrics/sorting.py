@@ -33,9 +33,7 @@ _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
 _A_SERIES = 10  # points: if one tag has so many, a tag with a single point is no series
 _YOUNG, _FEWEST_YOUNG = 20, 3  # points of a KL
-_FAR = (
-    1.0  # nats: of the trainers that log a KL per token, no run had that much at most of its first points and learned
-)
+_FAR = 1.0  # nats: no run of a trainer that logs a KL per token had that at most of its first points, and learned
 MOST_KEPT = 64  # sortings; a sweep has few
 
 

@@ -14,27 +14,34 @@ FEWEST = 2  # settings that change to and fro
 _COUNT = re.compile(
     r"(?:^|[_ ])(?:(?:time|global)?_?steps?|iter(?:ation)?|epoch|episode|update|rollout|game|t)(?:$|_?num)"
 )
-_SETTING = re.compile(
-    r"^(?:config/|params?/|hparams?/)?(?:lr|learning_rate|actor_lr|critic_lr|gamma|discount|tau|batch_size|buffer_size"
-    r"|memory_size|hidden(?:_size|_dim|_units|_layers)?|layers|units|gae_lambda|lambda|n_steps|n_epochs|num_epochs|clip"
-    r"|clip_range|ent_coef|entropy_coef|vf_coef|eps_decay|epsilon_decay|beta|kl_coef|temperature|group_size"
-    r"|num_generations|dropout|target_update(?:_freq|_interval)?)$"
+#: Settings that stay as they are for a whole run, and those that a schedule or a controller may move.
+_FIXED = re.compile(
+    r"(?:gamma|discount|tau|batch_size|buffer_size|memory_size|hidden(?:_size|_dim|_units|_layers)?|layers|units|gae_lambda"
+    r"|n_steps|n_epochs|num_epochs|vf_coef|eps_decay|epsilon_decay|group_size|num_generations|dropout"
+    r"|target_update(?:_freq|_interval)?)"
+)
+_MOVED = re.compile(
+    r"(?:(?:actor_|critic_)?lr|learning_rate|clip(?:_range)?|ent(?:ropy)?_coef|beta|kl_coef|temperature)"
 )
 
 
 def is_search(lines: Sequence[str]) -> bool:
     """Whether a table has no column that counts steps, and several settings that go back to a value which they had
-    before: a schedule does not, and a run has one value of each."""
+    before, one of which no run changes on its way."""
     try:
         heads, *rows = csv.reader(lines[: LOOKED_AT + 1], delimiter=max(",\t;|", key=lines[0].count))
     except (csv.Error, ValueError, IndexError):
         return False
-    names = [words(head) for head in heads]
-    if any(map(_COUNT.search, names)):
+    names = [words(head).rpartition("/")[2] for head in heads]
+    if any(_COUNT.search(name) and not _FIXED.fullmatch(name) for name in names):
         return False
-    whole = [row for row in rows if len(row) == len(heads)]
-    tried = [[row[place] for row in whole] for place, name in enumerate(names) if _SETTING.match(name)]
-    return sum(map(_returns, tried)) >= FEWEST
+    columns = zip(*(row for row in rows if len(row) == len(heads)), strict=True)
+    tried = [name for name, column in zip(names, columns, strict=False) if _is_setting(name) and _returns(column)]
+    return len(tried) >= FEWEST and any(map(_FIXED.fullmatch, tried))
+
+
+def _is_setting(name: str) -> bool:
+    return bool(_FIXED.fullmatch(name) or _MOVED.fullmatch(name))
 
 
 def _returns(values: Sequence[str]) -> bool:

@@ -15,7 +15,9 @@ TRIED = pd.DataFrame(product((0.9, 0.99), (1e-4, 3e-4), (32, 64, 128)), columns=
 
 
 def test_a_table_of_settings_that_were_tried_is_no_run(tmp_path: Path) -> None:
-    TRIED.assign(reward_mean=range(12), eval_return=range(12)).to_csv(tmp_path / "grid.csv", index=False)
+    TRIED.assign(n_steps=[128] * 12, reward_mean=range(12), eval_return=range(12)).to_csv(
+        tmp_path / "grid.csv", index=False
+    )
     with pytest.raises(RlhealthError, match="settings that were tried, one row a run"):
         open_runs(tmp_path / "grid.csv")
     with pytest.raises(RlhealthError, match="no runs found"):
@@ -26,6 +28,13 @@ def test_settings_beside_a_count_of_steps_are_those_of_a_history(tmp_path: Path)
     TRIED.assign(episode=range(12), reward_mean=range(12)).to_csv(tmp_path / "log.csv", index=False)
     (run,) = open_runs(tmp_path / "log.csv")
     assert run.series["reward_mean"].values.tolist() == list(range(12))
+
+
+def test_settings_that_a_controller_moves_up_and_down_are_those_of_a_history(tmp_path: Path) -> None:
+    rows = range(12)
+    table = {"lr": [1e-3, 5e-4] * 6, "beta": [0.1, 0.2, 0.4] * 4, "loss": rows, "mean_reward": rows}
+    pd.DataFrame(table).to_csv(tmp_path / "log.csv", index=False)
+    assert len(open_runs(tmp_path / "log.csv")) == 1
 
 
 def test_settings_that_follow_a_schedule_are_those_of_a_history(tmp_path: Path) -> None:
