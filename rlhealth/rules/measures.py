@@ -100,7 +100,7 @@ KINDS: dict[str, MeasureKind] = {
     ),
     "order_score": MeasureKind(
         "Mann and Kendall's score of the order of all points of {metric} ({last} to 120 of them)",
-        unit="ratio",
+        unit="correlation",
         falls=True,
     ),
     "standstill": MeasureKind(
