@@ -264,14 +264,14 @@ def test_a_trace_of_a_million_points_is_small_and_keeps_the_extremes() -> None:
 
 def test_a_trace_follows_a_run_that_went_back() -> None:
     run = Run("back", Place("jsonl", "run.jsonl"))
-    run.add("kl", np.arange(100), np.arange(100.0))
+    run.add("kl", np.arange(100), np.arange(100.0) / 100)
     metric, trace = translate(run).metrics["kl"], Trace()
     trace.follow(metric)
     run.rewind(50)
     run.add("kl", np.arange(50, 80), np.zeros(30))
     trace.follow(metric)
     steps, values = trace.points
-    assert (steps[-1] == 79 and values[-1] == 0 and len(steps) == 80) or values.max() == 49
+    assert (steps[-1] == 79 and values[-1] == 0 and len(steps) == 80) or values.max() == 0.49
 
 
 @given(
