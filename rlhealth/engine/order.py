@@ -37,9 +37,7 @@ class RankTrend:
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
-        known = np.isfinite(values)
-        points = values[known]
-        return self.held.over(known, self._measured(points) if len(points) else points)
+        return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
         (sums,) = self.sums.add(points)
@@ -89,9 +87,7 @@ class OrderScore:
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
-        known = np.isfinite(values)
-        points = values[known]
-        return self.held.over(known, self._measured(points) if len(points) else points)
+        return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
         found = np.full(len(points), np.nan)

@@ -87,21 +87,19 @@ class Arrival:
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
-        known = np.isfinite(values)
-        points = values[known]
-        if len(points):
-            joined = np.concatenate([self.tail, points])
-            number = self.count + 1 + np.arange(len(points))
-            self.count += len(points)
-            self.first = np.concatenate([self.first, points[: START - len(self.first)]])[:START]
-            found = np.full(len(points), np.nan)
-            ready = np.flatnonzero(number >= self.window + 2 * START)
-            if len(ready):
-                found[ready] = self._arrivals(joined[-(len(ready) + self.window + START - 1) :], number[ready])
-            self.tail = joined[-(self.window + START - 1) :].copy()
-        else:
-            found = points
-        return self.held.over(known, found)
+        return self.held.each(values, self._measured)
+
+    def _measured(self, points: Floats) -> Floats:
+        joined = np.concatenate([self.tail, points])
+        number = self.count + 1 + np.arange(len(points))
+        self.count += len(points)
+        self.first = np.concatenate([self.first, points[: START - len(self.first)]])[:START]
+        found = np.full(len(points), np.nan)
+        ready = np.flatnonzero(number >= self.window + 2 * START)
+        if len(ready):
+            found[ready] = self._arrivals(joined[-(len(ready) + self.window + START - 1) :], number[ready])
+        self.tail = joined[-(self.window + START - 1) :].copy()
+        return found
 
     def _arrivals(self, points: Floats, number: Ints) -> Floats:
         """At each window at the end of the points: the remaining distance divided by the rate; NaN if the fall does not
@@ -231,10 +229,7 @@ class Standstill:
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
-        known = np.isfinite(values)
-        points = values[known]
-        found = self._measured(points) if len(points) else points
-        return self.held.over(known, found)
+        return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
         is_new = ~(np.abs(np.diff(points, prepend=self.before)) <= STILL)

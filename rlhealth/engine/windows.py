@@ -100,6 +100,12 @@ class Held:
     def __init__(self) -> None:
         self.last: Floats = np.full(1, np.nan)
 
+    def each(self, values: Floats, measured: Callable[[Floats], Floats]) -> Floats:
+        """What is measured at each finite one of the next points, shape (n,), repeated over the missing ones."""
+        known = np.isfinite(values)
+        points = values[known]
+        return self.over(known, measured(points) if len(points) else points)
+
     def over(self, known: np.ndarray[Any, np.dtype[np.bool_]], found: Floats) -> Floats:
         """The value at each known point, repeated over the missing ones: shape (n,), as `known`."""
         joined = np.concatenate([self.last, found])
