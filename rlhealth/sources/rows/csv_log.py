@@ -24,6 +24,7 @@ from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.headerless import with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
+from rlhealth.sources.rows.metric_files import has_one_metric
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.search_table import is_search
 from rlhealth.sources.rows.textlog import TextLog, board_tag
@@ -31,9 +32,8 @@ from rlhealth.sources.rows.textlog import TextLog, board_tag
 if TYPE_CHECKING:
     import pandas as pd
 
-#: TensorBoard's page exports one tag per file, with these columns.
-BOARD = ["Wall time", "Step", "Value"]
-_BOARD_SPELT = [name.replace(" ", "").lower() for name in BOARD]
+#: TensorBoard's page exports one tag per file, with these columns (here in lower case, without spaces).
+BOARD = ["walltime", "step", "value"]
 #: wandb's page exports a column for each run and metric, with their minimum and maximum over the binned steps.
 _BOUND = re.compile(r"__(MIN|MAX)$")
 #: wandb's table of runs has one row per run: no history.
@@ -59,6 +59,7 @@ class CsvLog(TextLog):
     def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = (), tag: str = "") -> None:
         super().__init__(path, file)
         self._tag = tag
+        self._only = ""  # the tag of the only metric below the newest header
         self._given = list(names)
         self._names: list[str] = list(names)
         self._comma = ","
@@ -163,11 +164,9 @@ class CsvLog(TextLog):
             self._take_rows(cells.frame)
 
     def _take_rows(self, frame: pd.DataFrame) -> None:
-        if self._tag:
+        if self._only:
             *times, step, value = self._names
-            self._take_points(frame.assign(tag=self._tag), "tag", step, value, times[0] if times else None)
-        elif self._names == BOARD:
-            self._take_points(frame.assign(tag=board_tag(self.path)), "tag", "Step", "Value", "Wall time")
+            self._take_points(frame.assign(tag=self._only), "tag", step, value, times[0] if times else None)
         elif (tag := next((name for name in LONG if name in self._names), None)) and {"step", "value"} <= set(
             self._names
         ):
@@ -229,8 +228,8 @@ class CsvLog(TextLog):
         if is_search([text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]):
             hint = "check the logs of the runs that it sums up"
             raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
-        if [cell.replace(" ", "").lower() for cell in cells] == _BOARD_SPELT:
-            cells = BOARD
+        is_export = [cell.replace(" ", "").lower() for cell in cells] == BOARD
+        self._only = board_tag(self.path) if is_export else self._tag if has_one_metric(text) else ""
         self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]

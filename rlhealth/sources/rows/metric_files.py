@@ -12,13 +12,13 @@ import numpy as np
 from rlhealth.run import Place, Run
 
 FEWEST = 2  # metrics that are recognised, so that the files are those of one run, and not one metric of several runs
-_HEADER = re.compile(r"\s*+\"?(?:wall[ _]?time\"?,\"?)?(?:global_)?steps?\"?,\"?value\"?\s*\n", re.IGNORECASE)
+_HEADER = re.compile(r"\s*+\"?(?:wall[ _]?time\"?,\"?)?(?:global_)?steps?\"?,\"?value\"?\s*", re.IGNORECASE)
 _SHARED = re.compile(r".*[^A-Za-z0-9]")
 
 
-def has_one_metric(head: str) -> bool:
-    """Whether a table has the columns step and value, and no other but a time."""
-    return _HEADER.match(head) is not None
+def has_one_metric(header: str) -> bool:
+    """Whether a table with that first line has the columns step and value, and no other but a time."""
+    return _HEADER.fullmatch(header) is not None
 
 
 def tags_of(files: Iterable[Path]) -> dict[Path, str]:

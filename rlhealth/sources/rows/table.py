@@ -141,8 +141,10 @@ def _head(path: Path) -> bytes:
 
 
 def _has_one_metric(path: Path) -> bool:
+    """Whether a file is a table of one metric, and no export of TensorBoard's page, which names the run too."""
     try:
-        return path.suffix == ".csv" and metric_files.has_one_metric(text_of(_head(path)))
+        head = _head(path) if path.suffix == ".csv" else b""
+        return metric_files.has_one_metric(text_of(head).partition("\n")[0]) and _board(path, head) is None
     except (RlhealthError, OSError):
         return False  # the error is reported where the file is read
 
