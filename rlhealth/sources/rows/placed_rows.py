@@ -278,12 +278,13 @@ class PlacedRows:
             self._step = step - 1
         self._said = set()
 
-    def next_run(self) -> None:
-        """Ends this run: the next rows are of another."""
+    def next_run(self, *, same_axis: bool = True) -> None:
+        """Ends this run: the next rows are of another, by the same step column or by one that is named later."""
         self._points.move()
         self.run.begun_anew = True
         if len(self.runs) <= MOST_RUNS:
             self.runs.append(self._make(len(self.runs)))
         self.run = self.runs[-1]
         self._begin()
-        self.name_axis()
+        if same_axis:
+            self.name_axis()

@@ -4,8 +4,9 @@ several writers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from rlhealth.run import Run
 from rlhealth.sources.base.spelling import axis
 from rlhealth.sources.rows.answers import ANSWERS, are_answers
 from rlhealth.sources.rows.placed_rows import MOST_RUNS, PlacedRows
+from rlhealth.sources.rows.row_names import has_step, names_reward
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, with_eval_prefix, writers, written
 
 FIRST_LOOK = 1000  # rows by which the step column is chosen
+FEWEST_AHEAD = 3  # rows without a step that are a run of their own before rows with one
 
 
 class Rows:
@@ -75,7 +78,7 @@ class Rows:
     def begin_run(self, name: str = "") -> None:
         """The next rows are of another run, of that name, and may use another step column."""
         self.flush(is_over=True)
-        self.placed.next_run()
+        self.placed.next_run(same_axis=False)
         self.placed.axis, self.chosen, self._writers, self._others = None, False, "", {}
         if name and len(self.runs) > 1:
             self.run.name = f"{self.runs[0].name}#{name}"
@@ -110,6 +113,25 @@ class Rows:
 
     def _choose(self, take: bool = True, texts: Iterable[str] = ()) -> None:
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
+        if take and (ahead := self._of_a_run_ahead(waiting)):
+            self._choose_among(waiting[:ahead])
+            self.begin_run()
+            waiting = waiting[ahead:]
+        self._choose_among(waiting, take, texts)
+
+    def _of_a_run_ahead(self, rows: Sequence[Mapping[str, Any]]) -> int:
+        """How many of the first rows are those of a run that names no step, before the rows of another that does: its
+        rows name a reward and repeat each other's metrics, and none of the rows with a step has one of them. Keras-RL
+        prints a training so, and the episodes of a test after it.
+        """
+        ahead = sum(1 for _ in takewhile(lambda row: not has_step(row), rows))
+        said = Counter(tag for row in rows[:ahead] for tag in self.placed.tags(row))
+        if ahead == len(rows) or max(said.values(), default=0) < FEWEST_AHEAD or not names_reward(said):
+            return 0
+        return ahead if said.keys().isdisjoint(tag for row in rows[ahead:] for tag in self.placed.tags(row)) else 0
+
+    def _choose_among(self, waiting: Sequence[Mapping[str, Any]], take: bool = True, texts: Iterable[str] = ()) -> None:
+        """Chooses the step column by these rows, and takes them."""
         with_metrics = [row for row in waiting if self.placed.tags(row)]
         if not with_metrics:
             return
