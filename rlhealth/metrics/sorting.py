@@ -18,7 +18,7 @@ from rlhealth.run import Run
 from rlhealth.series import first_points, plain_median
 
 PLAIN_RANK = 1_000_000  # of a name with its plain meaning: a name of the trainer takes precedence
-ONCE_RANK = 1_000_000  # of a tag with one point: a last line may summarise other tags under a new name
+RARE_RANK = 1_000_000  # of a tag with few points: lines on the way may summarise other tags under a new name
 _REWARD = re.compile(rf"reward|{PART}|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
@@ -31,7 +31,7 @@ _A_SUM = "is taken as the KL to the reference, summed over a completion: it is a
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
-_A_SERIES = 10  # points: if one tag has so many, a tag with a single point is no series
+_A_SERIES = 10  # points, of a tag or for each point of another one: that one is rare
 _YOUNG, _FEWEST_YOUNG = 20, 3  # points of a KL
 _FAR = 1.0  # nats: no run of a trainer that logs a KL per token had that at most of its first points, and learned
 MOST_KEPT = 64  # sortings; a sweep has few
@@ -72,12 +72,12 @@ class OddTags(NamedTuple):
 
     Attributes:
         sums: cumulative rewards that may be sums over the run; those of episodes go up and down.
-        once: the tags with one point, in a run that has others with many.
+        rare: the tags with few points, in a run that has others with ten times as many.
         far: KLs too large in a young run to be those of tokens.
     """
 
     sums: tuple[str, ...]
-    once: tuple[str, ...]
+    rare: tuple[str, ...]
     far: tuple[str, ...]
 
 
@@ -114,9 +114,9 @@ def odd_tags(run: Run) -> OddTags:
     cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     far = tuple(tag for tag, one in run.series.items() if "kl" in tag.lower() and _is_far_at_once(one.values))
-    has_series = max(map(len, run.series.values()), default=0) >= _A_SERIES
-    once = tuple(tag for tag, one in run.series.items() if len(one) == 1) if has_series else ()
-    return OddTags(sums, once, far)
+    most = min(max(map(len, run.series.values()), default=0) // _A_SERIES, _A_SERIES - 1)
+    rare = tuple(tag for tag, one in run.series.items() if 0 < len(one) <= most) if most else ()
+    return OddTags(sums, rare, far)
 
 
 def _is_far_at_once(values: npt.NDArray[np.float64]) -> bool:
@@ -197,7 +197,7 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags
         return
     if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
         sorting.shares.setdefault(canonical, []).append(tag)
-    rank = alias.rank + (ONCE_RANK if tag in odd.once and known.is_free else 0)
+    rank = alias.rank + (RARE_RANK if tag in odd.rare and known.is_free else 0)
     sorting.offer(canonical, tag, alias, (rank, distance, int(name == literal)))
 
 

@@ -262,6 +262,18 @@ def test_what_a_last_line_sums_up_does_not_take_the_place_of_what_was_followed()
     assert translate(run).metrics["reward"].tag == "Average reward"
 
 
+def test_what_lines_on_the_way_sum_up_does_not_take_the_place_of_what_was_followed() -> None:
+    """`Episode 100: Average Score: 0.5` every hundred lines of `Episode 3: Mean-100 score: 0.5`."""
+    run = Run("run", Place("console", "here"))
+    for tag, every in (("Mean-100 score", 1), ("Average Score", 100)):
+        steps = list(range(0, 600, every))
+        run.add(tag, steps, [float(n) for n in steps], [float("nan")] * len(steps))
+    assert translate(run).metrics["reward"].tag == "Mean-100 score"
+    for step in range(600, 1000, 100):  # ten points are enough to be followed
+        run.add("Average Score", [step], [1.0], [float("nan")])
+    assert translate(run).metrics["reward"].tag == "Average Score"
+
+
 def cumulative(values: list[float], **others: list[float]) -> Run:
     names = {"cumulative_reward": values, **others}
     return run_of(names)
