@@ -42,11 +42,11 @@ def why_not_healthy(translation: Translation) -> str:
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
     if missing := _no_witness(translation, least["witness"], rose):
         surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))
-        surely = surely or _rose_beyond_errors(translation)
+        surely = surely or _rose_beyond_errors(translation) or _evaluation_rose(translation)
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
-    if somewhat:
+    if somewhat or _evaluation_rose(translation):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
@@ -56,6 +56,15 @@ def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
     at the cost of another."""
     longest = max((_count(one) for one in rewards), default=0)
     return [one for one in rewards if one.name == total and _count(one) >= min(least, longest / 2)] or rewards
+
+
+def _evaluation_rose(translation: Translation) -> bool:
+    """Whether the reward of evaluations surely rose."""
+    said = _said()["evaluated"]
+    evaluated = [
+        one for one in _matching(translation, said["metrics"]) if any(word in one.tag.lower() for word in said["named"])
+    ]
+    return any(surely_rose(_finite(one), one.smoothed) for one in evaluated)
 
 
 def _rose_beyond_errors(translation: Translation) -> bool:

@@ -72,6 +72,14 @@ def test_a_success_rate_that_surely_rose_proves_what_a_wavering_reward_does_not(
     assert why_not_healthy(translate(logged(25, ep_rew_mean=-wavering, success_rate=success))) != ""
 
 
+def test_the_reward_of_evaluations_that_surely_rose_proves_what_that_of_training_does_not() -> None:
+    wavering, rising = 50 * rng.normal(size=40), np.linspace(0, 100, 40) + rng.normal(size=40)
+    assert why_not_healthy(translate(logged(40, ep_rew_mean=wavering, eval__ep_rew_mean=rising))) == ""
+    assert why_not_healthy(translate(logged(40, ep_rew_mean=wavering, eval__ep_rew_mean=-rising))) != ""
+    accuracy = rising / 200 + 0.4  # may be that of a classifier
+    assert why_not_healthy(translate(logged(40, train_loss=-wavering, train_acc=0.4, val_acc=accuracy))) != ""
+
+
 def test_components_that_rise_prove_nothing_where_their_few_totals_fall() -> None:
     rising = np.linspace(0, 1, 12) + 0.01 * rng.normal(size=12)
     parts = {"rewards__upright__mean": rising, "rewards__effort__mean": -3 * rising, "kl": wiggling(0.2, 12)}
