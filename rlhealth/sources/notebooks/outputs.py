@@ -52,13 +52,14 @@ _TRAINED = re.compile(
 #: Rows of nothing but rewards are training where so many of them count on, and the code of their cell trains: an
 #: environment is tried out for ten episodes.
 FEWEST_REWARDS = 20
+FEWEST_UNCOUNTED = 100  # of rewards without any count
 _COUNTS = (*AXES, "epoch", "Epoch")
 _RISING = 0.9  # of the counts of such rows: several environments end at one step, seeds come one after another
 _TRAINS = re.compile(
     r"\.backward\(|\b\w*optim\w*\.(?:step|apply_gradients|minimize|update)\(|apply_gradients\(|GradientTape|\bgrad\("
     r"|\.(?:learn|fit|train|train_step|optimize|train_on_batch)\(|[Tt]rainer\.step\(|(?:\b|_)train\w*\(|(?:\b|_)(?:learn|optimi[sz]e)(?:_\w*)?\(|\b[Qq]\w*\[[^\n=]{1,80}\]\s*\+?=(?!=)"
     r"|\.(?:replay|remember)\(|\b\w*(?:agent|policy|actor|learner|brain|dqn|ppo|sac|td3|ddpg)\w*\.(?:update|step)\w*\("
-    r"|\boptimi[sz]er\s*[,)]|\bsetup_ignite\(|\b(?:reinforce\w*|ppo|d?dqn|a2c|a3c|sac|td3|ddpg|q_?learning|sarsa|policy_gradient)\s*\("
+    r"|\boptimi[sz]er\s*[,)]|\bsetup_ignite\(|(?:\b|_)(?:reinforce\w*|ppo|d?dqn|a2c|a3c|sac|td3|ddpg|q_?learning|sarsa|policy_gradient)\s*\("
     r"|^\s*!.*(?:train|ppo|grpo|dqn|a2c|sac|reinforce)\w*\.(?:py|sh)",
     re.MULTILINE,
 )
@@ -131,13 +132,16 @@ def _warned(rows: Iterable[PrintedRow]) -> set[str]:
 
 def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
     """Whether rows that hold rewards and nothing else of learning are those of a training: many, with counts that rise,
-    in a cell whose code trains. Most rows name the count; lines between them may name another, `running reward: 1.5 at
-    episode 20`.
+    or very many without any and little between them, in a cell whose code trains. Most rows name the count; lines
+    between them may name another, `running reward: 1.5 at episode 20`.
     """
     rewarded = [row for row in rows if any(PAID.search(tag) and not tag.startswith(_EVALUATED) for tag in row)]
     if len(rewarded) < FEWEST_REWARDS or not _TRAINS.search(cell.code[:LONGEST_CODE]):
         return False
     counted = max(([row[axis] for row in rewarded if axis in row] for axis in _COUNTS), key=len)
+    if not counted:
+        lines = [line for line in _LINE_ENDS.split(printed_text(cell.outputs)) if line.strip()]
+        return len(rewarded) >= max(FEWEST_UNCOUNTED, len(lines) / 2)
     counts = [count for one in counted if (count := whole(one)) is not None]
     if len(counts) < max(FEWEST_REWARDS, len(rewarded) / 2) or len(counts) < len(counted):
         return False

@@ -166,6 +166,15 @@ def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str
     assert [row["Reward"] for row in one.rows] == [round(n / 7, 3) for n in range(1, 41)]
 
 
+def test_very_many_rewards_that_name_no_count_are_a_run_where_little_stands_between_them() -> None:
+    lines = [f"episode reward: {n / 8}\n" for n in range(120)]
+    (one,) = rows_of("scores = run_dqn(env, episodes=120)", "".join(lines))
+    assert [row["episode reward"] for row in one.rows] == [n / 8 for n in range(120)]
+    assert not rows_of("scores = run_dqn(env, episodes=120)", "".join(lines[:60]))
+    samples = "".join(f"answer: {n} apples\ngold: {n} pears\n{line}" for n, line in enumerate(lines))
+    assert not rows_of("trainer.train()", samples)
+
+
 def test_lines_on_stdout_begin_behind_a_bar_on_stderr_that_ends_no_line() -> None:
     outputs = []
     for n in range(1, 41):
