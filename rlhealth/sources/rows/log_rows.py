@@ -31,7 +31,7 @@ from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed, PrintedRow
 from rlhealth.sources.rows.row_names import is_learning
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
-from rlhealth.sources.rows.search_table import is_search
+from rlhealth.sources.rows.search_table import is_search, names_setting
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
@@ -195,10 +195,10 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
 
 
 def _is_indexed(lines: Sequence[str], metrics: int) -> bool:
-    """Whether a table has only numbers after the index that pandas writes, and half of its columns are metrics: any
-    data set may have an index."""
+    """Whether a table has only numbers after the index that pandas writes, and half of its columns are metrics, not
+    counting settings of the training: any data set may have an index."""
     cells = [[cell.strip(' "') for cell in line.split(",")] for line in lines[:4]]
-    if len(cells) < 2 or cells[0][0] or 2 * metrics < len(cells[0]) - 1:
+    if len(cells) < 2 or cells[0][0] or 2 * metrics < sum(not names_setting(head) for head in cells[0][1:]):
         return False
     return all(number(cell) is not None for line in cells[1:] for cell in line)
 

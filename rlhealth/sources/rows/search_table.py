@@ -32,7 +32,7 @@ def is_search(lines: Sequence[str]) -> bool:
         heads, *rows = csv.reader(lines[: LOOKED_AT + 1], delimiter=max(",\t;|", key=lines[0].count))
     except (csv.Error, ValueError, IndexError):
         return False
-    names = [words(head).rpartition("/")[2] for head in heads]
+    names = [_last_of(head) for head in heads]
     if any(_COUNT.search(name) and not _FIXED.fullmatch(name) for name in names):
         return False
     columns = zip(*(row for row in rows if len(row) == len(heads)), strict=True)
@@ -40,8 +40,17 @@ def is_search(lines: Sequence[str]) -> bool:
     return len(tried) >= FEWEST and any(map(_FIXED.fullmatch, tried))
 
 
+def names_setting(head: str) -> bool:
+    """Whether a column holds a setting of the training: `discount`, `learning rate`."""
+    return _is_setting(_last_of(head))
+
+
 def _is_setting(name: str) -> bool:
     return bool(_FIXED.fullmatch(name) or _MOVED.fullmatch(name))
+
+
+def _last_of(head: str) -> str:
+    return words(head).rpartition("/")[2]
 
 
 def _returns(values: Sequence[str]) -> bool:

@@ -135,6 +135,16 @@ def test_one_column_of_rewards_is_a_run_of_a_folder(name: str, header: str, rows
     assert run.series[header].values.tolist() == RETURNS.tolist()
 
 
+def test_settings_beside_the_rewards_of_a_table_with_an_index_count_for_nothing(tmp_path: Path) -> None:
+    table = pd.DataFrame({"rewards": RETURNS, "discount": 0.995, "learning rate": 0.15})
+    table.to_csv(tmp_path / "out.csv")
+    (run,) = open_runs(tmp_path)
+    assert run.series["rewards"].values.tolist() == RETURNS.tolist()
+    table.rename(columns={"discount": "depth", "learning rate": "width"}).to_csv(tmp_path / "out.csv")
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
+
+
 def test_the_files_of_one_folder_of_d3rlpy_are_one_run(tmp_path: Path) -> None:
     for name, values in (("environment", RETURNS), ("loss", 1 / (1 + RETURNS)), ("time_step", RETURNS)):
         rows = [f"{n},{1000 * n},{value}" for n, value in enumerate(values.tolist(), 1)]
