@@ -322,9 +322,11 @@ def _places(text: bytes, sign: bytes, feeds_only: bool) -> Iterator[int]:
 
 def _may_belong(line: bytes) -> bool:
     """Whether a line without a sign may be part of a table, of a dict on several lines or of a block of `name: number`
-    lines."""
+    or `name number` lines."""
     if b"|" in line or b"\xe2" in line or b"<-" in line or line.rstrip()[-1:] in _BRACES:
         return True
     at = max(line.rfind(b":"), line.rfind(b"="))
+    if at < 0:
+        return b" " in line and line[line.rfind(b" ") + 1 :][:1] in _BEGIN_NUMBERS
     after = line[at + 1 :].lstrip()
     return at > len(line) - 40 and (after[:1] in _BEGIN_NUMBERS or (not after and at > 0))  # a number, or a title

@@ -12,7 +12,7 @@ from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
 from rlhealth.sources.rows.printed_columns import Columns
-from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in
+from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in, dict_of_a_name
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
@@ -151,6 +151,9 @@ class Printed:
                 made.is_listed = True
                 yield made
             return
+        if self._blocks.is_open and "{" in text and (several := dict_of_a_name(text)):
+            yield from self._made(self._blocks.add(several), "block")
+            return
         bar, self._bar = self._bar, self._bar if not text.strip() else _bar_in(text)
         if self._dicts.is_open or "{" in text:
             taken = yield from self._from_dicts(text, self._bar or bar)
@@ -161,6 +164,9 @@ class Printed:
         if len(text) > LONGEST_PAIRS:
             return
         step = heading(text) if _NAMED_STEP.search(text) else None
+        if self._step is not None and self._blocks.takes_spaced(text) and (not step or step.name != self._step.name):
+            yield from self._made(self._blocks.spaced(text), "block")
+            return
         if step is not None:
             yield from self.end()
             self._step, self._said, self._repeats = step, set(), 0

@@ -1,5 +1,5 @@
 """Blocks of lines with one name and one number per line: rsl_rl's summary, torchforge's and NeMo-RL's results, RLlib's
-pretty_print.
+pretty_print; and below a heading, `mean reward (100 episodes) -20.3`, without a separator.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_line import name_before
 from rlhealth.sources.rows.printed_steps import WORD
+from rlhealth.sources.rows.row_names import is_log_name
 
 MOST_NAMES = 1000
 DEEPEST = 8  # titles within titles
@@ -18,6 +19,10 @@ _PAIR = re.compile(
     r"(?P<before>\s*+[^\w\s\"'{}\[\]|(]{0,3}\s*+)(?P<name>[A-Za-z_][^:=\n\"'{}]{0,120}?)\s{0,20}[:=]\s{0,80}"
     r"(?P<value>[^\s\"'{}]{1,60}|[A-Za-z_][\w.]{0,40}\([^()\n]{1,120}\))(?:\s?(?:%|s|ms|it/s|steps/s|[kMGT]i?B))?"
     r"(?:\s?(?:±|\+/?-)\s?[\d.]{1,30})?(?:\s*\((?P<aside>[^()\n]{0,40})\))?\s*+"
+)
+_SPACED = re.compile(
+    r"\s{0,8}(?P<name>[A-Za-z][A-Za-z_/-]{0,40}(?: [A-Za-z_/-]{1,40}| \([\w ]{1,40}\)){0,5})\s{1,40}"
+    r"(?P<value>[-+]?(?:\d[\d,]*+(?:\.\d*+)?(?:[eE][-+]?\d{1,3})?|nan|inf))\s*"
 )
 _TITLE = re.compile(r"(?P<indent>\s*+)[^\w\s\"'{}\[\]|(]{0,3}[^\w\s]{0,3}\s*+(?P<name>[\w][\w ./-]{0,60}):\s*+")
 _NAMES_SHARE = re.compile(r"accuracy|rate|ratio|share|fraction|percent|pct|%|\)\Z", re.IGNORECASE)
@@ -35,6 +40,7 @@ class Blocks:
     def __init__(self) -> None:
         self._block: dict[str, Any] = {}
         self._titles: list[tuple[int, str]] = []
+        self._is_spaced = False
 
     @property
     def is_open(self) -> bool:
@@ -68,6 +74,19 @@ class Blocks:
         """Whether the line is one pair, and part of the current block."""
         return bool(self._block) and _PAIR.fullmatch(line) is not None
 
+    def takes_spaced(self, line: str) -> bool:
+        """Whether the line, below a heading, is a name and a number with spaces between them, and part of a block of
+        such lines, or begins one by a name that logs have."""
+        pair = _SPACED.fullmatch(line) if not self._block or self._is_spaced else None
+        return pair is not None and (self._is_spaced or is_log_name(pair["name"]))
+
+    def spaced(self, line: str) -> Iterator[dict[str, Any]]:
+        """Takes such a line; the row that ends where its name repeats."""
+        pair = _SPACED.fullmatch(line)
+        assert pair is not None
+        yield from self.add({pair["name"]: pair["value"]})
+        self._is_spaced = True
+
     def add(self, several: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Takes the pairs of a line that continues the block, statistics of one name; the row that ends where a name
         repeats."""
@@ -79,7 +98,7 @@ class Blocks:
         """The row of a block that ends here."""
         if self._block:
             yield self._block
-        self._block = {}
+        self._block, self._is_spaced = {}, False
 
     def _title(self, indent: int, name: str) -> None:
         self._titles = [one for one in self._titles if one[0] < indent]

@@ -21,6 +21,7 @@ _OPENING = re.compile(r"\{\s*(?=['\"])")
 _BRACES = re.compile(r"[{}]")
 _BRACE_LAST = re.compile(r"(?:^|[\s:=])\{\s*\Z")  # the first key is on the next line
 _KEY_FIRST = re.compile(r"\s*['\"]")
+_NAMED = re.compile(r"\W{0,8}[A-Za-z][\w ]{0,40}:\s{0,9}(?P<dict>\{\s{0,9}['\"][^{}]{1,4096}\})\s*")
 _PAIR = re.compile(
     r"(?P<q>['\"])(?P<key>[^'\"\n]{1,4096})(?P=q)\s*:\s*"
     r"(?:['\"](?P<quoted>[^'\"\n]{0,200})['\"]|(?P<value>[A-Za-z_][\w.]{0,60}\([^()\n]{0,200}\)|[^\s,{}\[\]()'\"]{1,60}))\s*(?=[,}]|$)"
@@ -39,6 +40,12 @@ def dict_in(text: str, cut: bool = False) -> dict[str, Any] | None:
         return None
     body = text[opening.start() : end]
     return _row_of(body if end is not None else body[: body.rfind(",") + 1], end is not None)
+
+
+def dict_of_a_name(line: str) -> dict[str, Any]:
+    """The row in a line that is a name and its dict, `Other logs: {'KL': 0.1}`; empty for any other line."""
+    found = _NAMED.fullmatch(line)
+    return (dict_in(found["dict"]) or {}) if found is not None else {}
 
 
 def begins_dict(line: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_steps import COUNTED
 from rlhealth.sources.rows.printed_tensors import OPENS, rewards_in
-from rlhealth.sources.rows.printed_words import words_and_numbers
+from rlhealth.sources.rows.printed_words import of_an_end, words_and_numbers
 
 LONGEST_NAME = 100  # characters
 LABEL = ":"  # ends a rank given as a bare number, `3: loss 0.5`, which may also be a step count
@@ -190,6 +190,7 @@ def name_before(text: str, start: int, end: int) -> str:
     name = part[letter.start() :].rstrip()
     counted = COUNTED.match(name)  # `Train step 5 training loss: 1.2`
     name = name[counted.end() :].lstrip(" :,.-|") if counted else name
+    name = of_an_end(name)
     odd = part[: letter.start()].strip("([{-*#>=~ :.→▶✓✨📊🚀")
     is_long = name.count(" ") >= MOST_WORDS and not _OF_THE_LAST.fullmatch(name)
     if odd or not _NAME.fullmatch(name) or is_long:

@@ -41,6 +41,9 @@ _REWARD_IN_SENTENCE = re.compile(
 )
 #: Words about an episode in a sentence that states its reward.
 _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
+_ENDED_WITH = re.compile(
+    r"(?:finished|ended|done|completed?|terminated) (?:\w+ ){0,4}with (?:an? |the )?(?=\w)", re.IGNORECASE
+)
 _WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
 #: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
@@ -87,10 +90,17 @@ def spaced_pairs(text: str) -> dict[str, Any]:
     if several := words_and_numbers(text):
         return several
     if _COUNT_AND_NUMBERS.fullmatch(text):
-        return {pair[1]: pair[2] for pair in _NAME_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
+        found = _NAME_AND_NUMBER.finditer(text)
+        return {of_an_end(pair[1]): pair[2] for pair in found if number(pair[2]) is not None}
     if _MEASURED_AND_NUMBERS.fullmatch(text):
         return {pair[1]: pair[2] for pair in _MEASURED_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
     return _joined(text) if "_" in text and "." in text else {}
+
+
+def of_an_end(name: str) -> str:
+    """What an episode ended with, `reward` of `finished with a reward`; any other name is unchanged."""
+    ended = _ENDED_WITH.match(name)
+    return name[ended.end() :] if ended is not None else name
 
 
 def words_and_numbers(text: str) -> dict[str, Any]:

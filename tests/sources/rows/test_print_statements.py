@@ -51,6 +51,8 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"Update {n * 10}: mean reward {r:.3f}; policy loss -0.0085; value loss 1.4560; entropy 1.4",
         lambda n, r: f"Iter {n * 10:4d} -> mean return {r:.3f} (std 20.8), loss 1.35",
         lambda n, r: f"Episode {n * 10} finished with reward {r:.3f} after 20 steps",
+        lambda n, r: f"Episode  {n * 10} finished with reward: {r:.3f}\nFinished at timestep  {20 + n}",
+        lambda n, r: f"Timestep {n * 10}\nmean reward (100 episodes) {r:.6f}\nbest mean reward -inf\nepisodes {n}\n",
         lambda n, r: f"Reward after {n * 10} episodes is {r:.3f}",
         lambda n, r: f"Average score after episode {n * 10}: {r:.3f}, epsilon: 0.5",
         lambda n, r: f"After {n * 10} episodes, mean return is {r:.3f}.",
@@ -232,6 +234,44 @@ def test_the_lines_below_the_heading_of_a_step_are_one_row(tmp_path: Path) -> No
     )
     assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
     assert values(run, "loss/policy_avg") == (list(range(COUNT)), [-0.02] * COUNT)
+
+
+def test_lines_without_separators_below_the_count_of_steps_are_one_row(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path,
+        lambda n, r: f"Timestep {n * 1000}\nmean reward (100 episodes) {r:.6f}\nepisodes {n}\nexploration 0.{90 - n}\n",
+    )
+    assert values(run, "reward") == ([n * 1000 for n in range(COUNT)], pytest.approx(REWARDS))
+    assert values(run, "policy/exploration_rate") == (
+        [n * 1000 for n in range(COUNT)],
+        pytest.approx([0.9 - 0.01 * n for n in range(COUNT)]),
+    )
+
+
+def test_a_dict_of_other_metrics_within_a_block_is_part_of_its_row(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path,
+        lambda n, r: (
+            f"-----\nSteps: {n * 1000}\nAverageReturn: {r}\nOtherLogs: {{'LossPi': -0.5, 'KL': 0.0{n}}}\nTime: {n}"
+        ),
+    )
+    assert values(run, "reward") == ([n * 1000 for n in range(COUNT)], pytest.approx(REWARDS))
+    assert values(run, "loss/policy_avg") == ([n * 1000 for n in range(COUNT)], [-0.5] * COUNT)
+
+
+def test_a_training_without_steps_before_the_counted_episodes_of_a_test_is_a_run_of_its_own(tmp_path: Path) -> None:
+    training = "".join(
+        f"\nInterval {n + 1} ({n * 10000} steps performed)\n10000/10000 [=====] - 66s 7ms/step - reward: -7.3978\n"
+        f"50 episodes - episode_reward: {reward} [-9.000, 9.000] - loss: 5.522 - mae: 0.455 - mean_q: -31.851\n"
+        for n, reward in enumerate(REWARDS)
+    )
+    test = "".join(f"Episode {n}: reward: {200 + n}.000, steps: 200\n" for n in range(1, 6))
+    path = tmp_path / "train.log"
+    path.write_text(f"Training for 300000 steps ...{training}done, took 304.161 seconds\n{test}")
+    trained, tested = open_runs(path)
+    assert values(trained, "reward") == (list(range(1, COUNT + 1)), pytest.approx(REWARDS))
+    assert values(tested, "reward") == ([1, 2, 3, 4, 5], [201, 202, 203, 204, 205])
+    assert not any("numbered" in note for note in tested.notes)
 
 
 @pytest.mark.parametrize(
