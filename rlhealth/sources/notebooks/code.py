@@ -138,7 +138,7 @@ class _Reading(ast.NodeVisitor):
         self.values: dict[str, Any] = {}
         self.settings: dict[str, dict[str, Any]] = {}
         self.classes: dict[str, str] = {}
-        self.unknown: set[str] = set()  # names imported from modules that are not of `_LIBRARIES`
+        self.unknown: set[str] = set()  # names of no library: imported from other modules, or of classes defined here
         self.variables: dict[str, Trainer] = {}
         self.functions: dict[str, list[Trainer]] = {}
         self.trainings: list[Trainer] = []
@@ -158,6 +158,8 @@ class _Reading(ast.NodeVisitor):
         known = next((name for name in bases if _TRAINER.search(name) or _SETTINGS.search(name)), None)
         if known is not None:
             self.classes[node.name] = known
+        else:
+            self.unknown.add(node.name)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """A training inside a function counts where the function is called; its names are local."""

@@ -20,6 +20,7 @@ from rlhealth.sources.base.saved import is_being_written
 from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
+from rlhealth.sources.rows.commented import COMMENTS, header_in
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.headerless import with_commas
@@ -208,10 +209,16 @@ class CsvLog(TextLog):
         if self.text.too_long:
             hint = "name a table whose first line names its columns, such as step,reward,kl"
             raise self._refused(f"the first line is longer than {self.longest >> 20} MiB", hint)
-        while block.startswith((b"#", b"\n", b"\r")):  # gymnasium's monitor.csv begins with a comment
-            block = block.partition(b"\n")[2]
-        line, _, rest = block.partition(b"\n")
-        text = in_english(line.decode("utf-8", "replace").strip("\r"))
+        found = COMMENTS.match(block)
+        end = found.end() if found else 0
+        line, _, rest = block[end:].partition(b"\n")
+        text = line.decode("utf-8", "replace").strip("\r")
+        self.text.line += block.count(b"\n", 0, end)
+        if end and (header := header_in(block[:end].decode("utf-8", "replace").splitlines(), text)):
+            text, rest = header, block[end:]
+        else:
+            self.text.line += 1
+        text = in_english(text)
         self._comma = max(",\t;|", key=text.count)
         try:
             cells = [cell.strip() for cell in next(csv.reader([text], delimiter=self._comma), [])]
@@ -236,7 +243,6 @@ class CsvLog(TextLog):
         if side_by_side and len(side_by_side) >= len(cells) - 2:
             for name in dict.fromkeys(name.rpartition(" - ")[0] for name in side_by_side):
                 self._several.setdefault(name, Rows(lambda _, name=name: self._named(name)))  # type: ignore[misc]
-        self.text.line += 1
         return rest
 
     def _refused(self, said: str, hint: str) -> RlhealthError:

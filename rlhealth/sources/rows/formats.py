@@ -11,6 +11,7 @@ from rlhealth.sources.base.candidates import lists_checkpoints
 from rlhealth.sources.base.packed import encoding_of, text_of
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.base.walk import kind_of
+from rlhealth.sources.rows.commented import without_comments
 from rlhealth.sources.rows.headerless import is_list, names_of
 from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
 from rlhealth.sources.rows.printed import dict_in
@@ -18,6 +19,7 @@ from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import is_wrapped
 
 HEAD = 64 << 10  # bytes by which a format is detected
+MOST_LINES = 40  # by which a table is
 
 
 def sniff(head: bytes, name: str) -> str:
@@ -98,7 +100,7 @@ _HEAD_NAME = re.compile(r"[A-Za-z_][^\n{}=]{0,200}|")
 
 def is_table(text: str) -> bool:
     """Whether the first lines have the same number of cells, and the first of them names."""
-    lines = [line for line in text.splitlines()[:6] if line and not line.startswith("#")]
+    lines = [line for line in without_comments(text.splitlines()[:MOST_LINES])[:6] if line and not line.startswith("#")]
     for comma in ",\t;":
         counts = [line.count(comma) for line in lines[:5]]
         if len(counts) > 1 and counts[0] and len(set(counts[: max(2, len(counts) - 1)])) == 1 and "{" not in lines[0]:

@@ -16,6 +16,7 @@ from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.packed import as_text, text_of
 from rlhealth.sources.base.spelling import AXES, EPISODE, PROGRESS, number
 from rlhealth.sources.base.walk import kind_of
+from rlhealth.sources.rows.commented import without_comments
 from rlhealth.sources.rows.formats import HEAD, is_table, row_in, sniff
 from rlhealth.sources.rows.headerless import (
     FEWEST_OF_A_RUN,
@@ -176,12 +177,12 @@ def _holds_rows(kind: str, head: bytes, doubtful: bool = False) -> bool:
     if kind == "jsonl":
         return _are_log_rows([row for line in lines[:2000] if (row := row_in(line)) is not None], doubtful)
     if kind == "csv":
-        place = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
-        if place is None:
+        lines = without_comments(lines)
+        if not lines:
             return False
-        header = lines[place] = in_english(lines[place])
+        header = lines[0] = in_english(lines[0])
         names = {name.strip(' "').rpartition(" - ")[2] for name in re.split(r"[,\t;|]", header)}
-        if len(names) < 2 or header.lower().startswith("name") or is_search(lines[place:-1]):
+        if len(names) < 2 or header.lower().startswith("name") or is_search(lines[:-1]):
             return False
         metrics = sum(bool(_METRIC.search(name)) for name in names)
         return (

@@ -69,6 +69,11 @@ _WITHIN = re.compile(
     rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)",
     re.IGNORECASE,
 )
+#: Of a book that teaches CartPole, whose reward is a point a step: `3 Episode: Finished after 20 steps: mean = 15.5`.
+_OF_CARTPOLE = re.compile(
+    r"(?P<n>\d{1,9}) Episode: Finished after (?P<steps>\d{1,9}) steps\s?[:\uff1a][^=:\uff1a\n]{1,40}?"
+    r"\s?[=:\uff1a]\s?(?P<mean>\d{1,9}(?:\.\d{1,9})?)\s*"
+)
 _SAYS = re.compile(r" (?:is|are|was|were) ")
 #: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, with minimum, mean and maximum.
 _OF_RAY = re.compile(
@@ -127,7 +132,8 @@ def leading_reward(text: str) -> dict[str, Any]:
 
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
-    `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Any other line is unchanged."""
+    `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Lengths of CartPole's episodes get the
+    names of PyTorch's example. Any other line is unchanged."""
     if (within := _WITHIN.match(text)) is not None:
         return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
@@ -135,6 +141,8 @@ def with_sign(text: str) -> str:
         text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (
             rest.lstrip() if after["name"] else rest.lstrip(" ,:-")
         )
+    if "Finished after" in text and (played := _OF_CARTPOLE.fullmatch(text)) is not None:
+        return f"Episode {played['n']}: Last length: {played['steps']}, Average length: {played['mean']}"
     said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
     return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else text
 

@@ -82,6 +82,8 @@ def test_a_trainer_of_the_notebooks_own_goes_by_the_class_it_is_made_from() -> N
         ("from trl import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
         ("from trl.trainer.grpo_trainer import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
         ("from scripts.grpo import GRPOConfig, GRPOTrainer", "", {}),
+        ("from trl import GRPOConfig\nclass GRPOTrainer:\n    pass", "", {"beta": 0.2}),
+        ("from trl import GRPOConfig, GRPOTrainer as T\nclass GRPOTrainer(T):\n    pass", "GRPOTrainer", {"beta": 0.2}),
         ("from .grpo import GRPOTrainer\nfrom trl import GRPOConfig", "", {"beta": 0.2}),
         ("from scripts.grpo import GRPOTrainer\nfrom trl import GRPOConfig, GRPOTrainer", "GRPOTrainer", {"beta": 0.2}),
     ],

@@ -145,6 +145,22 @@ def test_settings_beside_the_rewards_of_a_table_with_an_index_count_for_nothing(
         open_runs(tmp_path)
 
 
+@pytest.mark.parametrize("above", ["# Episode,Score\n", "# a run of mine\n\n# Episodio, Score\n", "#episode,score\r\n"])
+@pytest.mark.parametrize("name", ["training_scores.txt", "out.csv"])
+def test_a_header_behind_the_sign_of_a_comment_is_one(name: str, above: str, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{value}\n" for n, value in enumerate(RETURNS.tolist()))
+    (tmp_path / name).write_text(above + rows)
+    (run,) = open_runs(tmp_path)
+    found = translate(run).metrics["reward"]
+    assert (found.steps.tolist(), found.values.tolist()) == (list(range(40)), RETURNS.tolist())
+
+
+def test_what_numpy_saves_with_a_header_is_a_run_and_a_comment_above_a_header_is_none(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "saved.csv", np.column_stack([np.arange(40), RETURNS]), delimiter=",", header="step,reward")
+    (tmp_path / "said.csv").write_text("# seed, rate\nstep,reward\n" + "".join(f"{n},0.{n}\n" for n in range(20)))
+    assert [set(run.series) for run in open_runs(tmp_path)] == [{"reward"}, {"reward"}]
+
+
 def test_the_files_of_one_folder_of_d3rlpy_are_one_run(tmp_path: Path) -> None:
     for name, values in (("environment", RETURNS), ("loss", 1 / (1 + RETURNS)), ("time_step", RETURNS)):
         rows = [f"{n},{1000 * n},{value}" for n, value in enumerate(values.tolist(), 1)]

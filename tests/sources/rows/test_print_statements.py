@@ -87,6 +87,8 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"[11-11 23:11:18 MainThread @train.py:91] Episode {n * 10}, Reward Sum {r:.3f}.",
         lambda n, r: f"Episode {n * 10}/400 | Reward moyen (100 ep): {r:.3f}",
         lambda n, r: f"Episode {n * 10}\tLast length:    23\tAverage length: {r:.3f}",
+        lambda n, r: f"{n * 10} Episode: Finished after 23 steps：10 step average = {r:.3f}",
+        lambda n, r: f"{n * 10} Episode: Finished after 23 steps : 최근 10 에피소드의 평균 단계 수 = {r:.3f}",
         lambda n, r: f" {n * 10:3d} reward {r - 9:6.2f}/{r:6.3f}/{r + 9:6.2f} len {200:6.2f} saved /tmp/checkpoint_{n}",
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
     ],

@@ -1,0 +1,33 @@
+"""Comment lines above a table, the last of which may be its header, `# episode,score`: numpy's savetxt writes it so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from rlhealth.sources.base.spelling import number
+
+#: Comments and empty lines; gymnasium's monitor.csv begins with one.
+COMMENTS = re.compile(rb"(?:#[^\n]*+(?:\n|\Z)|[\r\n])*+")
+_NAME = re.compile(r"[A-Za-z_][^\n{}=:]{0,100}")
+
+
+def header_in(comments: Sequence[str], row: str) -> str:
+    """The last of the comments above a row, without its sign, if it names the cells of that row and these are numbers;
+    "" if not."""
+    last = next((line for line in reversed(comments) if line.startswith("#")), "")
+    named = last.lstrip("# ").strip()
+    comma = max(",\t;|", key=row.count)
+    heads, cells = named.split(comma), row.split(comma)
+    is_header = len(cells) > 1 and len(heads) == len(cells)
+    is_header = is_header and all(_NAME.fullmatch(head.strip(' "')) for head in heads)
+    return named if is_header and all(number(cell) is not None for cell in cells) else ""
+
+
+def without_comments(lines: Sequence[str]) -> list[str]:
+    """The lines without the comments and empty lines above them; a header among these stays, without its sign."""
+    comments = list(takewhile(lambda line: not line.strip() or line.startswith("#"), lines))
+    rest = list(lines[len(comments) :])
+    header = header_in(comments, rest[0]) if comments and rest else ""
+    return [header, *rest] if header else rest
