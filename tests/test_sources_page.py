@@ -38,7 +38,9 @@ def test_a_printed_form_gives_its_reward_at_its_step(form: str, tmp_path: Path) 
     (run,) = open_runs(tmp_path)
     step = re.search(r"(?:step:?|Iter|Ep|episode|回合) ?(\d+)", form, re.IGNORECASE)
     value = re.search(
-        r"(?:score/mean:|mean=|avgR |mean reward\W{1,3}|μ=|reward:? |R: |奖励: )([\d.]+\d)", form, re.IGNORECASE
+        r"(?:score/mean:|mean=|avgR |mean reward(?: \(100 episodes\))?\W{1,3}|μ=|reward:? |R: |奖励: )([\d.]+\d)",
+        form,
+        re.IGNORECASE,
     )
     assert step and value
     reward = translate(run).metrics["reward"]

@@ -107,8 +107,7 @@ class RuleState:
             "step": ending.step,
         }
         harmless = self._was_harmless(aftermath, episodes)
-        most = Severity.of(self.rule.severity_while_best)
-        held = min(severity, most) if severity > most and aftermath.at_its_best else severity
+        held = self._held_back(severity, aftermath)
         described = describe(
             rule=self.rule,
             severity=held,
@@ -126,6 +125,14 @@ class RuleState:
             episodes=parts,
             changes=changes_of(self.rule, self.translation),
         )
+
+    def _held_back(self, severity: Severity, aftermath: Aftermath) -> Severity:
+        """The severity, or what the rule makes of it while reward is at its best."""
+        critical = self.rule.critical
+        if severity is Severity.CRITICAL and critical is not None and critical.even_while_best:
+            return severity
+        most = Severity.of(self.rule.severity_while_best)
+        return most if severity > most and aftermath.at_its_best else severity
 
     def _was_harmless(self, aftermath: Aftermath, episodes: tuple[Episode, ...]) -> bool | None:
         """Whether it did no damage, if it is over; None if too few rows show it."""

@@ -87,6 +87,10 @@ class CriticalLevel(StrictData):
     """When the finding is critical: another limit for the first condition, additional conditions, or both.
 
     It refines `when` and does not replace it, so that every critical finding is a warning too.
+
+    Attributes:
+        even_while_best: whether the finding stays critical while reward is at its best, whatever `severity_while_best`
+            says of one that is not.
     """
 
     above: Number | Limit | None = None
@@ -94,6 +98,7 @@ class CriticalLevel(StrictData):
     standard_errors: AtLeastZero | None = None
     and_: tuple[Condition, ...] = ()
     held_for: Count | None = None
+    even_while_best: Flag = False
 
 
 @dataclass(frozen=True, kw_only=True)

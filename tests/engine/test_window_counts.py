@@ -80,4 +80,5 @@ def test_a_message_names_no_more_points_than_there_were() -> None:
 def test_a_message_names_no_more_points_before_than_there_were() -> None:
     rewards = 0.4 + 0.05 * np.random.default_rng(5).normal(size=60)
     rewards[16] = 50
-    assert "any of the 16 points before it (step 17)" in found_in(reward=rewards)["reward-out-of-scale"].message
+    found = found_in(reward=rewards, completion_length=200 + 10 * rewards)
+    assert "any of the 16 points before it (step 17)" in found["reward-out-of-scale"].message
