@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
@@ -48,6 +47,7 @@ class Rows:
         self._others: dict[str, Rows] = {}
         self._means = StepMeans((), None)
         self._waiting: list[Mapping[str, Any]] = []
+        self._ahead = Counter[str]()  # in how many rows each metric was, where no row had a step
 
     @property
     def runs(self) -> list[Run]:
@@ -66,20 +66,20 @@ class Rows:
 
     def take(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Takes rows; call `flush` after the rows of a poll."""
-        coming = iter(rows)
-        if not self.chosen:
-            self._waiting += islice(coming, max(0, FIRST_LOOK - len(self._waiting)))
-            if len(self._waiting) < FIRST_LOOK:
-                return
-            self._choose()
-        for row in coming:
-            self._take(row)
+        for row in rows:
+            if self.chosen:
+                self._take(row)
+                continue
+            self._waiting.append(row)
+            if len(self._waiting) >= FIRST_LOOK:
+                self._choose()
 
     def begin_run(self, name: str = "") -> None:
         """The next rows are of another run, of that name, and may use another step column."""
         self.flush(is_over=True)
         self.placed.next_run(same_axis=False)
         self.placed.axis, self.chosen, self._writers, self._others = None, False, "", {}
+        self._ahead.clear()
         if name and len(self.runs) > 1:
             self.run.name = f"{self.runs[0].name}#{name}"
 
@@ -104,7 +104,7 @@ class Rows:
         """Moves the rows taken so far into the runs; True if there were any. `is_over`: no more rows of the newest step
         will come.
         """
-        if not self.chosen and self._waiting:
+        while not self.chosen and self._waiting:  # again where another run began among them
             self._choose()
         for row in self._means.close() if is_over else ():
             self.placed.take(row)
@@ -112,26 +112,10 @@ class Rows:
         return self.placed.move() or any(moved)
 
     def _choose(self, take: bool = True, texts: Iterable[str] = ()) -> None:
+        """Chooses the step column by the waiting rows, and takes them. Rows of a run ahead choose for themselves."""
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
-        if take and (ahead := self._of_a_run_ahead(waiting)):
-            self._choose_among(waiting[:ahead])
-            self.begin_run()
-            waiting = waiting[ahead:]
-        self._choose_among(waiting, take, texts)
-
-    def _of_a_run_ahead(self, rows: Sequence[Mapping[str, Any]]) -> int:
-        """How many of the first rows are those of a run that names no step, before the rows of another that does: its
-        rows name a reward and repeat each other's metrics, and none of the rows with a step has one of them. Keras-RL
-        prints a training so, and the episodes of a test after it.
-        """
-        ahead = sum(1 for _ in takewhile(lambda row: not has_step(row), rows))
-        said = Counter(tag for row in rows[:ahead] for tag in self.placed.tags(row))
-        if ahead == len(rows) or max(said.values(), default=0) < FEWEST_AHEAD or not names_reward(said):
-            return 0
-        return ahead if said.keys().isdisjoint(tag for row in rows[ahead:] for tag in self.placed.tags(row)) else 0
-
-    def _choose_among(self, waiting: Sequence[Mapping[str, Any]], take: bool = True, texts: Iterable[str] = ()) -> None:
-        """Chooses the step column by these rows, and takes them."""
+        ahead = self._of_a_run_ahead(waiting) if take else 0
+        waiting, others = waiting[:ahead] or waiting, waiting[ahead:] if ahead else []
         with_metrics = [row for row in waiting if self.placed.tags(row)]
         if not with_metrics:
             return
@@ -146,6 +130,27 @@ class Rows:
             self._means = StepMeans((with_eval_prefix(row, self.axis) for row in waiting), self.axis)
         for row in waiting if take else ():
             self._take(row)
+        self.take(others)
+
+    def _of_a_run_ahead(self, rows: Sequence[Mapping[str, Any]]) -> int:
+        """How many of the first rows are those of a run that names no step, before the rows of another that does:
+        Keras-RL prints a training so, and the episodes of a test after it. 0 if they are not.
+        """
+        ahead = Counter[str]()
+        for at, row in enumerate(rows):
+            if has_step(row):
+                return at if self._is_of_another(row, ahead) else 0
+            ahead.update(self.placed.tags(row))
+        return 0
+
+    def _is_of_another(self, row: Mapping[str, Any], ahead: Counter[str]) -> bool:
+        """Whether a row with a step begins another run than that of the metrics in the rows ahead, which name none:
+        these name a reward, one of them at several rows, and the row has a reward, no evaluation's, but none of them.
+        """
+        if max(ahead.values(), default=0) < FEWEST_AHEAD or not names_reward(ahead):
+            return False
+        tags = self.placed.tags(row)
+        return ahead.keys().isdisjoint(tags) and names_reward(tag for tag in tags if not tag.startswith("eval"))
 
     def _take(self, nested: Mapping[str, Any]) -> None:
         flat = flatten(nested)
@@ -154,6 +159,12 @@ class Rows:
                 self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
             self._others[writer].take((flat,))
             return
+        if self.axis is None and has_step(flat) and self._is_of_another(flat, self._ahead):
+            self.begin_run()
+            self.take((flat,))
+            return
+        if self.axis is None and not has_step(flat):
+            self._ahead.update(self.placed.tags(flat))
         row = with_eval_prefix(flat, self.axis)
         if not self._means.is_needed:
             self.placed.take(row)

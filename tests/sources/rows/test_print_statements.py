@@ -12,8 +12,9 @@ from tqdm import tqdm
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
-from rlhealth.run import Run
+from rlhealth.run import Place, Run
 from rlhealth.sources import open_runs
+from rlhealth.sources.rows.rows import Rows
 
 COUNT = 30
 REWARDS = [round(0.1 + 0.02 * n + 0.03 * (n % 3), 3) for n in range(COUNT)]
@@ -274,6 +275,26 @@ def test_a_training_without_steps_before_the_counted_episodes_of_a_test_is_a_run
     assert values(trained, "reward") == (list(range(1, COUNT + 1)), pytest.approx(REWARDS))
     assert values(tested, "reward") == ([1, 2, 3, 4, 5], [201, 202, 203, 204, 205])
     assert not any("numbered" in note for note in tested.notes)
+
+
+def test_a_test_that_is_printed_while_the_log_is_followed_is_a_run_of_its_own_too(tmp_path: Path) -> None:
+    rows = Rows(lambda number: Run(f"run {number}", Place("console", "here")))
+    rows.take({"episode_reward": reward, "loss": 0.5} for reward in REWARDS)
+    rows.flush()
+    rows.take({"episode": n, "reward": 200.0 + n, "steps": 200.0} for n in range(1, 6))
+    rows.flush()
+    assert [set(run.series) for run in rows.runs] == [{"episode_reward", "loss"}, {"reward", "steps"}]
+    assert rows.runs[1].series["reward"].steps.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_an_evaluation_that_names_a_step_between_rows_that_name_none_begins_no_run(tmp_path: Path) -> None:
+    rows = Rows(lambda number: Run(f"run {number}", Place("console", "here")))
+    rows.take({"reward": reward, "loss": 0.5} for reward in REWARDS)
+    rows.flush()
+    rows.take([{"step": 30, "eval/reward": 0.5}, {"reward": 0.75, "loss": 0.25}])
+    rows.flush()
+    (run,) = rows.runs
+    assert run.series["reward"].values.tolist() == pytest.approx([*REWARDS, 0.75])
 
 
 @pytest.mark.parametrize(
