@@ -11,6 +11,7 @@ from rlhealth.sources.notebooks.code import Code, Trainer
 from rlhealth.sources.notebooks.document import Document
 from rlhealth.sources.notebooks.outputs import tables_of
 from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
+from rlhealth.sources.rows.row_names import names_reward
 
 #: Trainers that learn from rewards; a table with rewards is one of theirs.
 _REWARDED = re.compile(
@@ -102,7 +103,9 @@ def _assign(fresh: Sequence[NotebookRun], cell: int, code: Code) -> None:
     started = code.trainings.get(cell, [])
     made = [trainer for number, trainer in code.trainers if number <= cell]
     for index, run in enumerate(fresh):
-        rewarded = any(_REWARD.match(tag) for part in run.parts for tag in part.tags)
+        tags = [tag for part in run.parts for tag in part.tags]
+        # A reward model's trainer logs mean_reward; where it was not started, that is of a loop of one's own.
+        rewarded = any(map(_REWARD.match, tags)) or (not started and names_reward(tags))
         if len(started) == len(fresh):
             run.trainer = started[index]
         elif started and len({trainer.name for trainer in started}) == 1:

@@ -480,3 +480,12 @@ def test_a_table_of_another_training_and_the_warnings_of_the_next_cell_are_two_r
     _, second = runs(tmp_path, notebook(first, code("ppo.step(queries, answers, scores)", warned([-9.5, -1.25, -4.0]))))
     assert set(second.series) == {"objective/kl"}
     assert second.excerpted == {"objective/kl"}
+
+
+def test_a_loop_of_ones_own_after_the_training_of_its_reward_model_is_a_run_of_its_own(tmp_path: Path) -> None:
+    first = code("trainer = RewardTrainer()\ntrainer.train()", shown(table([(n, f"0.{n}") for n in range(1, 9)])))
+    lines = "".join(f"Batch {10 * n}: loss: {n - 4}.5, avg_reward: {6 + n / 10}\n" for n in range(25))
+    model, loop = runs(tmp_path, notebook(first, code("loss.backward()\noptimizer.step()", stream(lines))))
+    assert translate(model).is_rl is False
+    assert translate(loop).is_rl is not False
+    assert loop.series["avg_reward"].values.tolist() == [6 + n / 10 for n in range(25)]
