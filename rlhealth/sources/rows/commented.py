@@ -13,11 +13,14 @@ COMMENTS = re.compile(rb"(?:#[^\n]*+(?:\n|\Z)|[\r\n])*+")
 _NAME = re.compile(r"[A-Za-z_][^\n{}=:]{0,100}")
 
 
-def header_in(comments: Sequence[str], row: str) -> str:
-    """The last of the comments above a row, without its sign, if it names the cells of that row and these are numbers;
-    "" if not."""
-    last = next((line for line in reversed(comments) if line.startswith("#")), "")
-    named = last.lstrip("# ").strip()
+def last_comment(lines: Sequence[str]) -> str:
+    """The last of the lines that is a comment; "" if none is."""
+    return next((line for line in reversed(lines) if line.startswith("#")), "")
+
+
+def header_in(comment: str, row: str) -> str:
+    """The comment above a row, without its sign, if it names the cells of that row and these are numbers; "" if not."""
+    named = comment.lstrip("# ").strip()
     comma = max(",\t;|", key=row.count)
     heads, cells = named.split(comma), row.split(comma)
     is_header = len(cells) > 1 and len(heads) == len(cells)
@@ -29,5 +32,5 @@ def without_comments(lines: Sequence[str]) -> list[str]:
     """The lines without the comments and empty lines above them; a header among these stays, without its sign."""
     comments = list(takewhile(lambda line: not line.strip() or line.startswith("#"), lines))
     rest = list(lines[len(comments) :])
-    header = header_in(comments, rest[0]) if comments and rest else ""
+    header = header_in(last_comment(comments), rest[0]) if rest else ""
     return [header, *rest] if header else rest

@@ -20,7 +20,7 @@ from rlhealth.sources.base.saved import is_being_written
 from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
-from rlhealth.sources.rows.commented import COMMENTS, header_in
+from rlhealth.sources.rows.commented import COMMENTS, header_in, last_comment
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.headerless import with_commas
@@ -60,6 +60,7 @@ class CsvLog(TextLog):
     def __init__(self, path: Path, file: IO[bytes] | None = None, names: Sequence[str] = (), tag: str = "") -> None:
         super().__init__(path, file)
         self._tag = tag
+        self._comment = ""  # the newest above the header
         self._only = ""  # the tag of the only metric below the newest header
         self._given = list(names)
         self._names: list[str] = list(names)
@@ -94,7 +95,7 @@ class CsvLog(TextLog):
     def start_again(self) -> None:
         """The file was rewritten: SB3 does so to extend the header when a new metric appears."""
         super().start_again()
-        self._names, self._open = list(self._given), b""
+        self._names, self._open, self._comment = list(self._given), b"", ""
         self._torn = self._first_torn = 0
         for run in self.runs:
             self._empty(run)
@@ -102,7 +103,7 @@ class CsvLog(TextLog):
 
     def begin_part(self) -> None:
         """The next part of a rotated table has its own header."""
-        self._names, self._open, self._columns = list(self._given), b"", 0
+        self._names, self._open, self._comment, self._columns = list(self._given), b"", "", 0
 
     def read(self) -> bool:
         """Takes the new rows; also the last line, if it has all its cells and the file is not being written."""
@@ -214,10 +215,10 @@ class CsvLog(TextLog):
         line, _, rest = block[end:].partition(b"\n")
         text = line.decode("utf-8", "replace").strip("\r")
         self.text.line += block.count(b"\n", 0, end)
-        if end and (header := header_in(block[:end].decode("utf-8", "replace").splitlines(), text)):
+        self._comment = last_comment(block[:end].decode("utf-8", "replace").splitlines()) or self._comment
+        header = header_in(self._comment, text)
+        if header:
             text, rest = header, block[end:]
-        else:
-            self.text.line += 1
         text = in_english(text)
         self._comma = max(",\t;|", key=text.count)
         try:
@@ -243,6 +244,7 @@ class CsvLog(TextLog):
         if side_by_side and len(side_by_side) >= len(cells) - 2:
             for name in dict.fromkeys(name.rpartition(" - ")[0] for name in side_by_side):
                 self._several.setdefault(name, Rows(lambda _, name=name: self._named(name)))  # type: ignore[misc]
+        self.text.line += 0 if header else 1
         return rest
 
     def _refused(self, said: str, hint: str) -> RlhealthError:

@@ -14,6 +14,7 @@ from rlhealth.errors import RlhealthError
 from rlhealth.metrics import translate
 from rlhealth.sources import open_runs
 from rlhealth.sources.discovery.find import find_readers
+from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.headerless import names_of, tag_of
 
 RETURNS = np.arange(40) / 8
@@ -153,6 +154,18 @@ def test_a_header_behind_the_sign_of_a_comment_is_one(name: str, above: str, tmp
     (run,) = open_runs(tmp_path)
     found = translate(run).metrics["reward"]
     assert (found.steps.tolist(), found.values.tolist()) == (list(range(40)), RETURNS.tolist())
+
+
+def test_a_header_behind_a_sign_is_kept_until_the_first_row_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("# episode,score\n")
+    log = CsvLog(path)
+    with pytest.raises(RlhealthError, match="no metrics found"):
+        log.poll()
+    with path.open("a") as file:
+        file.write("".join(f"{n},{value}\n" for n, value in enumerate(RETURNS.tolist())))
+    assert log.poll()
+    assert log.runs[0].series["score"].values.tolist() == RETURNS.tolist()
 
 
 def test_what_numpy_saves_with_a_header_is_a_run_and_a_comment_above_a_header_is_none(tmp_path: Path) -> None:
