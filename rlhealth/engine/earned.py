@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def why_not_healthy(translation: Translation) -> str:
         surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))
         surely = surely or _rose_beyond_errors(translation) or _evaluation_rose(translation)
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
-            surely = any(surely_rose(_finite(one), one.smoothed) for one in _matching(translation, said["success"]))
+            surely = _some_surely_rose(_matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
     if somewhat or _evaluation_rose(translation):
         return ""
@@ -61,10 +62,13 @@ def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
 def _evaluation_rose(translation: Translation) -> bool:
     """Whether the reward of evaluations surely rose."""
     said = _said()["evaluated"]
-    evaluated = [
-        one for one in _matching(translation, said["metrics"]) if any(word in one.tag.lower() for word in said["named"])
-    ]
-    return any(surely_rose(_finite(one), one.smoothed) for one in evaluated)
+    evaluated = _matching(translation, said["metrics"])
+    return _some_surely_rose(one for one in evaluated if any(word in one.tag.lower() for word in said["named"]))
+
+
+def _some_surely_rose(metrics: Iterable[Metric]) -> bool:
+    """Whether one of them rose by so much that the rise alone is proof."""
+    return any(surely_rose(_finite(one), one.smoothed) for one in metrics)
 
 
 def _rose_beyond_errors(translation: Translation) -> bool:

@@ -115,7 +115,7 @@ def odd_tags(run: Run) -> OddTags:
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     far = tuple(tag for tag, one in run.series.items() if "kl" in tag.lower() and _is_far_at_once(one.values))
     most = min(max(map(len, run.series.values()), default=0) // _A_SERIES, _A_SERIES - 1)
-    rare = tuple(tag for tag, one in run.series.items() if 0 < len(one) <= most) if most else ()
+    rare = tuple(tag for tag, one in run.series.items() if 0 < len(one) <= most)
     return OddTags(sums, rare, far)
 
 

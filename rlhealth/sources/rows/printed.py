@@ -164,8 +164,9 @@ class Printed:
         if len(text) > LONGEST_PAIRS:
             return
         step = heading(text) if _NAMED_STEP.search(text) else None
-        if self._step is not None and self._blocks.takes_spaced(text) and (not step or step.name != self._step.name):
-            yield from self._made(self._blocks.spaced(text), "block")
+        is_below = self._step is not None and (step is None or step.name != self._step.name)
+        if is_below and (spaced := self._blocks.spaced(text)):
+            yield from self._made(self._blocks.add(spaced, is_spaced=True), "block")
             return
         if step is not None:
             yield from self.end()

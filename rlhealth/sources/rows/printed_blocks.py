@@ -74,25 +74,20 @@ class Blocks:
         """Whether the line is one pair, and part of the current block."""
         return bool(self._block) and _PAIR.fullmatch(line) is not None
 
-    def takes_spaced(self, line: str) -> bool:
-        """Whether the line, below a heading, is a name and a number with spaces between them, and part of a block of
-        such lines, or begins one by a name that logs have."""
+    def spaced(self, line: str) -> dict[str, Any]:
+        """The name and the number on a line below a heading, with spaces between them, if it is part of a block of such
+        lines, or begins one by a name that logs have; empty for any other line."""
         pair = _SPACED.fullmatch(line) if not self._block or self._is_spaced else None
-        return pair is not None and (self._is_spaced or is_log_name(pair["name"]))
+        is_part = pair is not None and (self._is_spaced or is_log_name(pair["name"]))
+        return {pair["name"]: pair["value"]} if pair is not None and is_part else {}
 
-    def spaced(self, line: str) -> Iterator[dict[str, Any]]:
-        """Takes such a line; the row that ends where its name repeats."""
-        pair = _SPACED.fullmatch(line)
-        assert pair is not None
-        yield from self.add({pair["name"]: pair["value"]})
-        self._is_spaced = True
-
-    def add(self, several: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Takes the pairs of a line that continues the block, statistics of one name; the row that ends where a name
-        repeats."""
+    def add(self, several: Mapping[str, Any], *, is_spaced: bool = False) -> Iterator[dict[str, Any]]:
+        """Takes the pairs of a line that continues the block, statistics of one name, or begins one without separators;
+        the row that ends where a name repeats."""
         if not self._block.keys().isdisjoint(several):
             yield from self.end()
         self._block.update(several)
+        self._is_spaced = self._is_spaced or is_spaced
 
     def end(self) -> Iterator[dict[str, Any]]:
         """The row of a block that ends here."""

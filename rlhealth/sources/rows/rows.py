@@ -114,8 +114,9 @@ class Rows:
     def _choose(self, take: bool = True, texts: Iterable[str] = ()) -> None:
         """Chooses the step column by the waiting rows, and takes them. Rows of a run ahead choose for themselves."""
         waiting, self._waiting = [flatten(row) for row in self._waiting], []
-        ahead = self._of_a_run_ahead(waiting) if take else 0
-        waiting, others = waiting[:ahead] or waiting, waiting[ahead:] if ahead else []
+        others: list[Mapping[str, Any]] = []
+        if take and (ahead := self._of_a_run_ahead(waiting)):
+            waiting, others = waiting[:ahead], waiting[ahead:]
         with_metrics = [row for row in waiting if self.placed.tags(row)]
         if not with_metrics:
             return
@@ -159,12 +160,12 @@ class Rows:
                 self._others[writer] = Rows(lambda _: self._run_of(writer), steps=self.axis)
             self._others[writer].take((flat,))
             return
-        if self.axis is None and has_step(flat) and self._is_of_another(flat, self._ahead):
+        if self.axis is None and not has_step(flat):
+            self._ahead.update(self.placed.tags(flat))
+        elif self.axis is None and self._is_of_another(flat, self._ahead):
             self.begin_run()
             self.take((flat,))
             return
-        if self.axis is None and not has_step(flat):
-            self._ahead.update(self.placed.tags(flat))
         row = with_eval_prefix(flat, self.axis)
         if not self._means.is_needed:
             self.placed.take(row)

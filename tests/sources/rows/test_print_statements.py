@@ -277,7 +277,7 @@ def test_a_training_without_steps_before_the_counted_episodes_of_a_test_is_a_run
     assert not any("numbered" in note for note in tested.notes)
 
 
-def test_a_test_that_is_printed_while_the_log_is_followed_is_a_run_of_its_own_too(tmp_path: Path) -> None:
+def test_a_test_that_is_printed_while_the_log_is_followed_is_a_run_of_its_own_too() -> None:
     rows = Rows(lambda number: Run(f"run {number}", Place("console", "here")))
     rows.take({"episode_reward": reward, "loss": 0.5} for reward in REWARDS)
     rows.flush()
@@ -287,7 +287,7 @@ def test_a_test_that_is_printed_while_the_log_is_followed_is_a_run_of_its_own_to
     assert rows.runs[1].series["reward"].steps.tolist() == [1, 2, 3, 4, 5]
 
 
-def test_an_evaluation_that_names_a_step_between_rows_that_name_none_begins_no_run(tmp_path: Path) -> None:
+def test_an_evaluation_that_names_a_step_between_rows_that_name_none_begins_no_run() -> None:
     rows = Rows(lambda number: Run(f"run {number}", Place("console", "here")))
     rows.take({"reward": reward, "loss": 0.5} for reward in REWARDS)
     rows.flush()
