@@ -102,6 +102,8 @@ class Judge:
         parts: SharedParts = {}
         self.reach.grow(until)
         for index, (plan, state) in enumerate(zip(self.plan.clauses, self.states, strict=True)):
+            if isinstance(state, RuleState) and not plan.counts_items:
+                continue  # with more points a range only widens
             wanted = self.follows_all or self.reach.can_raise(plan)
             if wanted and isinstance(state, UnmetRule):
                 clause = Clause(plan, state.metric, self.translation, measured, parts)

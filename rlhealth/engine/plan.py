@@ -36,6 +36,8 @@ class OperandPlan(NamedTuple):
         scale: a number that it is divided by too.
         key: operands with the same number share their measured values, whatever limits they are compared with.
         series: operands with the same number measure the same values.
+        values: the name of the metric, and whether absolute values are taken.
+        needed: how many points it takes at least until it has a value.
     """
 
     condition: Condition
@@ -45,6 +47,8 @@ class OperandPlan(NamedTuple):
     other: str | None
     key: int
     series: int
+    values: tuple[str, bool]
+    needed: int
 
 
 class RulePlan(NamedTuple):
@@ -56,6 +60,7 @@ class RulePlan(NamedTuple):
         base: how many of them are conditions of the rule itself.
         worse: the critical limit of the first condition.
         least_points: how many points of its metric it takes until the first condition has held for long enough.
+        counts_items: whether a share of it must be counted over enough items.
     """
 
     rule: Rule
@@ -65,6 +70,7 @@ class RulePlan(NamedTuple):
     base: int
     worse: Bound | None
     least_points: int
+    counts_items: bool
 
 
 class Plan(NamedTuple):
@@ -238,7 +244,8 @@ def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple
     if rule.critical is not None:
         held_for = min(held_for, rule.critical.held_for or held_for)
     least_points = points_needed(conditions[0]) + held_for - 1
-    return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse, least_points)
+    counts_items = any(one.condition.measure == "mean_fraction" for one in operands)
+    return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse, least_points, counts_items)
 
 
 def _operand(
@@ -270,6 +277,8 @@ def _operand(
         other=other,
         key=numbers.setdefault(key, len(numbers)),
         series=numbers.setdefault(series, len(numbers)),
+        values=(metric, condition.absolute),
+        needed=points_needed(condition),
     )
 
 

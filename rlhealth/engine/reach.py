@@ -5,12 +5,13 @@ can meet is not measured. The result is the same, because the bounds hold for an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf, isfinite
 
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.plan import OperandPlan, RulePlan, points_needed
+from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric
@@ -129,19 +130,19 @@ class Reach:
         """Whether all conditions of a clause can hold, each at some point; or whether it must be measured to report how
         many items are missing.
         """
-        if any(one.condition.measure == "mean_fraction" and not self._has_items(one, plan) for one in plan.operands):
+        if plan.counts_items and not all(map(partial(self._has_items, plan), plan.operands)):
             return True
-        first, *rest = zip(plan.operands[: plan.base], plan.bounds, strict=False)
-        if first[0].metric != "step" and self._extremes(first[0]).seen < plan.least_points:
+        first, bounds = plan.operands[0], plan.bounds
+        if first.metric != "step" and self._extremes(first).seen < plan.least_points:
             return False
-        if not (self._can_hold(*first) or (plan.worse is not None and self._can_hold(first[0], plan.worse))):
+        if not (self._can_hold(first, bounds[0]) or (plan.worse is not None and self._can_hold(first, plan.worse))):
             return False
-        return all(self._can_hold(*one) for one in rest)
+        return all(map(self._can_hold, plan.operands[1 : plan.base], bounds[1 : plan.base]))
 
     def _can_hold(self, operand: OperandPlan, bound: Bound) -> bool:
         if operand.metric == "step":
             return True
-        if self._extremes(operand).seen < points_needed(operand.condition):  # the measure has no value before
+        if self._extremes(operand).seen < operand.needed:  # the measure has no value before
             return False
         if bound.sure < 0:
             return True
@@ -161,16 +162,19 @@ class Reach:
         return known[1]
 
     def _extremes(self, operand: OperandPlan) -> Extremes:
-        key = operand.metric, operand.condition.absolute
-        if key not in self._known:
-            self._known[key] = Extremes(self._find(operand.metric), operand.condition.absolute)
-            self._known[key].grow(self._until)
-        return self._known[key]
+        found = self._known.get(operand.values)
+        if found is None:
+            name, absolute = operand.values
+            found = self._known[operand.values] = Extremes(self._find(name), absolute)
+            found.grow(self._until)
+        return found
 
-    def _has_items(self, operand: OperandPlan, plan: RulePlan) -> bool:
-        """Whether a share was certainly counted over enough items at the last point of the rule's own metric: each of
-        its points counts as at least one item.
+    def _has_items(self, plan: RulePlan, operand: OperandPlan) -> bool:
+        """Whether an operand, if it is a share, was certainly counted over enough items at the last point of the rule's
+        own metric: each of its points counts as at least one item.
         """
+        if operand.condition.measure != "mean_fraction":
+            return True
         if operand.condition.divided_by is not None or "step" in (operand.metric, plan.metric):
             return False
         own = self._find(plan.metric).steps

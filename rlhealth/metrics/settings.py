@@ -26,28 +26,13 @@ def settings_of(run: Run, known: Recognised) -> dict[str, Any]:
     return found
 
 
-def options_of(run: Run, known: Recognised) -> dict[str, str]:
-    """The trainer's name of each setting, in the run's version, for the advice of findings."""
-    return {name: alias.raw for name, (alias, _) in _chosen(run, known).items()} | known.names.options
+#: The trainer's option for each setting, and whether the run's settings include it.
+Options = dict[str, tuple[Alias, bool]]
 
 
-def option_versions_of(run: Run, known: Recognised) -> dict[str, str]:
-    """The versions that have an option, if the run may be of a version without it and its settings do not show it."""
-    found = {}
-    for name, (alias, is_set) in _chosen(run, known).items():
-        late = alias.since is not None and (known.low is None or known.low < alias.since)
-        early = alias.until is not None and (known.high is None or known.high > alias.until)
-        if is_set or name in known.names.options or not (late or early):
-            continue
-        since = f"from {_dotted(alias.since)} on" if late and alias.since else ""
-        until = f"until {_dotted(alias.until)}" if early and alias.until else ""
-        found[name] = " ".join(filter(None, (f"in {known.names.library or 'versions'}", since, until)))
-    return found
-
-
-def _chosen(run: Run, known: Recognised) -> dict[str, tuple[Alias, bool]]:
-    """The option for each setting, and whether the run's settings include it; a removed option comes last."""
-    found: dict[str, tuple[Alias, bool]] = {}
+def chosen_options(run: Run, known: Recognised) -> Options:
+    """The option for each setting in the run's version; a removed option comes last."""
+    found: Options = {}
     for alias in known.names.settings:
         if not alias.fits(known.low, known.high):
             continue
@@ -55,6 +40,25 @@ def _chosen(run: Run, known: Recognised) -> dict[str, tuple[Alias, bool]]:
         other, other_set = found.get(alias.name, (None, False))
         if other is None or (is_set, alias.until is None) > (other_set, other.until is None):
             found[alias.name] = (alias, is_set)
+    return found
+
+
+def options_of(chosen: Options, known: Recognised) -> dict[str, str]:
+    """The trainer's name of each setting, in the run's version, for the advice of findings."""
+    return {name: alias.raw for name, (alias, _) in chosen.items()} | known.names.options
+
+
+def option_versions_of(chosen: Options, known: Recognised) -> dict[str, str]:
+    """The versions that have an option, if the run may be of a version without it and its settings do not show it."""
+    found = {}
+    for name, (alias, is_set) in chosen.items():
+        late = alias.since is not None and (known.low is None or known.low < alias.since)
+        early = alias.until is not None and (known.high is None or known.high > alias.until)
+        if is_set or name in known.names.options or not (late or early):
+            continue
+        since = f"from {_dotted(alias.since)} on" if late and alias.since else ""
+        until = f"until {_dotted(alias.until)}" if early and alias.until else ""
+        found[name] = " ".join(filter(None, (f"in {known.names.library or 'versions'}", since, until)))
     return found
 
 
@@ -92,7 +96,9 @@ def plain(value: Any) -> Any:
 def _key(run: Run, alias: Alias, known: Recognised) -> str | None:
     if not alias.fits(known.low, known.high):
         return None
-    candidates = [alias.raw, *(under + alias.raw for under in known.names.settings_under)]
+    if alias.raw in run.config:
+        return alias.raw
+    candidates = (under + alias.raw for under in known.names.settings_under)
     return next((key for key in candidates if key in run.config), None)
 
 

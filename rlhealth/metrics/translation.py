@@ -12,7 +12,7 @@ from rlhealth.metrics.catalogue import Alias, meaning
 from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, Metric, Points, SummedSeries
 from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.rewards import PART, is_paid_for
-from rlhealth.metrics.settings import option_versions_of, options_of, planned_steps_of, settings_of
+from rlhealth.metrics.settings import chosen_options, option_versions_of, options_of, planned_steps_of, settings_of
 from rlhealth.metrics.sorting import OddTags, SortedTags, odd_tags, sorted_tags
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.metrics.usual import usual_settings
@@ -111,6 +111,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     metrics = _distributed(run, known, settings) | metrics
     metrics |= _total(metrics)
     metrics |= _ended(metrics)
+    chosen = chosen_options(run, known)
     absent = tuple(not_logged(tag) for tag in wanted if tag not in sorting.named)
     return Translation(
         framework=_framework(known, metrics),
@@ -120,13 +121,13 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
         assumed=known.assumed + tuple(dict.fromkeys(sorting.assumed)) + absent,
         metrics=metrics,
         config=settings,
-        options=options_of(run, known),
+        options=options_of(chosen, known),
         unrecognised=tuple(sorting.unrecognised),
         dropped=sorting.dropped,
         planned_steps=planned_steps_of(run, known, settings),
         lacks=known.names.lacks,
         inert=frozenset(name for name, switch in known.names.switches.items() if settings.get(switch) is False),
-        option_versions=option_versions_of(run, known),
+        option_versions=option_versions_of(chosen, known),
         usual=usual_settings(known.entry["id"], run.config),
         _origin=origin,
     )

@@ -119,6 +119,10 @@ class WandbServer:
         found = ANSWERS.get(operation)
         return found(self, given) if found else {}
 
+    def body(self, operation: str, given: Mapping[str, Any]) -> str:
+        """The whole GraphQL answer, as it is sent."""
+        return json.dumps({"data": self.answer(operation, given)})
+
     def run_of(self, given: Mapping[str, Any]) -> HostedRun | None:
         entity = given.get("entity") or given.get("entityName")
         project = given.get("project") or given.get("projectName")
@@ -169,7 +173,7 @@ class Exchange(BaseHTTPRequestHandler):
     def answer(self, operation: str) -> None:
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(f"api:{self.wandb.key}".encode()).decode():
             return self.reply(401, json.dumps({"errors": [{"message": "user is not logged in"}]}))
-        self.reply(200, json.dumps({"data": self.wandb.answer(operation, self.given)}))
+        self.reply(200, self.wandb.body(operation, self.given))
 
     def do_PUT(self) -> None:
         """A file of a run, `/upload/<entity>/<project>/<run>/<name>`."""
