@@ -66,4 +66,4 @@ def applicable(conditions: tuple[Condition, ...], translation: Translation) -> t
 def _lacks(condition: Condition, translation: Translation) -> bool:
     """Whether a run does not log the metric of a condition, or the metric that it is divided by."""
     divisor = condition.divided_by.metric if condition.divided_by is not None else None
-    return not all(is_logged(one, translation) for one in (condition.metric, divisor) if one is not None)
+    return not all(is_logged(one, translation) for one in (condition.metric, divisor) if one not in (None, "same"))

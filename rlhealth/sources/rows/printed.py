@@ -11,10 +11,12 @@ from rlhealth.metrics.languages import in_english
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import Boxes
+from rlhealth.sources.rows.printed_calls import CalledRewards
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in, dict_of_a_name
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
+from rlhealth.sources.rows.printed_series import PrintedSeries
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
 from rlhealth.sources.rows.printed_warnings import Warnings
@@ -90,6 +92,8 @@ class Printed:
         self._blocks = Blocks()
         self._columns = Columns()
         self._listed = ListedRewards()
+        self._called = CalledRewards()
+        self._series = PrintedSeries()
         self._warnings = Warnings()
         self._tensors = BrokenTensors()
         self._bar: PrintedStep | None = None
@@ -104,8 +108,8 @@ class Printed:
     @property
     def is_open(self) -> bool:
         """Whether something has begun that the next lines may continue."""
-        is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
-        return is_begun or self._warnings.is_open or self._tensors.is_open
+        parts = (self._dicts, self._boxes, self._blocks, self._columns, self._series)
+        return any(one.is_open for one in (*parts, self._warnings, self._tensors, self._called))
 
     @property
     def is_plain(self) -> bool:
@@ -127,6 +131,7 @@ class Printed:
         """The rows that the end of the text ends."""
         yield from self._made(self._boxes.end(), "box")
         yield from self._made(self._blocks.end(), "block")
+        yield from self._made(filter(None, [self._called.end()]), "line")
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
@@ -143,6 +148,14 @@ class Printed:
         if warned or self._warnings.is_open:
             yield from self._rows_before(text)
             yield from self._made([warned] if warned else (), "warning", is_log=True)
+            return
+        if text.startswith("-----"):
+            is_called, ended = self._called.taken(text)
+            yield from self._made(filter(None, [ended]), "line")
+            if is_called:
+                return
+        if series := self._series.row(text):
+            yield from self._made([series], "box")
             return
         listed = self._listed.found(text)
         if listed is not None:

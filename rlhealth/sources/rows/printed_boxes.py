@@ -78,6 +78,8 @@ class Boxes:
             return
         closed = drawn and _BAR.match(line.strip()) is not None
         cells = self._cells(line, drawn)
+        if drawn and not closed and len(cells) == len(self._columns) - 1 and _BAR.fullmatch(line.rstrip()[-1:]):
+            cells.append("")  # the last column has remarks, and this row has none
         if 1 < len(cells) <= MOST_CELLS:
             yield from self._table_row(cells, closed, drawn)
         else:

@@ -11,7 +11,8 @@ import orjson
 
 from rlhealth.sources.base.spelling import AXES, number
 
-_NUMBERS, _FLOATS = {float, int}, {float}
+_FLOATS = {float}
+_LISTED = {float, int, list}  # lists of rewards become their mean and spread
 
 LONGEST_LINE = 1 << 20  # characters; no program prints longer rows
 LONGEST_BEFORE = 200  # characters before a dict that are read
@@ -75,8 +76,8 @@ def _row_of(body: str, is_whole: bool) -> dict[str, Any] | None:
 
 
 def _quick(body: str) -> dict[str, Any] | None:
-    """A dict of names and finite numbers, as nearly every trainer row is, in a sixth of the time; None if it may be any
-    other dict.
+    """A dict of names and finite numbers or lists, as nearly every trainer row is, in a sixth of the time; None if it
+    may be any other dict.
     """
     if '"' in body or "\\" in body:
         return None
@@ -88,7 +89,9 @@ def _quick(body: str) -> dict[str, Any] | None:
     if kinds == _FLOATS:
         found: dict[str, Any] = row
         return found
-    return {key: float(value) for key, value in row.items()} if row and kinds <= _NUMBERS else None
+    if not row or not kinds <= _LISTED:
+        return None
+    return {key: value if type(value) is list else float(value) for key, value in row.items()}
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from rlhealth.sources.base.spelling import number
+from rlhealth.sources.rows.printed_lists import rewards_beside
 from rlhealth.sources.rows.printed_steps import COUNTED
 from rlhealth.sources.rows.printed_tensors import OPENS, rewards_in
 from rlhealth.sources.rows.printed_words import of_an_end, words_and_numbers
@@ -28,7 +29,7 @@ _LOGGER = re.compile(
       | \[(?![^\]\n]{0,100}
             (?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update|round|\bep\b)\w{0,8}\W{0,8}\d))
         [^\]\n{]{1,100}\]
-      | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?)?
+      | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?(?:\s[A-Z]{3,4}(?=\s\|))?)?
       | \d{1,2}[-/]\d\d\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?
       | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?
       | [IWEF]\d{4}\s\d\d:\d\d:\d\d\.\d{1,9}\s+\d{1,20}\s[\w./-]{1,100}:\d{1,6}\]
@@ -47,7 +48,7 @@ _UNIT = (
 )
 _AFTER = r"(?=\s*(?:$|[,;|)\]}│┃/•·]|±|\+/-)|\s|\.(?:\s|$)|:\s{1,4}\d{1,3}%\|)"
 _VALUE = re.compile(
-    rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\))|\[(?=[-+\d.eE]{{1,30}}\]))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}",
+    rf"[:=]\s{{0,40}}(?:\((?=[-+\d.eE]{{1,30}}\))|\[{{1,2}}(?=(?:[a-z]{{1,8}}\.\w{{1,12}}\()?[-+\d.eE]{{1,30}}\)?\]))?(?P<value>{_NUMBER})(?P<unit>{_UNIT}){_AFTER}",
     re.IGNORECASE,
 )
 _SPACED = re.compile(
@@ -168,7 +169,9 @@ def pairs(text: str) -> dict[str, Any]:
             if spaced and number(spaced["value"]) is not None:
                 share = "%" if part.rstrip().endswith("%") else ""
                 found.setdefault(spaced["name"].strip(), spaced["value"] + share)
-    return found | rewards_in(text) if found and OPENS in text else found
+    if "[" not in text:
+        return found
+    return found | (rewards_in(text) if found and OPENS in text else rewards_beside(text, found))
 
 
 def _part(text: str) -> str:

@@ -56,17 +56,19 @@ class PrintedStep:
 def begins_with_count(text: str) -> bool:
     """Whether a line begins with a count that does not occur in prose: `Episode 3 finished …`. `Step 3` and `Round 3`
     may be part of a solution text."""
-    return _is_of_training(_first_in(text))
+    counted = _first_in(text)
+    return counted is not None and is_of_training(counted["name"])
 
 
 def behind_count(text: str) -> str:
     """The text after the count at the start of a line; "" if it begins with none, or with one that prose uses."""
     counted = _first_in(text)
-    return text[counted.end() :].lstrip(" \t:,|-") if counted is not None and _is_of_training(counted) else ""
+    return text[counted.end() :].lstrip(" \t:,|-") if counted is not None and is_of_training(counted["name"]) else ""
 
 
-def _is_of_training(counted: re.Match[str] | None) -> bool:
-    return counted is not None and not counted["name"].lower().startswith(("step", "round"))
+def is_of_training(name: str) -> bool:
+    """Whether a count of that name is one of training; a step or a round may be one in a solution text."""
+    return not name.lower().startswith(("step", "round"))
 
 
 def begun_by(text: str) -> PrintedStep | None:

@@ -159,6 +159,7 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "agent.remember(state, action, reward, next_state, done)\nagent.replay(32)",
         "dqn_agent.step(state, action, reward, next_state, done)",
         "data = reinforcesearch(shape, x, y)",
+        "if len(replay_buffer) > batch_size:\n    update(batch_size, GAMMA, TAU)",
     ],
 )
 def test_printed_rewards_are_a_run_where_the_code_of_their_cell_trains(code: str) -> None:

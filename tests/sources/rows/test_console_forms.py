@@ -89,6 +89,7 @@ def test_colours_prefixes_of_ray_and_of_loggers_are_no_part_of_a_row(tmp_path: P
         "2026-01-02 03:04:05.678 | INFO     | my.trainer:train:12 - ",
         "03:04:05    INFO ",
         "(AReaL) 20260102-03:04:05.678 Trainer INFO: ",
+        "2026-01-02 03:04:05.678901 JST | [cql-hopper--s-0] ",
         "",
     ],
 )

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from tqdm import tqdm
 
@@ -91,6 +93,16 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"{n * 10} Episode: Finished after 23 steps：10 step average = {r:.3f}",
         lambda n, r: f"{n * 10} Episode: Finished after 23 steps : 최근 10 에피소드의 평균 단계 수 = {r:.3f}",
         lambda n, r: f" {n * 10:3d} reward {r - 9:6.2f}/{r:6.3f}/{r + 9:6.2f} len {200:6.2f} saved /tmp/checkpoint_{n}",
+        lambda n, r: f"Episode {n * 10} finished. Outcome: [1], reward: {[np.float32(r)]}, score: [9]",
+        lambda n, r: f"Episode {n * 10}: Score = {np.array([[r]])}",
+        lambda n, r: f"[step {n * 10}/300] rewards={[f'{r - 0.1:.3f}', f'{r + 0.1:.3f}']} loss=0.01 wasted=0",
+        lambda n, r: f"Episode {n * 10} | Rewards: {np.array([r - 0.25, r + 0.25])}",
+        lambda n, r: f"step {n * 10} | rewards (2 completions): {[r - 0.5, r + 0.5]}",
+        lambda n, r: f"{ {'step': n * 10, 'rewards': [r - 0.5, r + 0.5], 'loss': 0.5} }",
+        lambda n, r: str(pd.Series({"timesteps": n * 10.0, "wall_time": 1.5, "mean_episode_rewards": r}, name=n)),
+        lambda n, r: (
+            f" Step | Reward   | Notes\n{'-' * 40}\n" * (n == 0) + f" {n * 10:4} | {r:.4f} | {'' if n % 9 else 'best'}"
+        ),
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
     ],
 )
@@ -99,6 +111,28 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     metrics = translate(run).metrics
     name = "reward" if "reward" in metrics else "eval/reward"
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+def test_the_spread_of_a_group_is_read_beside_its_mean_and_that_of_an_episodes_agents_is_not(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"[step {n}/30] loss=0.1 rewards={[r - 0.5, r + 0.5]}")
+    assert values(run, "reward_std")[1] == pytest.approx([0.5] * COUNT)
+    run = printed(tmp_path, lambda n, r: f"Episode {n} | Rewards: {np.array([r - 0.5, r + 0.5])}")
+    assert "reward_std" not in translate(run).metrics
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Step {0}: rewards: [0.5, 1.0]",  # those of an environment's copies
+        "time: 1.0s rewards: [0.5, 1.0]",
+        "Episode {0} | Rewards: [0.5, high]",
+        "Episode {0} | Reward weights: [0.5, 1.0]",
+        f"Episode {{0}} | Rewards: {[0.5] * 65}",
+    ],
+)
+def test_other_lists_on_a_line_are_no_rewards(tmp_path: Path, line: str) -> None:
+    with pytest.raises(RlhealthError):
+        log(tmp_path, "".join(line.format(n) + "\n" for n in range(COUNT)))
 
 
 def test_the_steps_of_a_solution_are_no_headings(tmp_path: Path) -> None:
