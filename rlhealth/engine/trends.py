@@ -20,6 +20,7 @@ FASTER = 1.3  # times the earlier rate: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # neighbouring differences share a point: n of them are worth n / 1.5 (two MA(1) series, Bartlett)
 STILL = 1e-9  # a smaller difference of two points counts as none
+REGULAR = 3  # values, each of which was written a multiple of three or more times: by chance one in 27 is, or fewer
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform uses up (Biometrika 10, 1915)
 
 
@@ -212,9 +213,9 @@ class Standstill:
     """For how many points a series has been constant, divided by how many points each of its values usually lasts; 0
     before `window` points.
 
-    A log that repeats the mean of the last finished episode in every row is constant between episodes. A reward of few
-    levels is constant by chance: its values recur, and some last a single row, which is rare where rows repeat a value
-    until the next episode ends.
+    A log that repeats the mean of the last finished episode in every row is constant between episodes, and one with a
+    row for each update repeats the reward of its batch. A reward of few levels is constant by chance: its values recur,
+    and some last a single row, which is rare where rows repeat a value until the next episode ends.
     """
 
     def __init__(self, window: int) -> None:
@@ -224,6 +225,7 @@ class Standstill:
         self.value = np.nan  # and what it was then
         self.before = np.nan
         self.known = 0, 0, 0  # values before the newest one; those that occur repeatedly; and of these the new ones
+        self.common = 0  # what divides the number of rows of each of them
         self.seen: set[float] = set()
         self.held = Held()
 
@@ -258,5 +260,8 @@ class Standstill:
         )
         self.known = int(ended[-1]), int(repeated[-1]), int(fresh[-1])
         never_back = (repeated > 0) & (fresh >= UNIQUE * repeated) & ~is_back
-        is_held = never_back | ((ended >= HELD) & (ended - repeated <= SINGLE * ended))
+        common = np.gcd.accumulate(np.append(self.common, lengths))
+        self.common = int(common[-1])
+        is_regular = (common >= REGULAR) & (ended >= REGULAR)  # each update logs the reward of its batch
+        is_held = never_back | is_regular | ((ended >= HELD) & (ended - repeated <= SINGLE * ended))
         return np.where(is_held, (starts - 1) / np.fmax(ended, 1), 1.0)

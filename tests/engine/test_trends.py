@@ -28,3 +28,12 @@ def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():
     )
     pieces, whole = Standstill(4), Standstill(4).extend(drifting)
     assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole)
+
+
+def test_a_batch_whose_reward_is_written_once_for_each_update_is_constant_for_none_of_it() -> None:
+    rewards = np.repeat([0.109, 0.125, 0.205, 0.111, 0.125, 0.07, 0.125, 0.125, 0.098, 0.2], 8)
+    assert Standstill(8).extend(rewards)[24:].max() < 3
+    assert Standstill(8).extend(np.append(rewards, np.full(40, 0.2)))[-1] > 4
+    pieces = Standstill(8)
+    whole = Standstill(8).extend(rewards)
+    assert np.array_equal(np.concatenate([pieces.extend(part) for part in np.split(rewards, [3, 17, 40])]), whole)

@@ -13,6 +13,7 @@ import numpy as np
 from rlhealth.run import Ints, Run
 from rlhealth.sources.base.spelling import CLOCKS, clock, number, planned, whole
 from rlhealth.sources.rows.counted_on import CountedOn
+from rlhealth.sources.rows.evaluated_episodes import EVALUATED
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, clocks, dicts, never_falls, rises
 
@@ -42,6 +43,7 @@ class PlacedRows:
     Attributes:
         run: the one that the next row goes to.
         axis: the step column; None if rows are numbered: `numbered` says by what.
+        is_evaluation: whether the step column counts the episodes of an evaluation.
         repeated: rows that repeat the previous step.
         stepless: rows without a step that repeat the metrics of the row before; they are left out.
         late: rows that were out of order.
@@ -52,6 +54,7 @@ class PlacedRows:
         self._make = make
         self.axis = axis
         self.numbered = "row"
+        self.is_evaluation = False
         self.runs: list[Run] = [make(0)]
         self.run = self.runs[0]
         self.repeated = 0
@@ -74,7 +77,8 @@ class PlacedRows:
 
     def name_axis(self) -> None:
         """Notes in the run what its steps are."""
-        self.run.step_axis = "global_step" if self.axis == "global_step/max_steps" else self.axis or self.numbered
+        counted = "global_step" if self.axis == "global_step/max_steps" else self.axis or self.numbered
+        self.run.step_axis = EVALUATED if self.is_evaluation else counted
         if self.axis is None and NUMBERED not in self.run.notes:
             self.run.notes.append(NUMBERED)
 

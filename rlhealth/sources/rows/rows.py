@@ -13,6 +13,7 @@ import numpy as np
 from rlhealth.run import Run
 from rlhealth.sources.base.spelling import axis
 from rlhealth.sources.rows.answers import ANSWERS, are_answers
+from rlhealth.sources.rows.evaluated_episodes import are_evaluated
 from rlhealth.sources.rows.placed_rows import MOST_RUNS, PlacedRows
 from rlhealth.sources.rows.row_names import has_step, names_reward
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
@@ -123,6 +124,7 @@ class Rows:
         self.chosen = True
         self.placed.axis = axis(with_metrics)
         self.placed.numbered = ANSWERS if self.axis is None and are_answers(with_metrics, texts) else "row"
+        self.placed.is_evaluation = are_evaluated(with_metrics, self.axis, self.run.place.location)
         self.placed.name_axis()
         self._writers = writers(waiting, self.axis)
         if self._writers:

@@ -1,0 +1,54 @@
+"""A table of the episodes of an evaluation is no log of training; a training whose file speaks of evaluations is one."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlhealth
+
+EPISODES = [
+    {"policy": policy, "episode": at, "reward": 0.0 if policy == "random" else 5.0 + at % 3}
+    for policy in ("learned", "random")
+    for at in range(30)
+]
+
+
+def verdicts(path: Path, rows: list[dict[str, Any]]) -> set[tuple[str, bool]]:
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    return {(str(run.verdict), bool(run.translation.is_rl)) for run in rlhealth.check(path).runs}
+
+
+@pytest.mark.parametrize("name", ["eval_results.csv", "evaluation_log.csv", "ppo-benchmark.csv"])
+def test_episodes_of_an_evaluation_are_not_judged(tmp_path: Path, name: str) -> None:
+    assert verdicts(tmp_path / name, EPISODES) == {("unknown", False)}
+
+
+def test_the_run_says_what_it_is(tmp_path: Path) -> None:
+    verdicts(tmp_path / "eval.csv", EPISODES)
+    (run, _) = rlhealth.check(tmp_path / "eval.csv").runs
+    assert "the episodes of an evaluation" in run.no_answer
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("results.csv", EPISODES),
+        (
+            "eval_results.csv",
+            [{**row, "episode": 50 * row["episode"]} for row in EPISODES],
+        ),  # between those of a training
+        ("eval_results.csv", [{**row, "epsilon": 0.5} for row in EPISODES]),
+        ("eval_results.csv", [{**row, "loss": 0.5} for row in EPISODES]),
+        ("evaluator.csv", EPISODES),
+        ("eval_results.csv", [{"step": row["episode"], "reward": row["reward"]} for row in EPISODES]),
+    ],
+)
+def test_what_may_be_a_training_is_judged(tmp_path: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    assert all(is_rl for _, is_rl in verdicts(tmp_path / name, rows))
