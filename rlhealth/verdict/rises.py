@@ -124,15 +124,23 @@ class Rising:
 
     def _rose_late(self) -> bool:
         """Whether every point of the last tenth lies above all of the first four fifths, and most of them by more than
-        the whole span of these. A run that begins to learn at its end does so. Even a random walk seldom does, so that
-        it does not matter how much neighbours are alike.
+        the whole span of these; or the means of equal parts do. A run that begins to learn at its end does so. Even a
+        random walk seldom does, so that it does not matter how much neighbours are alike.
         """
-        asked, count = _numbers("late"), len(self.values)
-        if count < asked["points"] or self._is_level:
+        asked = _numbers("late")
+        parts = int(asked["points"])
+        if len(self.values) < parts or self._is_level:
             return False
-        before, end = self.values[: int(count * asked["before"])], self.values[-(count // int(asked["part"])) :]
-        low, high = float(before.min()), float(before.max())
-        return bool(end.min() > high and np.median(end) / 2 - high / 2 > asked["spans"] * (high / 2 - low / 2))
+        return _is_late(self.values, asked) or (
+            len(self.values) >= parts * int(asked["each"]) and _is_late(_means(self.values, parts), asked)
+        )
+
+
+def _is_late(values: Floats, asked: dict[str, float]) -> bool:
+    count = len(values)
+    before, end = values[: int(count * asked["before"])], values[-(count // int(asked["part"])) :]
+    low, high = float(before.min()), float(before.max())
+    return bool(end.min() > high and np.median(end) / 2 - high / 2 > asked["spans"] * (high / 2 - low / 2))
 
 
 def surely_rose(values: Floats, smoothed: int = 1) -> bool:

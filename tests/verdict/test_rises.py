@@ -55,9 +55,19 @@ def test_a_run_that_begins_to_learn_at_its_end_has_risen_however_much_its_points
     assert not Rising(np.append(late, [-30.0] * 5)).surely(smoothed=100)
 
 
+def test_a_run_of_single_episodes_that_begins_to_learn_at_its_end_has_risen() -> None:
+    random = np.random.default_rng(4)
+    level = np.concatenate([np.full(1500, 35.0), np.linspace(35, 220, 500)])
+    episodes = level * random.exponential(1.0, len(level))
+    assert Rising(episodes)._rose_late()
+    assert not Rising(episodes[:1500])._rose_late()
+    assert not Rising(np.append(episodes, episodes[:200]))._rose_late()
+
+
 def test_a_random_walk_seldom_ends_so_far_above_its_span() -> None:
     walks = like_its_neighbours(1.0, seed=3, steps=300)
     found = [Rising(walk[start : start + 50])._rose_late() for walk in walks for start in (0, 100, 200)]
+    found += [Rising(walk)._rose_late() for walk in walks]
     assert sum(found) < 0.006 * len(found)
 
 
