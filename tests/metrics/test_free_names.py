@@ -274,6 +274,15 @@ def test_what_lines_on_the_way_sum_up_does_not_take_the_place_of_what_was_follow
     assert translate(run).metrics["reward"].tag == "Average Score"
 
 
+def test_the_mean_of_the_whole_run_beside_each_row_does_not_take_the_place_of_what_was_followed() -> None:
+    """`episode,total_reward,average_reward`, written when the run was over."""
+    rewards = [float(n) for n in range(20)]
+    names = {"total_reward": rewards, "average_reward": [9.5] * 20}
+    assert translate(run_of(names)).metrics["reward"].tag == "total_reward"
+    assert translate(run_of({**names, "average_reward": rewards})).metrics["reward"].tag == "average_reward"
+    assert translate(run_of({"average_reward": [9.5] * 20})).metrics["reward"].tag == "average_reward"
+
+
 def cumulative(values: list[float], **others: list[float]) -> Run:
     names = {"cumulative_reward": values, **others}
     return run_of(names)
