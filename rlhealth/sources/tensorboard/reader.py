@@ -19,6 +19,7 @@ from rlhealth.sources.tensorboard.eventfile import EventFile
 from rlhealth.sources.tensorboard.eventruns import Launches
 from rlhealth.sources.tensorboard.eventsettings import NeighbourFiles, in_text, named
 from rlhealth.sources.tensorboard.eventvalues import Bins, Settings, Text
+from rlhealth.sources.tensorboard.onestep import OneStep
 
 #: Names the reader of event files where a caller does not: "fast" or "tbparse".
 READER_VARIABLE = "RLHEALTH_READER"
@@ -87,6 +88,7 @@ class TensorboardReader:
         self._entered: set[Path] = set()
         self._listed: dict[Path, int] = {}
         self._beginning: list[Path] = []
+        self._one_step = OneStep()
         self.run = Run(launches.name, Place("tensorboard", str(launches.place)), notes=list(launches.notes))
 
     def poll(self) -> bool:
@@ -127,6 +129,7 @@ class TensorboardReader:
         if any(_size(file.path) < file.offset for file in self._files):
             self.run.clear()
             self._entered.clear()
+            self._one_step = OneStep()
             self._files = [self._open(file.path) for file in self._files]
             self.run.notes.append("an event file became shorter and was read again from its start")
 
@@ -142,7 +145,7 @@ class TensorboardReader:
             self._entered.add(self._files[number].path)
         elif arrays:
             self._enter(number, [int(steps.min()) for tag, (steps, _, _) in arrays.items() if tag in run.series])
-        for tag, (steps, values, times) in arrays.items():
+        for tag, (steps, values, times) in self._one_step.placed(arrays, run).items():
             run.add(tag, steps, values, times)
         for step, time, item in batch.items:
             if isinstance(item, Bins):
