@@ -31,7 +31,10 @@ _A_SUM = "is taken as the KL to the reference, summed over a completion: it is a
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
-_IS_MEAN = re.compile(r"mean|average|avg", re.IGNORECASE)
+_MEAN_REWARD = re.compile(
+    r"(?:mean|average|avg).{0,20}(?:reward|return|score)|(?:reward|return|score).{0,3}(?:mean|average|avg)", re.I
+)
+_LOOKED_AT = 1000  # values of a series, spread over all
 _A_SERIES = 10  # points, of a tag or for each point of another one: that one is rare
 _YOUNG, _FEWEST_YOUNG = 20, 3  # points of a KL
 _FAR = 1.0  # nats: no run of a trainer that logs a KL per token had that at most of its first points, and learned
@@ -74,7 +77,7 @@ class OddTags(NamedTuple):
     Attributes:
         sums: cumulative rewards that may be sums over the run; those of episodes go up and down.
         rare: the tags with few points, in a run that has others with ten times as many; and means that are the same in
-            every row, of a whole run whose rows are written at its end.
+            every row, of a whole run whose rows were written at its end.
         far: KLs too large in a young run to be those of tokens.
     """
 
@@ -122,8 +125,10 @@ def odd_tags(run: Run) -> OddTags:
 
 
 def _is_of_all(tag: str, values: npt.NDArray[np.float64]) -> bool:
-    """Whether a mean, of shape (n,), has one value in all of many rows."""
-    return len(values) >= _A_SERIES and _IS_MEAN.search(tag) is not None and bool((values == values[0]).all())
+    """Whether a mean reward, of shape (n,), has one value in all of many rows."""
+    if len(values) < _A_SERIES or values[0] != values[-1] or _MEAN_REWARD.search(tag) is None:
+        return False
+    return bool((values[:: max(len(values) // _LOOKED_AT, 1)] == values[0]).all())
 
 
 def _is_far_at_once(values: npt.NDArray[np.float64]) -> bool:

@@ -137,6 +137,7 @@ class Rising:
 
 
 def _is_late(values: Floats, asked: dict[str, float]) -> bool:
+    """The test of `Rising._rose_late` on values of shape (n,)."""
     count = len(values)
     before, end = values[: int(count * asked["before"])], values[-(count // int(asked["part"])) :]
     low, high = float(before.min()), float(before.max())

@@ -131,7 +131,7 @@ class Printed:
         """The rows that the end of the text ends."""
         yield from self._made(self._boxes.end(), "box")
         yield from self._made(self._blocks.end(), "block")
-        yield from self._made(filter(None, [self._called.end()]), "line")
+        yield from self._made([self._called.end()], "line")
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)
@@ -151,7 +151,7 @@ class Printed:
             return
         if text.startswith("-----"):
             is_called, ended = self._called.taken(text)
-            yield from self._made(filter(None, [ended]), "line")
+            yield from self._made([ended], "line")
             if is_called:
                 return
         if series := self._series.row(text):

@@ -25,7 +25,7 @@ class PrintedSeries:
 
     def row(self, line: str) -> dict[str, str]:
         """The row that ends with this line; empty if none does."""
-        pair = _PAIR.fullmatch(line)
+        pair = _PAIR.fullmatch(line) if "  " in line else None
         if pair is not None and len(self._pairs) < MOST_PAIRS:
             self._pairs[pair["name"]] = pair["value"]
             return {}

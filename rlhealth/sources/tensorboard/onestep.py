@@ -4,7 +4,7 @@ points are numbered in the order in which they were written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class OneStep:
         if max(sum(len(steps) for steps, _, _ in held) for held in self._held.values()) < FEWEST:
             return points
         self._counts = {}
-        self._drop(run)
+        _drop(run, self._held)
         run.notes.append(f"every point was logged at step {self._step}: they are numbered in their order")
         held = {tag: joined(parts) for tag, parts in self._held.items()}
         self._held.clear()
@@ -63,15 +63,16 @@ class OneStep:
         if self._counts is None:
             return
         newest = {tag: (run.series[tag].values[-1:].copy(), run.series[tag].times[-1:].copy()) for tag in self._counts}
-        self._drop(run)
+        _drop(run, self._counts)
         for tag, (value, time) in newest.items():
             run.add(tag, [self._step or 0], value, time)
         run.notes = [one for one in run.notes if not one.startswith("every point was logged at step ")]
 
-    def _drop(self, run: Run) -> None:
-        for series in run.series.values():
-            if len(series):
-                series.rewind(int(series.steps[0]))
+
+def _drop(run: Run, tags: Iterable[str]) -> None:
+    for tag in tags:
+        if (series := run.series.get(tag)) is not None and len(series):
+            series.rewind(int(series.steps[0]))
             series.overwritten.clear()
 
 
