@@ -109,7 +109,7 @@ class Printed:
     def is_open(self) -> bool:
         """Whether something has begun that the next lines may continue."""
         parts = (self._dicts, self._boxes, self._blocks, self._columns, self._series)
-        return any(one.is_open for one in (*parts, self._warnings, self._tensors, self._called))
+        return any(one.is_open for one in (*parts, self._warnings, self._tensors))
 
     @property
     def is_plain(self) -> bool:
@@ -131,7 +131,6 @@ class Printed:
         """The rows that the end of the text ends."""
         yield from self._made(self._boxes.end(), "box")
         yield from self._made(self._blocks.end(), "block")
-        yield from self._made([self._called.end()], "line")
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
         rank, text = bare(line)

@@ -157,6 +157,7 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "if memory.size() > 2000:\n    model_trainer(q_net, q_target_net, memory)",
         "agent.learn_from(batch)",
         "agent.remember(state, action, reward, next_state, done)\nagent.replay(32)",
+        "agent.rewards.append(reward)\nagent.finish_episode()",
         "dqn_agent.step(state, action, reward, next_state, done)",
         "data = reinforcesearch(shape, x, y)",
         "if len(replay_buffer) > batch_size:\n    update(batch_size, GAMMA, TAU)",
