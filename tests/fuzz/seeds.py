@@ -168,6 +168,10 @@ def consoles() -> list[bytes]:
         b"---------------------------------\n| rollout/           |          |\n|    ep_rew_mean     | 21.5     |\n| train/             |          |\n"
         b"|    approx_kl       | 0.0087   |\n---------------------------------\n",
         b"step:1 - actor/kl:0.1 - critic/score/mean:np.float64(0.5) - timing_s/gen:1.5\nstep:2 - actor/kl:nan - critic/score/mean:0.4\n",
+        b"[step 3/200] correct=1/4 rewards=['0.01', '0.40'] loss=0.01\nEpisode 4 | Rewards: [-11.5 -7.8]\nEpisode 5: Score = [[39.5]]\n",
+        b"---------- 22-21-00-29-161451 Accuracy reward: 1.0 ----------\nContent: <think>\n" * 9
+        + b"---------- 22-21-00-32-161451 Accuracy reward: 0.0 ----------\n",
+        b"timesteps    32768.0\nmean_episode_rewards    1.5\nName: 0, dtype: float64\n Step | Reward | Notes\n-----------\n 1 | 0.5 |\n",
         *[path.read_bytes() for path in sorted((FIXTURES / "consoles").glob("*.log"))],
         b"    step  reward     kl\n0      5  0.0781  0.005\n1     10     NaN    inf\n\nepisode 3 reward 0.5 length 20\n",
         "Iter 10:\nTotal Rewards:  μ=0.5, σ=0.1\nHit limit: 12.5%\nStep 1 ▸ reward 0.5 · kl 0.01\n[eval] step: 1, reward: 2\n".encode(),
