@@ -7,6 +7,7 @@ import numpy as np
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
+from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import sorted_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition
@@ -23,8 +24,9 @@ def dated_back(
     """For each window that ends at one of `steps` (shape (k,)), at which the condition began to hold: the first row
     that meets the condition by itself.
 
-    A median over five rows passes a limit at the third row beyond it: the problem began two rows earlier. Only rows up
-    to that step are used, so that a prefix of a run dates an onset as the whole run does.
+    A median over five rows passes a limit at the third row beyond it: the problem began two rows earlier. A series that
+    stands still began to with the first row of its value. Only rows up to that step are used, so that a prefix of a run
+    dates an onset as the whole run does.
 
     Returns:
         the steps of those rows; whether no finite row of the metric came before them. Shape (k,) each.
@@ -36,6 +38,8 @@ def dated_back(
         there = _counted(condition, metric, per, scale, every[None, :])[0]
         began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
         places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
+    elif condition.measure == "standstill" and len(ends):
+        places = _first_of_value(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), places)
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
@@ -44,6 +48,18 @@ def dated_back(
             found = np.argmax(agree, axis=1)
             places[part] = np.where(agree.any(axis=1), rows[np.arange(len(rows)), found], places[part])
     return metric.steps[places], places <= _first_finite(metric.values)
+
+
+def _first_of_value(values: Floats, places: Ints) -> Ints:
+    """For each place, the first row of the stretch of equal values that it belongs to, over rows that are missing;
+    the place itself where no row up to it is finite. Shape (k,).
+    """
+    known = np.flatnonzero(np.isfinite(values))
+    points = values[known]
+    is_new = ~(np.abs(np.diff(points, prepend=np.nan)) <= STILL)
+    began = np.maximum.accumulate(np.where(is_new, np.arange(len(points)), 0))
+    newest = np.searchsorted(known, places, side="right") - 1
+    return np.where(newest >= 0, known[began[np.maximum(newest, 0)]] if len(known) else places, places)
 
 
 def _first_finite(values: Floats) -> int:

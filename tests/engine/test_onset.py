@@ -59,6 +59,8 @@ NAN = float("nan")
         ),
         ({"last": 4, "measure": "max", "below": 1}, [3, 0, 0, 0, 0], 5, (2, False)),
         ({"absolute": True, "above": 1}, [0, -3], 2, (2, False)),
+        ({"last": 2, "measure": "standstill", "above": 2}, [5, 7, 7, NAN, 7, 7, 7], 6, (2, False)),
+        ({"last": 2, "measure": "standstill", "above": 2}, [NAN, 7, 7, 7], 4, (2, True)),
     ],
 )
 def test_the_onset_is_the_first_row_of_the_window_that_agrees(condition, values, step, onset):
