@@ -60,6 +60,7 @@ AXES = (
 PROGRESS = frozenset({*AXES, "epoch", "Epoch"})
 #: The columns of Gym's and Stable-Baselines3's Monitor: return, length and time of each episode.
 EPISODE = frozenset({"r", "l", "t"})
+EVALUATED = "episode of an evaluation"  # what the rows of a table count that are no steps of a training
 #: Columns that hold the wall time of a row.
 CLOCKS = ("_timestamp", "timestamp", "Wall time", "wall_time", "walltime", "time", "date")
 #: Columns beside the metrics of a row that show when they were logged.

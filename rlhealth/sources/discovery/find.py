@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import UnreadFile
+from rlhealth.run import Run, UnreadFile
 from rlhealth.sources.base.reader import Reader, Unreadable
-from rlhealth.sources.base.spelling import EPISODE
+from rlhealth.sources.base.spelling import EPISODE, EVALUATED
 from rlhealth.sources.discovery.registry import SOURCES, TABLES, TRACKERS, is_online, kinds_of, source_module
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         if kind in kinds and found.files.get(kind):
             readers += _tracked(kind, found.files[kind], root, errors, _options(kind, reader))
     if tables := _tables(found, kinds, root, errors, left):
-        readers = _without_monitors([*readers, *_without_documents(tables, readers, left)], left)
+        readers = [*readers, *_without_documents(tables, readers, left)]
+        readers = _without(readers, _is_monitor, "episodes of one environment", left)
+        readers = _without(readers, _is_evaluation, "the episodes of an evaluation", left)
     errors += [one.error for one in readers if isinstance(one, Unreadable)]
     readers = [one for one in readers if not isinstance(one, Unreadable)]
     if arrays := found.files.get("numpy") if "numpy" in kinds else None:
@@ -166,18 +169,31 @@ def _without_documents(tables: list[Reader], tracked: list[Reader], left: list[U
     return kept
 
 
-def _without_monitors(readers: list[Reader], left: list[UnreadFile]) -> list[Reader]:
-    """The readers without the episodes of single environments, where there are logs of the runs themselves."""
+def _without(
+    readers: list[Reader], is_beside: Callable[[Run], bool], what: str, left: list[UnreadFile]
+) -> list[Reader]:
+    """The readers without those that hold something else about the runs, where there are logs of the runs
+    themselves."""
     others: list[Reader] = []
-    monitors: list[Reader] = []
+    beside: list[Reader] = []
     for one in readers:
-        is_monitor = not isinstance(one, Unreadable) and one.run.series.keys() >= EPISODE
-        (monitors if is_monitor else others).append(one)
+        (beside if not isinstance(one, Unreadable) and is_beside(one.run) else others).append(one)
     if all(isinstance(one, Unreadable) for one in others):
         return readers
-    said = "episodes of one environment, beside a log of training: name the file itself to read it"
-    left += [UnreadFile(one.run.place.location, said) for one in monitors]
+    said = f"{what}, beside a log of training: name the file itself to read it"
+    files = dict.fromkeys(one.run.place.location.partition("#")[0] for one in beside)
+    left += [UnreadFile(file, said) for file in files]
     return others
+
+
+def _is_monitor(run: Run) -> bool:
+    """Whether a run has the episodes of a single environment."""
+    return run.series.keys() >= EPISODE
+
+
+def _is_evaluation(run: Run) -> bool:
+    """Whether a run has the episodes of an evaluation."""
+    return run.step_axis == EVALUATED
 
 
 def _by_content(files: dict[str, list[Path]]) -> dict[str, list[Path]]:

@@ -12,7 +12,6 @@ from typing import Any
 from rlhealth.sources.base.spelling import whole
 from rlhealth.sources.rows.row_names import is_learning, words
 
-EVALUATED = "episode of an evaluation"  # what the rows of such a table count
 _COUNTS = frozenset({"episode", "Episode", "ep", "Ep"})
 _NAMED = re.compile(r"(?:^|[^a-z])(?:eval|evaluations?|benchmark)(?:[^a-z]|$)", re.IGNORECASE)
 _EXPLORES = re.compile(r"(?:^|_)(?:eps|epsilon|exploration_rate|temperature|train\w*)(?:_|$)")

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Ints, Run
-from rlhealth.sources.base.spelling import CLOCKS, clock, number, planned, whole
+from rlhealth.sources.base.spelling import CLOCKS, EVALUATED, clock, number, planned, whole
 from rlhealth.sources.rows.counted_on import CountedOn
-from rlhealth.sources.rows.evaluated_episodes import EVALUATED
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, clocks, dicts, never_falls, rises
 

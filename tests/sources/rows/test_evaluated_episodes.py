@@ -17,11 +17,15 @@ EPISODES = [
 ]
 
 
-def verdicts(path: Path, rows: list[dict[str, Any]]) -> set[tuple[str, bool]]:
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
     with path.open("w", newline="") as file:
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
         table.writerows(rows)
+
+
+def verdicts(path: Path, rows: list[dict[str, Any]]) -> set[tuple[str, bool]]:
+    write(path, rows)
     return {(str(run.verdict), bool(run.translation.is_rl)) for run in rlhealth.check(path).runs}
 
 
@@ -52,3 +56,13 @@ def test_the_run_says_what_it_is(tmp_path: Path) -> None:
 )
 def test_what_may_be_a_training_is_judged(tmp_path: Path, name: str, rows: list[dict[str, Any]]) -> None:
     assert all(is_rl for _, is_rl in verdicts(tmp_path / name, rows))
+
+
+def test_beside_a_log_of_training_they_are_left_out_and_said_to_be(tmp_path: Path) -> None:
+    write(tmp_path / "eval_results.csv", EPISODES)
+    assert len(rlhealth.check(tmp_path).runs) == 2
+    write(tmp_path / "progress.csv", [{"step": n, "reward": n / 30, "loss": 0.5} for n in range(40)])
+    found = rlhealth.check(tmp_path)
+    assert [Path(run.run.place.location).name for run in found.runs] == ["progress.csv"]
+    (one,) = found.left_out
+    assert one.location.endswith("eval_results.csv") and "the episodes of an evaluation" in one.reason
