@@ -7,7 +7,7 @@ import numpy as np
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
-from rlhealth.engine.trends import STILL
+from rlhealth.engine.trends import moved
 from rlhealth.engine.windows import sorted_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition
@@ -56,8 +56,7 @@ def _first_of_value(values: Floats, places: Ints) -> Ints:
     """
     known = np.flatnonzero(np.isfinite(values))
     points = values[known]
-    is_new = ~(np.abs(np.diff(points, prepend=np.nan)) <= STILL)
-    began = np.maximum.accumulate(np.where(is_new, np.arange(len(points)), 0))
+    began = np.maximum.accumulate(np.where(moved(points), np.arange(len(points)), 0))
     newest = np.searchsorted(known, places, side="right") - 1
     return np.where(newest >= 0, known[began[np.maximum(newest, 0)]] if len(known) else places, places)
 

@@ -36,8 +36,6 @@ class OperandPlan(NamedTuple):
         scale: a number that it is divided by too.
         key: operands with the same number share their measured values, whatever limits they are compared with.
         series: operands with the same number measure the same values.
-        values: the name of the metric, and whether absolute values are taken.
-        needed: how many points it takes at least until it has a value.
     """
 
     condition: Condition
@@ -47,8 +45,6 @@ class OperandPlan(NamedTuple):
     other: str | None
     key: int
     series: int
-    values: tuple[str, bool]
-    needed: int
 
 
 class RulePlan(NamedTuple):
@@ -277,8 +273,6 @@ def _operand(
         other=other,
         key=numbers.setdefault(key, len(numbers)),
         series=numbers.setdefault(series, len(numbers)),
-        values=(metric, condition.absolute),
-        needed=points_needed(condition),
     )
 
 

@@ -11,7 +11,7 @@ from math import inf, isfinite
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.plan import OperandPlan, RulePlan
+from rlhealth.engine.plan import OperandPlan, RulePlan, points_needed
 from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric
@@ -142,7 +142,7 @@ class Reach:
     def _can_hold(self, operand: OperandPlan, bound: Bound) -> bool:
         if operand.metric == "step":
             return True
-        if self._extremes(operand).seen < operand.needed:  # the measure has no value before
+        if self._extremes(operand).seen < points_needed(operand.condition):  # the measure has no value before
             return False
         if bound.sure < 0:
             return True
@@ -162,12 +162,11 @@ class Reach:
         return known[1]
 
     def _extremes(self, operand: OperandPlan) -> Extremes:
-        found = self._known.get(operand.values)
-        if found is None:
-            name, absolute = operand.values
-            found = self._known[operand.values] = Extremes(self._find(name), absolute)
-            found.grow(self._until)
-        return found
+        key = operand.metric, operand.condition.absolute
+        if key not in self._known:
+            self._known[key] = Extremes(self._find(operand.metric), operand.condition.absolute)
+            self._known[key].grow(self._until)
+        return self._known[key]
 
     def _has_items(self, plan: RulePlan, operand: OperandPlan) -> bool:
         """Whether an operand, if it is a share, was certainly counted over enough items at the last point of the rule's

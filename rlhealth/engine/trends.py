@@ -209,6 +209,11 @@ class Count:
         return counted(joined, self.window).astype(np.float64)
 
 
+def moved(points: Floats, before: float = np.nan) -> Flags:
+    """Which points, shape (n,), differ from the one before; the first from `before`, and from none that is NaN."""
+    return np.asarray(~(np.abs(np.diff(points, prepend=before)) <= STILL))
+
+
 class Standstill:
     """For how many points a series has been constant, divided by how many points each of its values usually lasts; 0
     before `window` points.
@@ -234,7 +239,7 @@ class Standstill:
         return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
-        is_new = ~(np.abs(np.diff(points, prepend=self.before)) <= STILL)
+        is_new = moved(points, self.before)
         number = self.count + 1 + np.arange(len(points))
         starts = np.append(self.begun, number[is_new])  # of the value before, and of each new one
         values = np.append(self.value, points[is_new])

@@ -18,7 +18,7 @@ from rlhealth.run import Run
 from rlhealth.series import first_points, plain_median
 
 PLAIN_RANK = 1_000_000  # of a name with its plain meaning: a name of the trainer takes precedence
-RARE_RANK = 1_000_000  # of a tag with few points: lines on the way may summarise other tags under a new name
+SUMMARY_RANK = 1_000_000  # of a tag that summarises others under a new name
 _REWARD = re.compile(rf"reward|{PART}|objective/rlhf_reward")
 #: Metrics whose unit is the same in every trainer.
 _ONE_MEANING = re.compile(
@@ -76,13 +76,13 @@ class OddTags(NamedTuple):
 
     Attributes:
         sums: cumulative rewards that may be sums over the run; those of episodes go up and down.
-        rare: the tags with few points, in a run that has others with ten times as many; and means that are the same in
-            every row, of a whole run whose rows were written at its end.
+        summaries: the tags with few points, in a run that has others with ten times as many: lines on the way; and mean
+            rewards that are the same in every row: those of a whole run, whose rows were written at its end.
         far: KLs too large in a young run to be those of tokens.
     """
 
     sums: tuple[str, ...]
-    rare: tuple[str, ...]
+    summaries: tuple[str, ...]
     far: tuple[str, ...]
 
 
@@ -120,8 +120,9 @@ def odd_tags(run: Run) -> OddTags:
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     far = tuple(tag for tag, one in run.series.items() if "kl" in tag.lower() and _is_far_at_once(one.values))
     most = min(max(map(len, run.series.values()), default=0) // _A_SERIES, _A_SERIES - 1)
-    rare = tuple(tag for tag, one in run.series.items() if 0 < len(one) <= most or _is_of_all(tag, one.values))
-    return OddTags(sums, rare, far)
+    few = (tag for tag, one in run.series.items() if 0 < len(one) <= most)
+    of_all = (tag for tag, one in run.series.items() if _is_of_all(tag, one.values))
+    return OddTags(sums, (*few, *of_all), far)
 
 
 def _is_of_all(tag: str, values: npt.NDArray[np.float64]) -> bool:
@@ -209,7 +210,7 @@ def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags
         return
     if distance > 1 and _SHARE.fullmatch(canonical) and is_below_a_task(literal):
         sorting.shares.setdefault(canonical, []).append(tag)
-    rank = alias.rank + (RARE_RANK if tag in odd.rare and known.is_free else 0)
+    rank = alias.rank + (SUMMARY_RANK if tag in odd.summaries and known.is_free else 0)
     sorting.offer(canonical, tag, alias, (rank, distance, int(name == literal)))
 
 

@@ -23,6 +23,7 @@ LOOKED_FOR = (
     "*.swanlab, DVCLive's tables, trainer_state*.json, *.jsonl, *.csv, *.ipynb, rewards.npy, rewards.pkl, "
     "evaluations.npz and console logs, in it and below"
 )
+_BESIDE = "beside a log of training: name the file itself to read it"
 #: Texts about runs, whose rows may be examples: they are not read unless they are named.
 _NOTES = (".md", ".markdown", ".rst")
 
@@ -139,8 +140,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
     readers = snapshots.without_older(readers, left)
     if evaluations := found.files.get("evaluations") if "evaluations" in kinds else None:
         if readers:
-            said = "evaluations beside a log of training: name the file itself to read it"
-            left += [UnreadFile(str(one), said) for one in evaluations]
+            left += [UnreadFile(str(one), f"evaluations {_BESIDE}") for one in evaluations]
         else:
             readers += source_module("evaluations").readers(evaluations, errors)
     if not readers and "jsonl" in kinds:
@@ -164,8 +164,7 @@ def _without_documents(tables: list[Reader], tracked: list[Reader], left: list[U
         if not getattr(getattr(one, "log", None), "is_gathered", False) or not any(map(path.is_relative_to, folders)):
             kept.append(one)
         elif all(path != Path(other.location) for other in left):
-            said = "lists in a JSON document, beside a log of training: name the file itself to read it"
-            left.append(UnreadFile(str(path), said))
+            left.append(UnreadFile(str(path), f"lists in a JSON document, {_BESIDE}"))
     return kept
 
 
@@ -180,7 +179,7 @@ def _without(
         (beside if not isinstance(one, Unreadable) and is_beside(one.run) else others).append(one)
     if all(isinstance(one, Unreadable) for one in others):
         return readers
-    said = f"{what}, beside a log of training: name the file itself to read it"
+    said = f"{what}, {_BESIDE}"
     files = dict.fromkeys(one.run.place.location.partition("#")[0] for one in beside)
     left += [UnreadFile(file, said) for file in files]
     return others

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Ints, Run
-from rlhealth.sources.base.spelling import CLOCKS, EVALUATED, clock, number, planned, whole
+from rlhealth.sources.base.spelling import CLOCKS, clock, number, planned, whole
 from rlhealth.sources.rows.counted_on import CountedOn
 from rlhealth.sources.rows.row_points import RowPoints, all_floats, is_metric
 from rlhealth.sources.rows.row_shapes import Cells, clocks, dicts, never_falls, rises
@@ -41,8 +41,8 @@ class PlacedRows:
 
     Attributes:
         run: the one that the next row goes to.
-        axis: the step column; None if rows are numbered: `numbered` says by what.
-        is_evaluation: whether the step column counts the episodes of an evaluation.
+        axis: the step column; None if rows are numbered.
+        counts: what the steps count, where they are none of a training; "" where they are.
         repeated: rows that repeat the previous step.
         stepless: rows without a step that repeat the metrics of the row before; they are left out.
         late: rows that were out of order.
@@ -52,8 +52,7 @@ class PlacedRows:
     def __init__(self, make: Callable[[int], Run], axis: str | None) -> None:
         self._make = make
         self.axis = axis
-        self.numbered = "row"
-        self.is_evaluation = False
+        self.counts = ""
         self.runs: list[Run] = [make(0)]
         self.run = self.runs[0]
         self.repeated = 0
@@ -76,8 +75,8 @@ class PlacedRows:
 
     def name_axis(self) -> None:
         """Notes in the run what its steps are."""
-        counted = "global_step" if self.axis == "global_step/max_steps" else self.axis or self.numbered
-        self.run.step_axis = EVALUATED if self.is_evaluation else counted
+        axis = "global_step" if self.axis == "global_step/max_steps" else self.axis
+        self.run.step_axis = self.counts or axis or "row"
         if self.axis is None and NUMBERED not in self.run.notes:
             self.run.notes.append(NUMBERED)
 

@@ -108,8 +108,8 @@ class Printed:
     @property
     def is_open(self) -> bool:
         """Whether something has begun that the next lines may continue."""
-        parts = (self._dicts, self._boxes, self._blocks, self._columns, self._series)
-        return any(one.is_open for one in (*parts, self._warnings, self._tensors))
+        is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
+        return is_begun or self._series.is_open or self._warnings.is_open or self._tensors.is_open
 
     @property
     def is_plain(self) -> bool:

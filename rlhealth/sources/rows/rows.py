@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlhealth.run import Run
-from rlhealth.sources.base.spelling import axis
+from rlhealth.sources.base.spelling import EVALUATED, axis
 from rlhealth.sources.rows.answers import ANSWERS, are_answers
 from rlhealth.sources.rows.evaluated_episodes import are_evaluated
 from rlhealth.sources.rows.placed_rows import MOST_RUNS, PlacedRows
@@ -123,8 +123,11 @@ class Rows:
             return
         self.chosen = True
         self.placed.axis = axis(with_metrics)
-        self.placed.numbered = ANSWERS if self.axis is None and are_answers(with_metrics, texts) else "row"
-        self.placed.is_evaluation = are_evaluated(with_metrics, self.axis, self.run.place.location)
+        if self.axis is None and are_answers(with_metrics, texts):
+            self.placed.counts = ANSWERS
+        else:
+            is_evaluation = are_evaluated(with_metrics, self.axis, self.run.place.location)
+            self.placed.counts = EVALUATED if is_evaluation else ""
         self.placed.name_axis()
         self._writers = writers(waiting, self.axis)
         if self._writers:

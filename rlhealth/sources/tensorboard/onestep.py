@@ -23,7 +23,7 @@ class OneStep:
         self._step: int | None = None
         self._is_over = False
         self._held: dict[str, list[Arrays]] = {}
-        self._counts: dict[str, int] | None = None  # by tag, once they are numbered
+        self._numbered: set[str] = set()  # the tags, once there are enough points
 
     def placed(self, points: Mapping[str, Arrays], run: Run) -> Mapping[str, Arrays]:
         """The next points to add to a run, by tag: numbered, if all so far have one step and there are enough."""
@@ -34,36 +34,37 @@ class OneStep:
             if steps.min() != self._step or steps.max() != self._step:
                 self._end(run)
                 return points
-        if self._counts is not None:
-            return self._numbered(points)
+        if self._numbered:
+            return self._in_order(points, run)
         for tag, one in points.items():
             self._held.setdefault(tag, []).append(one)
         if max(sum(len(steps) for steps, _, _ in held) for held in self._held.values()) < FEWEST:
             return points
-        self._counts = {}
         _drop(run, self._held)
         run.notes.append(f"every point was logged at step {self._step}: they are numbered in their order")
-        held = {tag: joined(parts) for tag, parts in self._held.items()}
+        held = {tag: _joined(parts) for tag, parts in self._held.items()}
         self._held.clear()
-        return self._numbered(held)
+        return self._in_order(held, run)
 
-    def _numbered(self, points: Mapping[str, Arrays]) -> dict[str, Arrays]:
-        assert self._counts is not None
+    def _in_order(self, points: Mapping[str, Arrays], run: Run) -> dict[str, Arrays]:
+        """The points, numbered after those of the run."""
         found = {}
         for tag, (steps, values, times) in points.items():
-            start = self._counts.get(tag, 0)
-            self._counts[tag] = start + len(steps)
+            known = run.series.get(tag)
+            start = int(known.steps[-1]) if known is not None and len(known) else 0
             found[tag] = np.arange(start + 1, start + len(steps) + 1), values, times
+        self._numbered |= points.keys()
         return found
 
     def _end(self, run: Run) -> None:
         """Steps are counted after all."""
         self._is_over = True
         self._held.clear()
-        if self._counts is None:
+        if not self._numbered:
             return
-        newest = {tag: (run.series[tag].values[-1:].copy(), run.series[tag].times[-1:].copy()) for tag in self._counts}
-        _drop(run, self._counts)
+        known = {tag: run.series[tag] for tag in self._numbered if tag in run.series}
+        newest = {tag: (one.values[-1:].copy(), one.times[-1:].copy()) for tag, one in known.items() if len(one)}
+        _drop(run, newest)
         for tag, (value, time) in newest.items():
             run.add(tag, [self._step or 0], value, time)
         run.notes = [one for one in run.notes if not one.startswith("every point was logged at step ")]
@@ -76,7 +77,7 @@ def _drop(run: Run, tags: Iterable[str]) -> None:
             series.overwritten.clear()
 
 
-def joined(parts: list[Arrays]) -> Arrays:
+def _joined(parts: list[Arrays]) -> Arrays:
     """The points of several pieces, in their order."""
     steps, values, times = (np.concatenate(one) for one in zip(*parts, strict=True))
     return steps, values, times

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 import rlhealth
 from rlhealth.sources.tensorboard.reader import find
@@ -67,3 +68,12 @@ def test_a_first_step_that_is_written_again_and_again_is_one_step_once_another_f
         assert found.run.series[tag].steps.tolist() == [0, 1, 2, 3]
         assert found.run.series[tag].values.tolist() == [again - 1, 100, 200, 300]
     assert found.run.notes == []
+
+
+def test_a_writer_that_voids_its_past_and_then_counts_has_what_it_counts(tmp_path: Path) -> None:
+    void = Event(wall_time=START + 50, step=1, session_log=SessionLog(status=SessionLog.START)).SerializeToString()
+    (found,) = find(log(tmp_path, points(20), [void], points(1, 100, 1), points(1, 200, 2)))
+    found.poll()
+    for tag in TAGS:
+        assert found.run.series[tag].steps.tolist()[-2:] == [1, 2]
+        assert found.run.series[tag].values.tolist()[-2:] == [100, 200]
