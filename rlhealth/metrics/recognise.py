@@ -144,6 +144,8 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
         if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN:
             continue
         for names_of in (*own, _unfolded(entry, lowered)):
+            if len(names_of) < FEWEST_OWN:
+                continue
             seen = _seen(entry, list(names_of.values()), {})
             known = names(entry["names"]).exact
             if sum(name in known for name in seen) >= FEWEST_OWN and _fits(entry, seen, run, ""):
@@ -162,7 +164,7 @@ def _lowered(tags: Iterable[str]) -> dict[str, list[str]]:
 def _unfolded(entry: dict[str, Any], lowered: Mapping[str, list[str]]) -> dict[str, str]:
     """The tags that are names of that trainer with underscores in place of slashes, each with that name."""
     known, plain = _folds(entry["names"]), names(entry["names"]).exact
-    found = {tag: name for fold, name in known.items() for tag in lowered.get(fold, ()) if tag not in plain}
+    found = {tag: known[fold] for fold in known.keys() & lowered.keys() for tag in lowered[fold] if tag not in plain}
     if found:
         others = [tag for alike in lowered.values() for tag in alike if tag not in found and tag not in plain]
         for pattern, name in _folded_patterns(entry["names"]):
