@@ -46,10 +46,18 @@ INTERRUPT = "KeyboardInterrupt"  # how an exception begins with which somebody s
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run was read from: the kind of tracker and a path or address."""
+    """Where a run was read from: the kind of tracker, a path or address, and which of its runs, where a file holds
+    several.
+    """
 
     kind: str
-    location: str
+    file: str
+    part: str = ""
+
+    @property
+    def location(self) -> str:
+        """All of it as reports show it: `logs/train.log#2`."""
+        return f"{self.file}#{self.part}" if self.part else self.file
 
 
 @dataclass(frozen=True)

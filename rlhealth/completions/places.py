@@ -40,7 +40,7 @@ def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tu
         return _online(run, asked)
     if "://" in location or kind in ("wandb-online", "monitor", "unreadable"):
         return [], []
-    path = Path(location.partition("#")[0]) if kind == "trackio" else Path(location)
+    path = Path(run.place.file if kind == "trackio" else location)
     if not path.exists():
         return [], []
     output = home(path if path.is_dir() else path.parent)
@@ -57,7 +57,7 @@ def find(run: Run, project: Project | None = None, *, asked: bool = False) -> tu
     if kind == "trackio":
         from rlhealth.sources.trackio.project import Project  # late: it opens a database, which most runs lack
 
-        found += _of_trackio(project or Project(path), location.partition("#")[2])
+        found += _of_trackio(project or Project(path), run.place.part)
     found += [CompletionFolder(folder, LINES) for folder in _of_lines(run, output)]
     if kind == "jsonl" and not found and _holds_both(path):
         found.append(CompletionFile(path))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlhealth.errors import RlhealthError
 from rlhealth.publishing.published import PAGE, Published, published
+from rlhealth.run import Place
 from rlhealth.verdict.verdicts import RunVerdict
 
 
@@ -31,29 +32,29 @@ def publish(run: RunVerdict) -> str:
             location=place.location,
         )
     with tempfile.TemporaryDirectory(prefix="rlhealth-") as folder:
-        return into(place.location, published(run, Path(folder)))
+        return into(place, published(run, Path(folder)))
 
 
-def _wandb(location: str, report: Published) -> str:
+def _wandb(place: Place, report: Published) -> str:
     from rlhealth.sources.wandb.actions import write_back  # late: heavy
 
-    write_back(location, report.facts, f"rlhealth:{report.verdict}", report.page)
-    return f"{location}: summary, tag rlhealth:{report.verdict} and {PAGE}"
+    write_back(place.location, report.facts, f"rlhealth:{report.verdict}", report.page)
+    return f"{place.location}: summary, tag rlhealth:{report.verdict} and {PAGE}"
 
 
-def _trackio(location: str, report: Published) -> str:
+def _trackio(place: Place, report: Published) -> str:
     from rlhealth.publishing.trackio import write_back
 
-    return write_back(location, report)
+    return write_back(place, report)
 
 
-def _tensorboard(location: str, report: Published) -> str:
+def _tensorboard(place: Place, report: Published) -> str:
     from rlhealth.publishing.tensorboard import write_back
 
-    return write_back(location, report)
+    return write_back(place.file, report)
 
 
-_INTO: dict[str, Callable[[str, Published], str]] = {
+_INTO: dict[str, Callable[[Place, Published], str]] = {
     "wandb online": _wandb,
     "trackio": _trackio,
     "tensorboard": _tensorboard,

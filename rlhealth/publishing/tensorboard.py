@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rlhealth.publishing.published import Published
 
 
-def folder_beside(location: str) -> Path:
-    """The folder for what is written of the run at `location`: `runs/exp1.rlhealth` for `runs/exp1`."""
-    base = Path(location.partition("#")[0])
+def folder_beside(file: str) -> Path:
+    """The folder for what is written of the run in a file or folder: `runs/exp1.rlhealth` for `runs/exp1`."""
+    base = Path(file)
     base = (base if base.is_dir() else base.parent).resolve()
     return base.with_name(f"{base.name}{OURS}")
 
 
-def write_back(location: str, report: Published) -> str:
+def write_back(file: str, report: Published) -> str:
     """Writes the report as text, the verdict as a hyperparameter, and the page; replaces what was written before.
 
     Raises:
@@ -34,7 +34,7 @@ def write_back(location: str, report: Published) -> str:
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
     from tensorboard.util.tensor_util import make_tensor_proto
 
-    folder = folder_beside(location)
+    folder = folder_beside(file)
     step = report.first_step or 0
     text = Summary()
     text.value.add(

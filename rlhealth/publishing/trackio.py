@@ -15,6 +15,7 @@ from rlhealth.errors import RlhealthError
 
 if TYPE_CHECKING:
     from rlhealth.publishing.published import Published
+    from rlhealth.run import Place
 
 LEVELS = {"critical": "error", "warning": "warn"}
 
@@ -42,31 +43,30 @@ def storage_of(database: str, flag: str) -> Any:
 
 
 def alert(
-    location: str, run: str, title: str, text: str, level: str, step: int | None, flag: str, key: str | None = None
+    place: Place, run: str, title: str, text: str, level: str, step: int | None, flag: str, key: str | None = None
 ) -> str:
     """Writes an alert into the run of a project; one with the same `key` is written once. Returns the run's own
     name."""
-    database, _, name = location.partition("#")
-    storage = storage_of(database, flag)
-    project = Path(database).stem
+    storage = storage_of(place.file, flag)
+    project = Path(place.file).stem
     known = {str(one["name"]): one.get("id") for one in storage.get_run_records(project)}
-    own = _run_in(list(known), name or run)
+    own = _run_in(list(known), place.part or run)
     keys = None if key is None else [key]
     storage.bulk_alert(project, own, [title], [text], [level], [step], alert_ids=keys, run_id=known.get(own))
     return own
 
 
-def write_back(location: str, report: Published) -> str:
+def write_back(place: Place, report: Published) -> str:
     """Writes the verdict as an alert, and the page into the project's files.
 
     Raises:
         RlhealthError: if Trackio is not installed, or keeps its projects elsewhere.
     """
     needed("--write-back")
-    key = hashlib.sha256(f"{location}\n{report.headline}".encode()).hexdigest()[:32]
+    key = hashlib.sha256(f"{place.location}\n{report.headline}".encode()).hexdigest()[:32]
     level = LEVELS.get(report.verdict, "info")
     own = alert(
-        location=location,
+        place=place,
         run=report.name,
         title=f"rlhealth: {report.headline}",
         text=report.markdown,
@@ -77,13 +77,13 @@ def write_back(location: str, report: Published) -> str:
     )
     import trackio  # after `alert` has named the folder
 
-    project = Path(location.partition("#")[0]).stem
+    project = Path(place.file).stem
     name = f"rlhealth-{''.join(one if one.isalnum() or one in '-_.' else '-' for one in own)[:100]}.html"
     page = report.page.with_name(name)
     shutil.copyfile(report.page, page)
     with contextlib.redirect_stdout(sys.stderr):
         trackio.save(page, project=project)
-    return f"{location}: an alert, and {name} among the project's files"
+    return f"{place.location}: an alert, and {name} among the project's files"
 
 
 def _run_in(known: list[str], name: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.publishing.published import Published, published
+from rlhealth.run import Place
 from rlhealth.verdict.verdicts import RunVerdict
 
 
@@ -66,4 +67,4 @@ def _trackio(report: Published, project: str, name: str) -> str:
         database = SQLiteStorage.get_project_db_path(project)
     except (ImportError, AttributeError, ValueError) as error:
         raise RlhealthError(f"Trackio: {error}", hint="rlhealth check trackio://project/run --write-back") from None
-    return write_back(f"{database}#{name}", report)
+    return write_back(Place("trackio", str(database), name), report)

@@ -17,7 +17,7 @@ def refuse_logs(file: str, verdict: Verdict, flag: str = "-o") -> None:
     """Raises RlhealthError if what `flag` writes would take the place of a log that was judged, or of any tracker's
     file.
     """
-    places = [run.run.place.location.partition("#")[0] for run in verdict.runs]
+    places = [run.run.place.file for run in verdict.runs]
     places += [one.location for one in verdict.errors] + [one.location for one in verdict.left_out]
     within = any(Path(one).is_dir() and is_same_file(Path(file).parent, one) for one in places if one)
     tracked = kind_of(Path(file).name) in ("tensorboard", "wandb", "trackio", "trainer_state")

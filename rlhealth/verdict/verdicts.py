@@ -214,10 +214,9 @@ class Verdict:
         """
         if run.translation.is_rl or not run.no_answer:
             return False
-        file = run.run.place.location.partition("#")[0]
+        file = run.run.place.file
         return bool(file) and any(
-            one.translation.is_rl and not one.no_answer and one.run.place.location.partition("#")[0] == file
-            for one in self.runs
+            one.translation.is_rl and not one.no_answer and one.run.place.file == file for one in self.runs
         )
 
     @property

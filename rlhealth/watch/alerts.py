@@ -47,6 +47,6 @@ def _trackio() -> Action:
             raise RlhealthError(f"--alert-to trackio: {run.name} is not in a Trackio project")
         title, text = letter(change, run)
         level = _LEVELS[change.finding.severity].lower()
-        trackio.alert(run.run.place.location, run.name, title, text, level, change.step, "--alert-to trackio")
+        trackio.alert(run.run.place, run.name, title, text, level, change.step, "--alert-to trackio")
 
     return to_trackio

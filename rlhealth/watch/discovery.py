@@ -129,9 +129,12 @@ def appeared(reader: Reader) -> list[Reader]:
     return offered() if offered is not None else []
 
 
-def covered(reader: Reader) -> frozenset[str]:
-    """The files or the address that a reader reads: two readers that share one are of the same run."""
-    found = {reader.run.place.location}
+def covered(reader: Reader) -> frozenset[tuple[str, str]]:
+    """The files or the address that a reader reads, each with which of its runs ("": there is one): two readers that
+    share one are of the same run.
+    """
+    place = reader.run.place
+    found = {(place.file, place.part)}
     main: Any = getattr(reader, "main", reader)
     launches = getattr(main, "_launches", None)
     for paths in (
@@ -139,13 +142,13 @@ def covered(reader: Reader) -> frozenset[str]:
         getattr(launches, "files", ()),
         [path for path, _ in getattr(launches, "parts", ())],
     ):
-        found |= {str(path) for path in paths}
-    if reader.run.place.kind == "tensorboard":
-        found = {one for one in found if not Path(one).is_dir()} or found
-    if reader.run.place.kind == "trackio":  # one database holds many runs
-        found = {f"{reader.run.place.location.partition('#')[0]}#{getattr(main, 'name', reader.run.name)}"}
-    if reader.run.place.kind == "trainer_state":
-        found.add(str(output_of(Path(reader.run.place.location))))
+        found |= {(str(path), "") for path in paths}
+    if place.kind == "tensorboard":
+        found = {one for one in found if not Path(one[0]).is_dir()} or found
+    if place.kind == "trackio":  # one database holds many runs
+        found = {(place.file, getattr(main, "name", reader.run.name))}
+    if place.kind == "trainer_state":
+        found.add((str(output_of(Path(place.file))), ""))
     return frozenset(found)
 
 
@@ -154,7 +157,7 @@ def output_of(state: Path) -> Path:
     return state.parent.parent if state.parent.name.startswith("checkpoint-") else state.parent
 
 
-def elsewhere(reader: Reader) -> frozenset[str]:
+def elsewhere(reader: Reader) -> frozenset[tuple[str, str]]:
     """Where the same run was written too."""
     others: Iterable[Reader] = getattr(reader, "others", ())
     return frozenset(place for one in others for place in covered(one))

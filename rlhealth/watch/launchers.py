@@ -38,7 +38,7 @@ def target_of(readers: Sequence[Reader]) -> Target:
         RlhealthError: where no process of this user holds its files open, where several do that are not of one launch,
             or where Ray's driver is not on this machine.
     """
-    files = {Path(place.partition("#")[0]).resolve() for one in readers for place in covered(one) | elsewhere(one)}
+    files = {Path(file).resolve() for one in readers for file, _ in covered(one) | elsewhere(one)}
     writers = [pid for pid in _processes() if pid not in _own() and _writes(pid, files)]
     if not writers:
         raise RlhealthError("--stop-writer: no process here holds the run's files open for writing", hint=_HINT)

@@ -81,8 +81,8 @@ def family(pid: int) -> list[int]:
 
 
 def _holds(held: frozenset[Path], run: Follower) -> bool:
-    for text in covered(run.reader) | elsewhere(run.reader):
-        place = Path(text.partition("#")[0]).resolve()
+    for file, _ in covered(run.reader) | elsewhere(run.reader):
+        place = Path(file).resolve()
         if place in held or (place.is_dir() and any(one.parent == place for one in held)):
             return True
     return False

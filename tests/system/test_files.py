@@ -130,19 +130,20 @@ def test_baselines_written_at_the_same_time_lose_nothing(tmp_path: Path) -> None
     assert {one["run"] for one in json.loads(file.read_text())["accepted"]} == {"one", "two", "three", "four"}
 
 
-def test_a_report_never_takes_the_place_of_a_log(tmp_path: Path) -> None:
-    log = tmp_path / "run" / "train.jsonl"
+@pytest.mark.parametrize("folder", ["run", "run#1"])
+def test_a_report_never_takes_the_place_of_a_log(folder: str, tmp_path: Path) -> None:
+    log = tmp_path / folder / "train.jsonl"
     log.parent.mkdir()
     rows = json.loads((HEALTHY / "trainer_state.json").read_text())["log_history"]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     before = log.read_bytes()
     (tmp_path / "link").symlink_to(log)
-    for place in (log, tmp_path / "link", tmp_path / "run" / ".." / "run" / "train.jsonl"):
-        done = asked("check", tmp_path / "run", "-f", "json", "-o", place)
+    for place in (log, tmp_path / "link", tmp_path / folder / ".." / folder / "train.jsonl"):
+        done = asked("check", tmp_path / folder, "-f", "json", "-o", place)
         assert done.returncode == 2 and "this is a log that is being read" in done.stderr
         done = asked("report", log, "-o", place)
         assert done.returncode == 2 and log.read_bytes() == before
-    assert asked("check", tmp_path / "run", "-f", "json", "-o", tmp_path / "run" / "health.json").returncode == 0
+    assert asked("check", tmp_path / folder, "-f", "json", "-o", tmp_path / folder / "health.json").returncode == 0
 
 
 def test_an_event_file_is_never_written_over(tmp_path: Path) -> None:

@@ -87,14 +87,14 @@ def test_supervised_training_in_the_file_of_a_judged_run_does_not_hold_the_gate(
     tuned, learned = run_with(quiet=()), run_with()
     tuned.translation = replace(tuned.translation, is_rl=False)
     tuned.run.place = Place("notebook", "train.ipynb")
-    learned.run.place = Place("notebook", "train.ipynb#2")
+    learned.run.place = Place("notebook", "train.ipynb", "2")
     both = Verdict([tuned, learned], asked=("train.ipynb",))
     assert (both.exit_code, both.verdict, tuned.verdict) == (0, "healthy", "unknown")
     assert Verdict([tuned, learned], gate=Gate(require=("another-rule",)), asked=("train.ipynb",)).exit_code == 0
     assert Verdict([tuned], asked=("train.ipynb",)).exit_code == 2
     learned.run.place = Place("notebook", "other.ipynb")
     assert both.exit_code == 2
-    learned.run.place = Place("notebook", "train.ipynb#2")
+    learned.run.place = Place("notebook", "train.ipynb", "2")
     learned.quiet.clear()
     assert both.exit_code == 2
     learned.findings.append(finding("critical"))

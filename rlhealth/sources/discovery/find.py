@@ -160,7 +160,7 @@ def _without_documents(tables: list[Reader], tracked: list[Reader], left: list[U
     folders = [one if one.is_dir() else one.parent for one in folders]
     kept = []
     for one in tables:
-        path = Path(one.run.place.location.partition("#")[0])
+        path = Path(one.run.place.file)
         if not getattr(getattr(one, "log", None), "is_gathered", False) or not any(map(path.is_relative_to, folders)):
             kept.append(one)
         elif all(path != Path(other.location) for other in left):
@@ -180,7 +180,7 @@ def _without(
     if all(isinstance(one, Unreadable) for one in others):
         return readers
     said = f"{what}, {_BESIDE}"
-    files = dict.fromkeys(one.run.place.location.partition("#")[0] for one in beside)
+    files = dict.fromkeys(one.run.place.file for one in beside)
     left += [UnreadFile(file, said) for file in files]
     return others
 

@@ -108,8 +108,7 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
     """
     groups: dict[Path, list[Reader]] = {}
     for reader in readers:
-        place = reader.run.place.location.partition("#")[0]
-        groups.setdefault(output_folder(place, str(root)), []).append(reader)
+        groups.setdefault(output_folder(reader.run.place.file, str(root)), []).append(reader)
     found: list[Reader] = []
     for folder, group in groups.items():
         kept = _joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder)

@@ -113,11 +113,7 @@ def is_copy(one: Reader, other: Reader) -> bool:
     """Whether two text logs of the same kind, in different files, hold the very same numbers."""
     first, second = one.run, other.run
     kinds = {first.place.kind, second.place.kind}
-    if (
-        len(kinds) > 1
-        or not kinds <= set(TEXTS)
-        or first.place.location.partition("#")[0] == second.place.location.partition("#")[0]
-    ):
+    if len(kinds) > 1 or not kinds <= set(TEXTS) or first.place.file == second.place.file:
         return False
     if first.series.keys() != second.series.keys() or not first.series:
         return False

@@ -82,7 +82,7 @@ class MlflowRun:
     def __init__(self, database: Database, identifier: str, name: str) -> None:
         self.database = database
         self.identifier = identifier
-        self.run = Run(name, Place(KIND, f"{database.path}#{identifier}"))
+        self.run = Run(name, Place(KIND, str(database.path), identifier))
         self._last = -1
         self._seen: object = None
         self._lost = 0

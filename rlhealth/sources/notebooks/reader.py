@@ -88,8 +88,8 @@ class Notebook:
     def make(self, number: int) -> Run:
         """An empty run, the `number`-th of the notebook, from 0."""
         name = self.path.name.rsplit(".", 1)[0] or self.path.name
-        place = str(self.path) if not number else f"{self.path}#{number + 1}"
-        return Run(name if not number else f"{name}#{number + 1}", Place(KIND, place))
+        place = Place(KIND, str(self.path), str(number + 1) if number else "")
+        return Run(name if not number else f"{name}#{number + 1}", place)
 
     def _error(self, why: str, hint: str) -> RlhealthError:
         return RlhealthError(f"{self.path}: {why}", hint=hint, location=str(self.path))

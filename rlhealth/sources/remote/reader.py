@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import Place, Run, UnreadFile
+from rlhealth.run import Run, UnreadFile
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.remote.mirror import Mirror, MirrorCopy
 
@@ -66,7 +66,7 @@ class Remote:
     def run(self) -> Run:
         """The run, at its address in the store."""
         run = self.reader.run
-        run.place = Place(run.place.kind, self.mirror.address(run.place.location))
+        run.place = replace(run.place, file=self.mirror.address(run.place.file))
         return run
 
     @run.setter

@@ -90,10 +90,9 @@ class TextLog:
     def make(self, number: int) -> Run:
         """An empty run, the `number`-th of the file."""
         name = self.runs[0].name if number else run_name(self.path)
-        place = str(self.path) if not number else f"{self.path}#{number + 1}"
         run = Run(
             name if not number else f"{name}#{number + 1}",
-            Place(self.kind, place),
+            Place(self.kind, str(self.path), str(number + 1) if number else ""),
             modified=self.text.modified if hasattr(self, "text") else float("nan"),
         )
         if number:

@@ -45,8 +45,7 @@ class TrackioReader:
         self.run_id = run_id
         self.alone = alone
         self.only = False
-        location = str(project.path) if alone else f"{project.path}#{name}"
-        self.run = Run(name, Place("trackio", location))
+        self.run = Run(name, Place("trackio", str(project.path), "" if alone else name))
         self._rows = Rows(self.run)
         self._last_id = -1
         self._seen: object = None

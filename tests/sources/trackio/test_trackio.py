@@ -148,7 +148,7 @@ def test_each_run_of_a_project_is_a_run(tmp_path):
         ("one", [1, 4]),
         ("two", [2, 3]),
     ]
-    assert readers[1].run.place == Place("trackio", f"{tmp_path / 'p.db'}#two")
+    assert readers[1].run.place == Place("trackio", str(tmp_path / "p.db"), "two")
 
 
 def test_a_run_that_has_logged_nothing_yet_is_there_all_the_same(tmp_path):
