@@ -37,7 +37,10 @@ def why_not_healthy(translation: Translation) -> str:
     if longest < least["reward"] and not any(Rising(_finite(one)).early(one.smoothed) for one in rewards):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rising = [Rising(_finite(one)) for one in rewards]
-    if lost := next((share for one in rising if (share := _lost(one.values))), 0.0):
+    if any(_sank(one.values) for one in rising):
+        return "nothing else is wrong, but the newest points of the reward lie below all before them"
+    rated = _some_surely_rose(_matching(translation, said["rating"]))
+    if not rated and (lost := next((share for one in rising if (share := _lost(one.values))), 0.0)):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
     somewhat = any(series.somewhat(one.smoothed) for series, one in zip(rising, rewards, strict=True))
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
@@ -47,7 +50,7 @@ def why_not_healthy(translation: Translation) -> str:
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = _some_surely_rose(_matching(translation, said["success"]))
         return "" if surely else _with_names(missing, translation)
-    if somewhat or _evaluation_rose(translation):
+    if somewhat or rated or _evaluation_rose(translation):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
@@ -150,6 +153,12 @@ def _count(metric: Metric) -> int:
 def _moves(metric: Metric) -> bool:
     values = _finite(metric)
     return bool(np.any(values != values[0]))
+
+
+def _sank(values: Floats) -> bool:
+    """Whether the newest points lie below all others of the run: it ended before a fall could be called lasting."""
+    newest, before = int(_said()["sank"]["points"]), int(_said()["sank"]["before"])
+    return len(values) >= newest + before and bool(values[-newest:].max() < values[:-newest].min())
 
 
 def _lost(values: Floats) -> float:

@@ -113,8 +113,8 @@ def _meant(word: str) -> str:
 
 
 def _of_the_last(tag: str) -> list[str]:
-    """The name for a mean reward of the last episodes, if a tag's words are those of one: `Reward/Mean_100`,
-    `mean_100ep_reward`, `avg_score_last_50_episodes`."""
+    """The name for a mean reward of the last episodes or steps, if a tag's words are those of one: `Reward/Mean_100`,
+    `mean_100ep_reward`, `avg_score_last_50_episodes`, `Mean Reward (last 1000 steps)`."""
     if (glued := _GLUED.fullmatch(tag)) is not None:
         return [f"mean_reward_of_{glued[1]}"]
     said = _said(_LAST_OF.sub(r"\1_", tag))
@@ -127,6 +127,8 @@ def _of_the_last(tag: str) -> list[str]:
     others = [word for word in rest if word != "mean" and word not in _words()["paid"]]
     if len(counts) != 1 or not is_mean or not _words()["beside_the_last"].issuperset(others):
         return []
+    if any("step" in word for word in others):
+        return ["mean_reward_over_steps"]
     over = int(counts[0])
     return [f"mean_reward_of_{over}"] if over >= _FEWEST_AVERAGED or (others and over > 1) else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, cached_property
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,11 @@ class Rising:
             )
 
     def early(self, smoothed: int = 1) -> bool:
-        """The same for few points; unknown if all of them share samples with one another."""
-        return len(self.values) > smoothed and self._rose(_said()["early_rise"])
+        """The same for few points: unless it rose from row to row, unknown if all of them share samples with one
+        another.
+        """
+        with _of_any_size():
+            return self._rose_row_by_row() or (len(self.values) > smoothed and self._rose(_said()["early_rise"]))
 
     def somewhat(self, smoothed: int = 1) -> bool:
         """Whether it surely rose, or rose by more than chance alone gives in one run of twenty. In the second case its
@@ -100,6 +104,25 @@ class Rising:
         if any(_gain(values, part, batches, trends) > errors for part in starts):
             return True
         return _gain(self._ranks, STARTS[0], batches, trends) > errors
+
+    def _rose_row_by_row(self) -> bool:
+        """Whether of few rows so many lie above the row before that chance does not explain it (the sign test of
+        differences, Moore and Wallis 1943). Rows that are averaged over the same samples differ by those that they do
+        not share. Were each the mean of all samples so far, a bad first one would make them rise, too: then the newest
+        third must lie above the first without that averaging.
+        """
+        asked = _numbers("row_by_row")
+        values, third = self.values, len(self.values) // 3
+        moves = np.diff(values)
+        moves = moves[moves != 0]
+        if not asked["points"] <= len(values) <= asked["at_most"] or len(moves) + 1 < asked["points"] or self._is_level:
+            return False
+        unshared = np.diff(values * np.arange(1, len(values) + 1), prepend=0.0)
+        if unshared[-third:].min() <= unshared[:third].max():
+            return False
+        ups = int(np.count_nonzero(moves > 0))
+        as_many = sum(comb(len(moves), one) for one in range(ups, len(moves) + 1))
+        return as_many / 2 ** len(moves) <= asked["chance"]
 
     def _rose_apart(self, smoothed: int) -> bool:
         """Whether the lowest point of the last third lies above the highest of the first third. This needs no constant

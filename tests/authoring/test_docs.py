@@ -79,9 +79,14 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
         (
             "kl-high-per-sequence",
             [
-                "the median of the last 3 to 5 points of `objective/kl` is above "
+                "the median of the last 3 to 5 points of `objective/kl` is above 6 nats/sequence",
+                "and the median of the last 3 to 5 points of `objective/kl`, less the run's first point, is above "
                 "6 nats/sequence, for 2 points in a row",
                 "critical where it is above 10",
+                "or as warning “KL to the reference was high from the first row on”: the median of the last 3 to 5 "
+                "points of `objective/kl` is above 6 nats/sequence",
+                "and the median of the last 3 to 5 points of `objective/kl`, less the run's first point, is below "
+                "6 nats/sequence, for 2 points in a row",
             ],
         ),
         (

@@ -80,6 +80,25 @@ def test_the_reward_of_evaluations_that_surely_rose_proves_what_that_of_training
     assert why_not_healthy(translate(logged(40, train_loss=-wavering, train_acc=0.4, val_acc=accuracy))) != ""
 
 
+def test_in_self_play_the_rating_proves_what_a_reward_between_equals_does_not() -> None:
+    even, rising = wiggling(0.2, 90), 1200 + 10 * np.arange(90) + 5 * rng.normal(size=90)
+    lost = np.concatenate([wiggling(0.1, 30), wiggling(0.5, 30), wiggling(0.1, 30)])
+    fields = {"Policy/Entropy": wiggling(0.2, 90), "Losses/Policy Loss": wiggling(0.1, 90)}
+    for reward in (even, lost):
+        alone = logged(90, **{"Environment/Cumulative Reward": reward, **fields})
+        assert why_not_healthy(translate(alone)) != ""
+        rated = logged(90, **{"Environment/Cumulative Reward": reward, "Self-play/ELO": rising, **fields})
+        assert why_not_healthy(translate(rated)) == ""
+
+
+def test_a_reward_that_has_just_sunk_below_all_it_was_is_not_healthy() -> None:
+    reward = GRPO["reward"].copy()
+    reward[-5:] = reward.min() - 0.1
+    assert "lie below all before them" in why_not_healthy(
+        translate(logged(**GRPO | {"reward": reward}, kl=wiggling(0.2)))
+    )
+
+
 def test_components_that_rise_prove_nothing_where_their_few_totals_fall() -> None:
     rising = np.linspace(0, 1, 12) + 0.01 * rng.normal(size=12)
     parts = {"rewards__upright__mean": rising, "rewards__effort__mean": -3 * rising, "kl": wiggling(0.2, 12)}
@@ -173,6 +192,13 @@ def test_supervised_training_is_named() -> None:
     verdict = judge(run, load_rules())
     assert verdict.verdict == "unknown"
     assert "supervised fine-tuning" in verdict.no_answer
+
+
+def test_a_classifier_is_no_reinforcement_learning() -> None:
+    run = logged(train_loss=wiggling(2.0), val_loss=wiggling(2.1), train_acc=wiggling(0.3), val_acc=wiggling(0.3))
+    assert why_not_healthy(translate(run)).startswith("this is supervised training of a classifier")
+    run = logged(train_loss=wiggling(2.0), val_loss=wiggling(2.1), val_acc=wiggling(0.3), mean_reward=wiggling(0.3))
+    assert translate(run).is_rl
 
 
 def test_a_log_of_evaluations_alone_is_judged_by_their_reward() -> None:

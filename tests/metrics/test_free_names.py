@@ -110,6 +110,8 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
         ("avg_reward_last_5", 1),
         ("reward(last50)", 12),
         ("Reward MA100", 25),
+        ("Mean Reward (last 1000 steps)", 1),
+        ("avg_reward_last_500_timesteps", 1),
     ],
 )
 def test_a_mean_over_the_last_episodes_is_the_reward_and_knows_over_about_how_many_points(tag: str, over: int) -> None:

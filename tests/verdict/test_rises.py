@@ -24,6 +24,26 @@ def test_few_points_that_share_their_samples_prove_no_rise() -> None:
     assert not surely_rose(shared, smoothed=25)
 
 
+def test_few_rows_that_rise_one_by_one_are_a_rise_though_they_share_their_samples() -> None:
+    rising = np.array([-41.4, -39.3, -7.1, 35.8, 75.9, 113.0, 147.0, 188.0, 205.0, 239.0, 271.0, 286.0, 297.0, 307.0])
+    assert Rising(rising).early(smoothed=25)
+    assert not Rising(rising[::-1]).early(smoothed=25)
+    assert not Rising(rising[:9]).early(smoothed=25)
+    two_down = rising.copy()
+    two_down[[3, 7]] = two_down[[2, 6]] - 1
+    assert not Rising(two_down).early(smoothed=25)
+
+
+def test_the_mean_of_all_samples_so_far_does_not_rise_because_its_first_sample_was_bad() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.01, 14)
+    assert not Rising(-9 / np.arange(1, 15) + noise / 100).early(smoothed=25)
+
+
+def test_a_random_walk_seldom_rises_from_row_to_row() -> None:
+    walks = np.random.default_rng(1).normal(size=(1000, 14)).cumsum(axis=1)
+    assert sum(Rising(walk).early(smoothed=25) for walk in walks) <= 3
+
+
 def test_thirds_that_do_not_overlap_are_a_rise_however_much_noisier_the_last_one_is() -> None:
     """An agent that has learned fails in many ways; one that falls at once always does."""
     level = np.repeat([80.0, 90.0, 80.0, 200.0, 300.0, 400.0, 1500.0, 300.0], [8, 9, 8, 8, 9, 8, 12, 13])
