@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache, cached_property
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +121,8 @@ class Rising:
         if unshared[-third:].min() <= unshared[:third].max():
             return False
         ups = int(np.count_nonzero(moves > 0))
-        as_many = sum(comb(len(moves), one) for one in range(ups, len(moves) + 1))
-        return as_many / 2 ** len(moves) <= asked["chance"]
+        as_many = sum(math.comb(len(moves), one) for one in range(ups, len(moves) + 1))
+        return math.ldexp(as_many, -len(moves)) <= asked["chance"]
 
     def _rose_apart(self, smoothed: int) -> bool:
         """Whether the lowest point of the last third lies above the highest of the first third. This needs no constant
