@@ -38,7 +38,8 @@ def why_not_healthy(translation: Translation) -> str:
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rising = [Rising(_finite(one)) for one in rewards]
     if any(_sank(one.values) for one in rising):
-        return "nothing else is wrong, but the newest points of the reward lie below all before them"
+        newest = said["sank"]["points"]
+        return f"nothing else is wrong, but the newest {newest} points of the reward lie below all before them"
     rated = _some_surely_rose(_matching(translation, said["rating"]))
     if not rated and (lost := next((share for one in rising if (share := _lost(one.values))), 0.0)):
         return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"

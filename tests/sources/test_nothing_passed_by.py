@@ -172,6 +172,17 @@ def test_the_episodes_of_an_environment_beside_a_log_of_training_are_counted_and
     assert left.location.endswith("0.monitor.csv") and "beside a log of training" in left.reason
 
 
+def test_the_copy_that_jupyter_keeps_of_a_notebook_is_named_where_the_notebook_is_gone(tmp_path: Path) -> None:
+    copies = tmp_path / ".ipynb_checkpoints"
+    copies.mkdir()
+    (copies / "grpo-checkpoint.ipynb").write_text('{"cells": []}')
+    (error,) = check(tmp_path).errors
+    assert error.hint.startswith("Jupyter keeps a copy") and "grpo-checkpoint.ipynb itself" in error.hint
+    (tmp_path / "grpo.ipynb").write_text('{"cells": []}')
+    (error,) = check(tmp_path).errors
+    assert "Jupyter" not in error.hint
+
+
 def test_rows_in_a_text_about_runs_are_no_run_unless_the_text_is_named(tmp_path: Path) -> None:
     rows = "".join(f"    Episode {n}\tAverage Reward: 0.{n}\tMax: 0.9\n" for n in range(10, 40))
     (tmp_path / "notes.md").write_text(f"# What we tried\n\nIt learned:\n\n{rows}")

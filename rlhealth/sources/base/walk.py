@@ -18,6 +18,8 @@ from rlhealth.errors import RlhealthError
 DEEPEST = 500
 #: After so many entries the walk ends with a note: the user probably named a whole disk.
 MOST_ENTRIES = 1_000_000
+#: Where Jupyter keeps a copy of each notebook.
+COPIES = ".ipynb_checkpoints"
 #: Folders in which no trainer writes a log.
 PASSED_BY = frozenset(
     {
@@ -28,7 +30,7 @@ PASSED_BY = frozenset(
         "node_modules",
         "site-packages",
         "__pycache__",
-        ".ipynb_checkpoints",
+        COPIES,
         ".mypy_cache",
         ".pytest_cache",
     }
@@ -76,6 +78,7 @@ class WalkResult:
         files: paths by kind, each file once (by device and inode), in the order of their names.
         others: regular files whose names show no kind; some of them may still be logs.
         deeper: folders that are too deep to be read.
+        copies: folders in which Jupyter keeps copies of notebooks; they are not entered.
         errors: folders that could not be read.
         entries: how many entries were read.
     """
@@ -83,6 +86,7 @@ class WalkResult:
     files: dict[str, list[Path]] = field(default_factory=dict)
     others: list[Path] = field(default_factory=list)
     deeper: list[Path] = field(default_factory=list)
+    copies: list[Path] = field(default_factory=list)
     errors: list[RlhealthError] = field(default_factory=list)
     entries: int = 0
 
@@ -230,6 +234,8 @@ def _sort(
     try:
         if entry.is_dir():
             if entry.name in PASSED_BY or entry.name.endswith(OURS):
+                if entry.name == COPIES:
+                    found.copies.append(Path(entry.path))
                 return
             if depth >= DEEPEST:
                 found.deeper.append(Path(entry.path))

@@ -294,8 +294,12 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
         )
     texts = (one for one in found.others if one.suffix.lower() in _NOTES)
     note = next(filter(candidates.why_unread, texts), None)
+    copies = (one for folder in found.copies for one in sorted(folder.glob("*-checkpoint.ipynb")))
+    copy = next((one for one in copies if not (one.parents[1] / one.name.replace("-checkpoint", "")).exists()), None)
     hint = LOOKED_FOR
-    if note is not None:
+    if copy is not None:
+        hint = f"Jupyter keeps a copy of a notebook that is not here: name {copy} itself to read it"
+    elif note is not None:
         hint = f"{note.name} holds rows of a log among its text: name the file itself to read it"
     elif files:
         hint += f"; {files[0].name} does not look like a log: name the file itself to read it"
