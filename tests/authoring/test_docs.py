@@ -83,10 +83,10 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
                 "and the median of the last 3 to 5 points of `objective/kl`, less the run's first point, is above "
                 "6 nats/sequence, for 2 points in a row",
                 "critical where it is above 10",
-                "or as warning “KL to the reference was high from the first row on”: the median of the last 3 to 5 "
-                "points of `objective/kl` is above 6 nats/sequence",
-                "and the median of the last 3 to 5 points of `objective/kl`, less the run's first point, is below "
-                "6 nats/sequence, for 2 points in a row",
+                "or as warning “Policy far from the reference”: the median of the last 3 to 5 points of `objective/kl` is "
+                "above 6 nats/sequence",
+                "and the median of the last 3 to 5 points of `objective/kl`, as a multiple of the run's first "
+                "point, is above 1.5, for 2 points in a row",
             ],
         ),
         (
