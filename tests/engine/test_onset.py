@@ -74,6 +74,7 @@ def test_the_onset_is_the_first_row_of_the_window_that_agrees(condition, values,
 @settings(max_examples=examples(60), deadline=None)
 def test_an_onset_is_where_the_level_changed_and_later_rows_do_not_move_it(level, at, length, more):
     values = np.concatenate([np.zeros(at), np.full(length, level), np.zeros(more)])
+    rule = "kl-high-per-sequence" if at else "kl-offset-per-sequence"
 
     def found(until: int) -> list[tuple[str, int, int, bool]]:
         run = Run("run", Place("jsonl", "run.jsonl"))
@@ -83,7 +84,7 @@ def test_an_onset_is_where_the_level_changed_and_later_rows_do_not_move_it(level
         return [
             (one.rule, one.first_step, one.raised_step, one.from_start)
             for one in judge.verdict(4e9).findings
-            if one.rule == "kl-high-per-sequence"
+            if one.rule == rule
         ]
 
     (whole,) = found(len(values))
