@@ -25,7 +25,7 @@ def test_few_points_that_share_their_samples_prove_no_rise() -> None:
 
 
 def test_few_rows_that_rise_one_by_one_are_a_rise_though_they_share_their_samples() -> None:
-    rising = np.array([-41.4, -39.3, -7.1, 35.8, 75.9, 113.0, 147.0, 188.0, 205.0, 239.0, 271.0, 286.0, 297.0, 307.0])
+    rising = 400 * (1 - np.exp(-np.arange(14) / 8)) - 40
     assert Rising(rising).early(smoothed=25)
     assert not Rising(rising[::-1]).early(smoothed=25)
     assert not Rising(rising[:9]).early(smoothed=25)

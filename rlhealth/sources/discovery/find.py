@@ -295,7 +295,9 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
     texts = (one for one in found.others if one.suffix.lower() in _NOTES)
     note = next(filter(candidates.why_unread, texts), None)
     copies = (one for folder in found.copies for one in sorted(folder.glob("*-checkpoint.ipynb")))
-    copy = next((one for one in copies if not (one.parents[1] / one.name.replace("-checkpoint", "")).exists()), None)
+    copy = next(
+        (one for one in copies if not (one.parents[1] / f"{one.stem.removesuffix('-checkpoint')}.ipynb").exists()), None
+    )
     hint = LOOKED_FOR
     if copy is not None:
         hint = f"Jupyter keeps a copy of a notebook that is not here: name {copy} itself to read it"
