@@ -171,14 +171,16 @@ def apply(settings: Settings, rules: Sequence[Rule]) -> list[Rule]:
 def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
     severity = said.severity or rule.severity
     scope = rule.scope if said.min_points is None else rule.scope.model_copy(update={"min_points": said.min_points})
-    when, critical = rule.when, rule.critical
+    when, critical, aspects = rule.when, rule.critical, rule.aspects
     if said.limit is not None or said.above is not None or said.below is not None:
         sign, limit = _side(rule, said, settings)
         assert when is not None
         part = "all" if when.all else "any"
         conditions = list(when.conditions)
         index = next(index for index, one in enumerate(conditions) if getattr(one, sign) is not None)
-        conditions[index] = conditions[index].model_copy(update={sign: limit})
+        own = conditions[index]
+        conditions[index] = own.model_copy(update={sign: limit})
+        aspects = tuple(_repeating(one, own, conditions[index]) for one in aspects)
         when = when.model_copy(update={part: tuple(conditions)})
     if when is not None and said.held_for is not None:
         when = when.model_copy(update={"held_for": said.held_for})
@@ -186,7 +188,6 @@ def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
         critical = (critical or CriticalLevel()).model_copy(update=said.critical.model_dump(exclude_none=True))
     _ordered(rule, when.conditions[0] if when and when.conditions else None, critical, settings)
     source = (Source(text=f"changed in {settings.location}"), *rule.source)
-    aspects = rule.aspects
     if said.severity is not None:
         aspects = tuple(_graded(one, said.severity) for one in aspects)
         critical = None if said.severity == "critical" else critical
@@ -199,6 +200,12 @@ def _changed(rule: Rule, said: Parameters, settings: Settings) -> Rule:
         "source": source,
     }
     return rule.model_copy(update=new)
+
+
+def _repeating(one: Aspect, own: Condition, changed: Condition) -> Aspect:
+    """An aspect in which the rule's own condition, where it is repeated there, has the limit that was set."""
+    conditions = tuple(changed if part == own else part for part in one.when.all)
+    return one.model_copy(update={"when": one.when.model_copy(update={"all": conditions})})
 
 
 def _graded(one: Aspect, severity: str) -> Aspect:

@@ -142,6 +142,14 @@ def test_a_parameter_changes_what_the_engine_says(tmp_path, text, severity):
     assert [str(one.severity) for one in found] == ([severity] if severity else [])
 
 
+def test_an_aspect_that_repeats_the_limit_of_its_rule_takes_the_one_that_is_set(tmp_path):
+    shipped = rule(RULES, "kl-high-per-sequence")
+    assert shipped.aspects[0].when.all[0] == shipped.when.all[0]
+    text = "[rules.kl-high-per-sequence]\nabove = 20\ncritical.above = 30\n"
+    changed = rule(apply(load(tmp_path, text), RULES), "kl-high-per-sequence")
+    assert [one.above for one in (changed.when.all[0], *changed.aspects[0].when.all)] == [20, 20, 1.5]
+
+
 def test_a_rule_with_two_sides_takes_each_by_its_name(tmp_path):
     changed = rule(apply(load(tmp_path, "[rules.sampler-ratio-off]\nabove = 4.0"), RULES), "sampler-ratio-off")
     assert [(one.below, one.above) for one in changed.when.conditions] == [(0.5, None), (None, 4.0)]
