@@ -15,7 +15,7 @@ _LEGEND = el(
     "p",
     el("span", "usual before it began", class_="key usual-key"),
     el("span", "where the rule held", class_="key episode-key"),
-    el("span", "limit", class_="key limit-key"),
+    el("span", "beyond the limit", class_="key limit-key"),
     class_="legend",
 )
 
@@ -61,7 +61,7 @@ def story(
         el(
             "div",
             el("div", el("h4", "Why it matters"), el("p", prose(cause.why)), class_="why"),
-            el("div", el("h4", "Evidence"), evidence, class_="why") if evidence else None,
+            el("div", el("h4", "Evidence"), evidence, class_="evidence") if evidence else None,
             el("div", el("h4", "What to try"), advice, class_="try") if advice else None,
             conditions(cause, following),
             class_="words",
