@@ -8,6 +8,7 @@ nobody else may write. Where anything is wrong with it, the value is made anew, 
 from __future__ import annotations
 
 import contextlib
+import functools
 import marshal
 import os
 import stat
@@ -127,6 +128,7 @@ def _write(place: Path, sources: Mapping[str, bytes], value: Any) -> None:
             Path(part).unlink()
 
 
+@functools.cache  # once a process: a first start keeps dozens of values, and the folder may hold thousands
 def _remove_old(where: Path) -> None:
     """Removes values that were kept long ago, and parts of a writer that was killed; nothing that is not ours."""
     oldest = time.time() - _KEPT
