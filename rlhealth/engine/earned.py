@@ -18,12 +18,15 @@ from rlhealth.run import Floats
 from rlhealth.verdict.rises import Rising, rose_beyond_errors, surely_rose
 
 
-def why_not_healthy(translation: Translation) -> str:
+def why_not_healthy(translation: Translation, axis: str = "") -> str:
     """Why a run without findings is not healthy but unknown; empty if it is healthy.
 
     A healthy run needs a reward, or a metric in its place, with enough points, that rose beyond its noise. It also
     needs one witness that something was learned: KL, entropy, gradients, spread of the rewards, or a reward that surely
     rose. earned.yaml lists the metrics that count.
+
+    Args:
+        axis: what the steps count, in a word, as a run has it.
     """
     if translation.is_rl is False:
         return f"this is {translation.title}; rlhealth judges reinforcement learning"
@@ -50,6 +53,8 @@ def why_not_healthy(translation: Translation) -> str:
         surely = surely or _rose_beyond_errors(translation) or _evaluation_rose(translation)
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = _some_surely_rose(_matching(translation, said["success"]))
+        if surely and _may_be_in_any_order(translation, axis):
+            return _with_names("only a reward is known of rows that count no steps and may be in any order", translation)
         return "" if surely else _with_names(missing, translation)
     if somewhat or rated or _evaluation_rose(translation):
         return ""
@@ -61,6 +66,13 @@ def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
     at the cost of another."""
     longest = max((_count(one) for one in rewards), default=0)
     return [one for one in rewards if one.name == total and _count(one) >= min(least, longest / 2)] or rewards
+
+
+def _may_be_in_any_order(translation: Translation, axis: str) -> bool:
+    """Whether rows may be tasks, or settings that were tried, rather than a course of training."""
+    said = _said()["uncounted"]
+    is_alone = len({one.tag for one in translation.metrics.values()}) == 1
+    return axis == said["axis"] and is_alone and len(translation.unrecognised) >= int(said["unknown"])
 
 
 def _evaluation_rose(translation: Translation) -> bool:

@@ -183,7 +183,7 @@ class Judge:
             beside_metrics=frozenset(quiet - symptoms.looked),
             reward_is_best=aftermath.at_its_best,
         )
-        answer.why_not_healthy = why_not_healthy(self.translation)
+        answer.why_not_healthy = why_not_healthy(self.translation, self.run.step_axis)
         if not symptoms.has_looked:
             answer.why_not_healthy = self.book.asks_for_no_look or answer.why_not_healthy or NO_LOOK
         if not found:

@@ -134,8 +134,12 @@ def _of_the_last(tag: str) -> list[str]:
 
 
 def _without_first(name: str) -> list[str]:
-    """The name without a first word for its origin; an evaluation's first word becomes `eval`."""
+    """A name without a first word for its origin; an evaluation's first word becomes `eval`. Of a mean reward, that word
+    may be the second: `avg_test_reward` is `eval_avg_reward`."""
     first, _, rest = name.partition("_")
+    if _meant(first) == "mean" and _is_paid(rest):
+        origin, _, rest = rest.partition("_")
+        first, rest = origin, rest and f"{first}_{rest}"
     if rest and (first in _words()["first_words"] or (first in _words()["averaged_over"] and _is_paid(rest))):
         return [rest]
     return [f"eval_{rest}", f"eval/{rest}"] if rest and first in _words()["evaluated_words"] else []

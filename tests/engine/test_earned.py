@@ -201,6 +201,25 @@ def test_a_classifier_is_no_reinforcement_learning() -> None:
     assert translate(run).is_rl
 
 
+def test_an_accuracy_that_rises_beside_a_loss_alone_is_that_of_any_classifier() -> None:
+    rising = np.linspace(0.3, 0.9, 60)
+    for names in (("Loss", "Acc"), ("train_loss", "accuracy"), ("loss", "Train Accuracy")):
+        run = logged(**dict(zip(names, (wiggling(2.0), rising), strict=True)))
+        assert "classifier" in why_not_healthy(translate(run)), names
+    run = logged(loss=wiggling(2.0), accuracy=rising, response_length=wiggling(100.0))
+    assert why_not_healthy(translate(run)) == ""
+
+
+def test_rows_that_count_no_steps_and_have_many_unknown_names_may_be_in_any_order() -> None:
+    rising = np.linspace(0.0, 1.0, 60)
+    tasks = translate(logged(score=rising, size=wiggling(4.0), states=wiggling(9.0), moves=wiggling(7.0)))
+    assert "may be in any order" in why_not_healthy(tasks, "row")
+    assert why_not_healthy(tasks, "episode") == ""
+    assert why_not_healthy(translate(logged(score=rising)), "row") == ""
+    learning = logged(score=rising, loss=wiggling(1.0), size=wiggling(4.0), states=wiggling(9.0), moves=wiggling(7.0))
+    assert why_not_healthy(translate(learning), "row") == ""
+
+
 def test_a_log_of_evaluations_alone_is_judged_by_their_reward() -> None:
     falls = np.concatenate([np.linspace(50.0, 300.0, 40), np.linspace(300.0, 20.0, 40)]) + wiggling(5.0, 80)
     verdict = judge(logged(80, eval__mean_reward=falls, eval__mean_ep_length=wiggling(200.0, 80)), load_rules())

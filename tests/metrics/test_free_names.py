@@ -112,11 +112,24 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
         ("Reward MA100", 25),
         ("Mean Reward (last 1000 steps)", 1),
         ("avg_reward_last_500_timesteps", 1),
+        ("Avg learning reward last 100 episodes", 25),
     ],
 )
 def test_a_mean_over_the_last_episodes_is_the_reward_and_knows_over_about_how_many_points(tag: str, over: int) -> None:
     found = translate(run_of([tag, "epsilon"])).metrics["reward"]
     assert (found.tag, found.smoothed) == (tag, over)
+
+
+@pytest.mark.parametrize(
+    "tag", ["avg_test_reward", "mean_eval_reward", "Average test reward", "mean validation return", "Avg testing score"]
+)
+def test_a_mean_may_stand_before_the_word_for_an_evaluation(tag: str) -> None:
+    assert translate(run_of([tag, "mean_reward"])).metrics["eval/reward"].tag == tag
+
+
+@pytest.mark.parametrize("tag", ["avg_train_reward", "mean_training_return", "avg_learning_reward"])
+def test_a_mean_may_stand_before_the_word_for_training(tag: str) -> None:
+    assert translate(run_of([tag, "epsilon"])).metrics["reward"].tag == tag
 
 
 def test_the_reward_of_an_episode_goes_before_the_mean_of_the_last() -> None:

@@ -99,11 +99,13 @@ _HEAD_NAME = re.compile(r"[A-Za-z_][^\n{}=]{0,200}|")
 
 
 def is_table(text: str) -> bool:
-    """Whether the first lines have the same number of cells, and the first of them names."""
+    """Whether the first lines have the same number of cells, and the first of them names, or one name more: of a column
+    that was added to later rows."""
     lines = [line for line in without_comments(text.splitlines()[:MOST_LINES])[:6] if line and not line.startswith("#")]
     for comma in ",\t;":
-        counts = [line.count(comma) for line in lines[:5]]
-        if len(counts) > 1 and counts[0] and len(set(counts[: max(2, len(counts) - 1)])) == 1 and "{" not in lines[0]:
+        head, *rows = [line.count(comma) for line in lines[:5]] or [0]
+        rows = rows[:-1] if len(rows) > 1 else rows  # the last of them may be cut off
+        if rows and len(set(rows)) == 1 and rows[0] in (head, head - 1) and rows[0] and "{" not in lines[0]:
             heads = [cell.strip(' "') for cell in lines[0].split(comma)]
             if not all(_HEAD_NAME.fullmatch(head) for head in heads) and not all(
                 number(head) is not None for head in heads

@@ -4,6 +4,7 @@ cut and damaged.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -221,6 +222,16 @@ def test_csv_that_pandas_wrote(tmp_path: Path) -> None:
     pd.DataFrame(ROWS).to_csv(tmp_path / "history.csv", index=False)
     (run,) = open_runs(str(tmp_path / "history.csv"))
     assert points(run) == expected(ROWS)
+
+
+def test_a_table_whose_last_column_was_added_to_later_rows_is_found_in_a_folder(tmp_path: Path) -> None:
+    with (tmp_path / "ppo_data.csv").open("w", newline="") as file:
+        table_of = csv.writer(file)
+        table_of.writerow(["Actor Losses", "Critic Losses", "Total Rewards", "Success Rates"])
+        table_of.writerows([0.1, 2.0, -40.0 + row] for row in range(40))
+        table_of.writerows([0.1, 2.0, 0.5 * row, 0.9] for row in range(20))
+    (run,) = open_runs(str(tmp_path))
+    assert (len(run.series["Total Rewards"]), len(run.series["Success Rates"])) == (60, 20)
 
 
 def test_progress_csv_of_stable_baselines_counts_timesteps_and_leaves_empty_cells_out() -> None:
