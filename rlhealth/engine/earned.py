@@ -54,7 +54,7 @@ def why_not_healthy(translation: Translation, axis: str = "") -> str:
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = _some_surely_rose(_matching(translation, said["success"]))
         if surely and _may_be_in_any_order(translation, axis):
-            return _with_names("only a reward is known of rows that count no steps and may be in any order", translation)
+            return _with_names("only a reward is known of rows that count no steps: any order is possible", translation)
         return "" if surely else _with_names(missing, translation)
     if somewhat or rated or _evaluation_rose(translation):
         return ""

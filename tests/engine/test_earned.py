@@ -213,7 +213,7 @@ def test_an_accuracy_that_rises_beside_a_loss_alone_is_that_of_any_classifier() 
 def test_rows_that_count_no_steps_and_have_many_unknown_names_may_be_in_any_order() -> None:
     rising = np.linspace(0.0, 1.0, 60)
     tasks = translate(logged(score=rising, size=wiggling(4.0), states=wiggling(9.0), moves=wiggling(7.0)))
-    assert "may be in any order" in why_not_healthy(tasks, "row")
+    assert "any order is possible" in why_not_healthy(tasks, "row")
     assert why_not_healthy(tasks, "episode") == ""
     assert why_not_healthy(translate(logged(score=rising)), "row") == ""
     learning = logged(score=rising, loss=wiggling(1.0), size=wiggling(4.0), states=wiggling(9.0), moves=wiggling(7.0))
