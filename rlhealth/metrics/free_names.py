@@ -134,7 +134,7 @@ def _of_the_last(tag: str) -> list[str]:
 
 
 def _without_first(name: str) -> list[str]:
-    """A name without a first word for its origin; an evaluation's first word becomes `eval`. That word may follow a mean:
+    """A name without a first word for its origin; an evaluation's first word becomes `eval`. It may follow a mean:
     `avg_test_reward` is `eval_avg_reward`."""
     first, _, rest = name.partition("_")
     if _meant(first) == "mean" and _is_paid(rest):
