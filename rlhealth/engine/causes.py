@@ -124,8 +124,6 @@ def _hypothesis(
     members = sorted(
         {one.key: one for one in [*others, *then]}.values(), key=lambda one: (one.first_step, one.raised_step)
     )
-    if begin.was_harmless and len(members) == 1:  # it did no damage, and nothing came of it
-        return None
     known = tuple(one for one in [*needed, *either, *helped] if one is not None)
     absent = (fill(one.says, facts.said) for one in cause.ruled_out_by if "{value" not in one.says)
     missing = tuple(one for one in absent if one)

@@ -88,7 +88,8 @@ class Facts:
                 "by": one.first_step <= begin.first_step,
                 "after": one.first_step > begin.first_step and one.raised_step <= raised,
             }[fact.order]
-            if in_order and (fact.from_start is None or fact.from_start == one.from_start):
+            as_asked = (fact.from_start in (None, one.from_start), fact.harmless in (None, one.was_harmless))
+            if in_order and all(as_asked):
                 said = {"step": one.first_step, "title": within_a_sentence(one.title), "metric": one.metric}
                 return fill(fact.says, said | self.said) or None
         return None

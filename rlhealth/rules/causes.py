@@ -19,6 +19,7 @@ class Fact(StrictData):
         finding: rule ids or families of which one was found (a warning or worse).
         order: when that finding began, relative to the start of the cause: before it, by then, or after it.
         from_start: whether that finding held from the start.
+        harmless: whether it was over without having done damage.
         when: conditions on metrics, all of which must hold there; `{value}` is the value of the first one.
         at: the points at which the condition is measured: the last point `before` the cause began, its `onset`, where
             it could be known (`raised`), any point `between` these two, any point in its `beginning` (from its onset
@@ -31,6 +32,7 @@ class Fact(StrictData):
     finding: tuple[str, ...] = ()
     order: Literal["before", "by", "after"] | None = None
     from_start: Flag | None = None
+    harmless: Flag | None = None
     when: tuple[Condition, ...] = ()
     at: Literal["before", "onset", "between", "beginning", "raised", "now"] = "raised"
     settings: dict[str, Setting | Bounds] = field(default_factory=dict)
@@ -38,8 +40,8 @@ class Fact(StrictData):
     def __post_init__(self) -> None:
         if sum((bool(self.finding), bool(self.when), bool(self.settings))) != 1:
             raise ValueError("needs exactly one of `finding`, `when` and `settings`")
-        if (self.order or self.from_start is not None) and not self.finding:
-            raise ValueError("`order` and `from_start` are said of a `finding`")
+        if (self.order or self.from_start is not None or self.harmless is not None) and not self.finding:
+            raise ValueError("`order`, `from_start` and `harmless` are said of a `finding`")
         if any(one.divided_by is not None or one.with_ for one in self.when):
             raise ValueError("a fact measures one metric, without `divided_by` or `with`")
 
