@@ -103,9 +103,9 @@ def is_table(text: str) -> bool:
     that was added to later rows."""
     lines = [line for line in without_comments(text.splitlines()[:MOST_LINES])[:6] if line and not line.startswith("#")]
     for comma in ",\t;":
-        head, *rows = [line.count(comma) for line in lines[:5]] or [0]
-        rows = rows[:-1] if len(rows) > 1 else rows  # the last of them may be cut off
-        if rows and len(set(rows)) == 1 and rows[0] in (head, head - 1) and rows[0] and "{" not in lines[0]:
+        first, *others = [line.count(comma) for line in lines[:5]] or [0]
+        others = others[:-1] if len(others) > 1 else others  # the last of them may be cut off
+        if any(others) and len(set(others)) == 1 and first - others[0] in (0, 1) and "{" not in lines[0]:
             heads = [cell.strip(' "') for cell in lines[0].split(comma)]
             if not all(_HEAD_NAME.fullmatch(head) for head in heads) and not all(
                 number(head) is not None for head in heads
