@@ -208,6 +208,8 @@ def test_an_accuracy_that_rises_beside_a_loss_alone_is_that_of_any_classifier() 
         assert "classifier" in why_not_healthy(translate(run)), names
     run = logged(loss=wiggling(2.0), accuracy=rising, response_length=wiggling(100.0))
     assert why_not_healthy(translate(run)) == ""
+    for other in ("pg_loss", "epsilon", "solve_rate", "pass@1", "correct"):  # then they are not alone
+        assert translate(logged(loss=wiggling(2.0), accuracy=rising, **{other: wiggling(0.5)})).is_rl, other
 
 
 def test_rows_that_count_no_steps_and_have_many_unknown_names_may_be_in_any_order() -> None:
