@@ -159,7 +159,7 @@ class RuleState:
         """Whether the task was learned and is still solved. In control tasks that is a reward that rose and is at its
         best; a reward for texts may be so because the policy exploits it.
         """
-        return aftermath.at_its_best and not self.translation.shows_texts and not self.rule.warns_when_over
+        return aftermath.at_its_best and not self.translation.writes_texts and not self.rule.warns_when_over
 
     def _is_worse(self, severity: Severity) -> bool:
         """Whether that is its critical level, above a lower one."""

@@ -22,7 +22,7 @@ def check_scope(rule: Rule, translation: Translation) -> None:
         raise CannotRun(f"it is about reinforcement learning, and this is {translation.title}")
     if not is_named(translation.framework, scope.frameworks):
         raise CannotRun(f"it is about {_meant(scope.frameworks)}, and this is {translation.title}")
-    if scope.texts and (scope.texts == "shown") != translation.shows_texts:
+    if scope.texts and (scope.texts == "shown") != bool(translation.writes_texts):
         said = "it is about texts, and nothing shows any" if scope.texts == "shown" else "this run makes texts"
         raise CannotRun(said)
     for name, test in scope.unless.items():

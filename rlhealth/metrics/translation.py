@@ -75,16 +75,13 @@ class Translation:
     _origin: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
-    def writes_texts(self) -> bool:
-        """Whether the policy produces completions, as far as is known, and not episodes of a control task."""
-        return "max_completion_length" not in self.lacks
-
-    @property
-    def shows_texts(self) -> bool:
-        """Whether it certainly produces completions: by the trainer, or by a metric that only texts have."""
-        return self.writes_texts and (
-            self.framework != "generic" or any(name.startswith(_OF_TEXTS) for name in self.metrics)
-        )
+    def writes_texts(self) -> bool | None:
+        """Whether the policy produces completions, and not episodes of a control task: by the trainer, or by a metric
+        that only texts have. None if neither of them shows it."""
+        if "max_completion_length" in self.lacks:
+            return False
+        shown = self.framework != "generic" or any(name.startswith(_OF_TEXTS) for name in self.metrics)
+        return True if shown else None
 
 
 def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Translation | None = None) -> Translation:

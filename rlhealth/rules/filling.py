@@ -2,7 +2,7 @@
 singular or plural. `[[…]]` is left out if one of its fields is unknown. `{fewer.epochs}` becomes "fewer", and is
 unknown if there can be no fewer: one pass over a batch is the minimum. `{task.completions}` is the word for what the
 policy produces. `{in.text}` is empty, and known only if the trainer's policy writes texts; `{in.control}` only if it
-plays episodes.
+plays episodes; neither is known of a trainer that may do either.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _FORMAT = re.compile(
 )  # {value:>999999999} shall not fill the memory
 
 _IN_TEXT = {"completion": "completion", "token": "token", "answer": "answer"}
+_IN_EITHER = {"completion": "sample", "token": "action", "answer": "action"}
 _IN_CONTROL = {"completion": "episode", "token": "action", "answer": "action"}
 
 FIRST_POINTS = 5  # within that many first points of a metric there is no healthy checkpoint to go back to
@@ -38,15 +39,12 @@ def settings(translation: Translation) -> dict[str, Any]:
     return known | named | fewer(translation.config, translation.lacks) | lacks | task(translation.writes_texts)
 
 
-def task(writes_texts: bool = True) -> dict[str, str]:
+def task(writes_texts: bool | None = True) -> dict[str, str]:
     """The words for what the policy of a trainer produces, and which parts of a text apply to it."""
-    named = _IN_TEXT if writes_texts else _IN_CONTROL
+    named = _IN_EITHER if writes_texts is None else _IN_TEXT if writes_texts else _IN_CONTROL
     plurals = {f"task.{key}s": f"{word}s" for key, word in named.items()}
-    return (
-        {f"task.{key}": word for key, word in named.items()}
-        | plurals
-        | {"in.text" if writes_texts else "in.control": ""}
-    )
+    applies = {} if writes_texts is None else {"in.text" if writes_texts else "in.control": ""}
+    return {f"task.{key}": word for key, word in named.items()} | plurals | applies
 
 
 def fewer(config: Mapping[str, Any], lacks: Collection[str] = ()) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlhealth.rules.filling import task
 from rlhealth.verdict.findings import Change, Finding, Severity
 from rlhealth.verdict.verdicts import RunVerdict
 
@@ -17,7 +18,7 @@ class StepsToInspect:
     Attributes:
         first, last: from the step at which the finding began to the one at which it could be known.
         advice: what to do there, in sentences.
-        samples: what the policy produces: completions, or episodes of a control task.
+        samples: what the policy produces: completions, episodes of a control task, or samples if either is possible.
     """
 
     rule: str
@@ -86,5 +87,5 @@ def advice_of(run: RunVerdict) -> Advice:
 
 def _look(one: Finding, run: RunVerdict) -> StepsToInspect:
     last = max(one.raised_step, one.first_step)
-    samples = "completions" if run.translation.writes_texts else "episodes"
+    samples = task(run.translation.writes_texts)["task.completions"]
     return StepsToInspect(one.rule, one.title, one.metric, one.first_step, last, one.advice, samples)

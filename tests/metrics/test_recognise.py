@@ -297,7 +297,7 @@ def test_the_length_of_an_episode_is_the_reward_of_pytorchs_example_on_cartpole(
 
 def test_elegantrl_is_known_by_its_objectives_and_has_no_reference_policy() -> None:
     found = translate(run_of(["algorithm/obj_a", "algorithm/obj_c", "algorithm/mean_kl", "reward/avg_reward_sample"]))
-    assert found.title == "ElegantRL" and not found.shows_texts
+    assert found.title == "ElegantRL" and found.writes_texts is False
     assert found.metrics["reward"].tag == "reward/avg_reward_sample"
     assert "kl" not in found.metrics and "policy/approxkl_k1" not in found.metrics
 

@@ -69,11 +69,11 @@ def test_unknown_names_are_reported_and_never_guessed() -> None:
 
 
 def test_texts_are_shown_by_a_known_trainer_or_by_a_metric_that_only_they_have() -> None:
-    assert translate(run_of(GRPO)).shows_texts
-    assert translate(run_of(["reward", "loss", "completion_length"])).shows_texts
+    assert translate(run_of(GRPO)).writes_texts
+    assert translate(run_of(["reward", "loss", "completion_length"])).writes_texts
     bare = translate(run_of(["reward", "loss"]))
-    assert bare.writes_texts and not bare.shows_texts, "nothing says which it is"
-    assert not translate(run_of(["rollout/ep_rew_mean", "train/approx_kl"])).shows_texts
+    assert bare.writes_texts is None, "nothing says which it is"
+    assert translate(run_of(["rollout/ep_rew_mean", "train/approx_kl"])).writes_texts is False
 
 
 def test_what_trackers_and_trainers_write_beside_metrics_is_no_unknown_tag() -> None:

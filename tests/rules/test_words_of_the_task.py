@@ -103,10 +103,11 @@ def test_reports_on_episodes_name_no_completions(entry: dict[str, str]) -> None:
     assert not told
 
 
-def test_reports_on_texts_name_completions_and_so_do_those_on_trainers_that_are_not_known() -> None:
+def test_reports_on_texts_name_completions_and_those_on_trainers_that_may_do_either_name_samples() -> None:
     text = "Look at {task.completions}[[{in.text} of one prompt]][[{in.control} of one seed]]."
     assert fill(text, task()) == "Look at completions of one prompt."
     assert fill(text, task(writes_texts=False)) == "Look at episodes of one seed."
+    assert fill(text, task(writes_texts=None)) == "Look at samples."
 
 
 def test_what_explains_a_rule_has_no_fields_left_open() -> None:

@@ -50,6 +50,8 @@ _TABLE_ROW = re.compile(rf"[ \t]*{_NUMBER}(?:[ \t,;|]{{1,40}}{_NUMBER}){{1,200}}
 _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()-]{1,100}){1,200}[ \t,;|\r]*")
 #: ML-Agents' training_status.json: a checkpoint's reward is null where no episode ended since the one before.
 _CHECKPOINTS = re.compile(r'\{\s*"[^"\n]{1,200}":\s*\{\s*"checkpoints":\s*\[\s*\{\s*"steps":\s*\d+,\s*"file_path":')
+#: A metric of MLflow's: milliseconds since 1970, a value and a step.
+_MLFLOW = re.compile(rb"1\d{12} [-+.\w]{1,30} -?\d{1,18}\r?\n")
 _TIMES = 3  # how often one name must stand with a number: settings say each once
 _MAGIC = ((b":W&B", "wandb"), (b":SWL", "swanlab"), (b"SQLite format 3\0", "trackio"))
 _MOST_MEMBERS = 10_000
@@ -60,7 +62,17 @@ def tracked_kind(head: bytes) -> str | None:
     """The tracker whose files begin with these bytes, whatever the file's name."""
     if b"brain.Event:" in head[:64]:
         return "tensorboard"
+    if _MLFLOW.match(head):
+        return "mlflow"
     return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+
+
+def kind_by_bytes(path: Path) -> str | None:
+    """The tracker whose file this is, though its name does not say so. Raises RlhealthError if it cannot be opened."""
+    if is_wandb_export(path):
+        return "wandb_export"
+    with open_regular(path) as file:
+        return tracked_kind(file.read(64))
 
 
 def is_wandb_export(path: Path) -> bool:

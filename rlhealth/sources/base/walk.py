@@ -60,6 +60,8 @@ NAMES: dict[str, re.Pattern[str]] = {
     ),
     "console": re.compile(r"\.(log|out|err|txt)$|^(stdout|stderr|std\.out|nohup)$", re.IGNORECASE),
 }
+#: What the names of arrays and pickles end with.
+ARRAYS = (".npy", ".npz", ".pkl", ".pickle")
 #: Kinds whose readers also take compressed and rotated files; other compressed files are reported as left out.
 TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
 PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)

@@ -79,11 +79,12 @@ def _named(where: str) -> Path:
 
 
 def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
-    from rlhealth.sources.base.walk import kind_of
+    from rlhealth.sources.base.candidates import kind_by_bytes
+    from rlhealth.sources.base.walk import ARRAYS, kind_of
 
     kind = kinds[0] if len(kinds) == 1 else kind_of(path.name)
     if len(kinds) > 1 and kind not in TRACKERS:
-        kind = _kind_by_bytes(path) or kind
+        kind = kind_by_bytes(path) or kind or ("numpy" if path.name.lower().endswith(ARRAYS) else None)
     if len(kinds) > 1:
         kind = next(iter(_by_content({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
     if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
@@ -95,17 +96,6 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
 
 def _table_kind(kinds: tuple[str, ...]) -> str | None:
     return kinds[0] if len(kinds) == 1 and kinds[0] in (*TABLES, "trainer_state") else None
-
-
-def _kind_by_bytes(path: Path) -> str | None:
-    """The tracker whose file this is, though its name does not say so."""
-    from rlhealth.sources.base.candidates import is_wandb_export, tracked_kind
-    from rlhealth.sources.base.growing import open_regular
-
-    if is_wandb_export(path):
-        return "wandb_export"
-    with open_regular(path) as file:
-        return tracked_kind(file.read(64))
 
 
 def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[UnreadFile] | None) -> list[Reader]:

@@ -26,11 +26,16 @@ INFINITE = 1.7976931348623157e308
 
 
 class MlflowFolder:
-    """Reads one run of an `mlruns/` folder; the files grow, and each line is read once."""
+    """Reads one run of an `mlruns/` folder; the files grow, and each line is read once.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: that of the run, with its meta.yaml and its params/, if anybody kept them.
+        metrics: the folder with a file per metric.
+    """
+
+    def __init__(self, folder: Path, metrics: Path) -> None:
         self.folder = folder
-        self._files = AppendedFiles(folder / "metrics", "", _parser)
+        self._files = AppendedFiles(metrics, "", _parser)
         meta = self._meta()
         self.run = Run(str(meta.get("run_name") or folder.name), Place(KIND, str(folder)))
 

@@ -228,7 +228,8 @@ class CsvLog(TextLog):
         if not cells:
             return b""
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
-            hint = f"add a first line that names its {len(cells)} columns, such as step,reward,kl"
+            named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
+            hint = f"add a first line that names its {named}"
             raise self._refused("the table has no header line", hint)
         if set(cells) >= RUN_TABLE:
             hint = "export the history of a run: open a chart's menu, Export, CSV"

@@ -133,6 +133,15 @@ def test_few_numbers_several_dimensions_and_other_names_are_no_run_of_a_folder(t
         open_runs(tmp_path / "scores.npy")
 
 
+@pytest.mark.parametrize("suffix", ["npy", "NPY", "npz"])
+def test_an_array_with_another_name_is_read_where_the_user_names_it(suffix: str, tmp_path: Path) -> None:
+    named = tmp_path / f"ddpg2022.{suffix}"
+    with named.open("wb") as file:
+        np.savez(file, RETURNS) if suffix == "npz" else np.save(file, RETURNS)
+    (run,) = open_runs(named)
+    assert translate(run, {"ddpg": "reward"}).metrics["reward"].values.tolist() == RETURNS.tolist()
+
+
 def test_it_grows_when_it_is_saved_anew_and_a_file_that_is_being_saved_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "rewards.npy"
     np.save(path, RETURNS[:20])

@@ -102,6 +102,26 @@ def test_several_runs_of_a_folder_of_mlflow_keep_their_names(tmp_path: Path) -> 
     assert found == {"grpo-short": 0, "other": 1}
 
 
+@pytest.mark.parametrize("named", ["", "metrics", "metrics/train/reward"])
+def test_a_folder_of_metrics_that_was_copied_without_its_run_is_read(tmp_path: Path, named: str) -> None:
+    (metrics,) = KINDS["mlflow"].rglob("metrics")
+    shutil.copytree(metrics, tmp_path / "exp" / "metrics")
+    (tmp_path / "exp" / "metrics" / "train").mkdir()
+    (tmp_path / "exp" / "metrics" / "reward").rename(tmp_path / "exp" / "metrics" / "train" / "reward")
+    (run,) = open_runs(str(tmp_path / "exp" / named))
+    assert (run.name, run.place.kind) == ("exp", "mlflow")
+    assert logged(run, "train/reward") == [(row["step"], pytest.approx(row["reward"], abs=0)) for row in ROWS]
+    assert logged(run, "loss") == [(row["step"], pytest.approx(row["loss"], abs=0)) for row in ROWS]
+
+
+@pytest.mark.parametrize("named", ["metrics", "metrics/reward", "meta.yaml"])
+def test_each_part_of_a_run_of_mlflow_gives_the_whole_run(named: str) -> None:
+    (metrics,) = KINDS["mlflow"].rglob("metrics")
+    (run,) = open_runs(str(metrics.parent / named))
+    assert (run.name, run.exit_code) == ("grpo-short", 0)
+    assert translate(run).config["max_completion_length"] == 16
+
+
 def test_the_new_lines_of_a_growing_run_of_mlflow_are_read(tmp_path: Path) -> None:
     copied("mlflow", tmp_path)
     (reader,) = find_readers(str(tmp_path / "mlruns"))
