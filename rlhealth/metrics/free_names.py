@@ -15,8 +15,8 @@ _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
-#: `Reward100`: a round number after a reward is the size of its average; it is too high for an index.
-_GLUED = re.compile(r"(?:reward|rew|return|score)s?(50|[125]00|1000)", re.IGNORECASE)
+#: `Reward100`, `Score 100`: a round number after a reward is the size of its average; it is too high for an index.
+_OVER = re.compile(r"(?:reward|rew|return|score)s?[ (]{0,2}(50|[125]00|1000)\)?", re.IGNORECASE)
 _CONTROL_FILE = "generic_control.yaml"
 #: A Gymnasium environment id before a metric: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")
@@ -115,8 +115,8 @@ def _meant(word: str) -> str:
 def _of_the_last(tag: str) -> list[str]:
     """The name for a mean reward of the last episodes or steps, if a tag's words are those of one: `Reward/Mean_100`,
     `mean_100ep_reward`, `avg_score_last_50_episodes`, `Mean Reward (last 1000 steps)`."""
-    if (glued := _GLUED.fullmatch(tag)) is not None:
-        return [f"mean_reward_of_{glued[1]}"]
+    if (over_many := _OVER.fullmatch(tag)) is not None:
+        return [f"mean_reward_of_{over_many[1]}"]
     said = _said(_LAST_OF.sub(r"\1_", tag))
     while len(said) > 3 and said[0] in _words()["heads"] and said[0] != "mean":
         said = said[1:]

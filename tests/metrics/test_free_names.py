@@ -110,6 +110,8 @@ def test_the_same_few_words_are_known_in_any_order(tag: str, metric: str) -> Non
         ("avg_reward_last_5", 1),
         ("reward(last50)", 12),
         ("Reward MA100", 25),
+        ("Score 100", 25),
+        ("Reward (50)", 12),
         ("Mean Reward (last 1000 steps)", 1),
         ("avg_reward_last_500_timesteps", 1),
         ("Avg learning reward last 100 episodes", 25),

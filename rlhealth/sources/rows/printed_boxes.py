@@ -25,6 +25,8 @@ _PANEL = re.compile(
 _TITLE = re.compile(r"\s*+[├┣╠╞][─━═]{3,}+ (?P<title>[A-Za-z][\w /]{0,40}) [─━═]{3,}+[┤┫╣╡]\s*+")
 _ASSIGNED = re.compile(r"\s*+(?P<name>[A-Za-z_][\w/.@-]{0,80})=(?P<value>\S{1,24})\s*+")
 _STEP_OF = re.compile(r"\s*+Global Step:\s*+(?P<step>\d{1,15})/\d{1,15}\s*+")
+#: A count before the first cell of an open table, and its heading: `12:  -170.73 | …` below `Ep:  Reward | …`.
+_COUNTED = re.compile(r"\s*+(?P<count>\w{1,20}):\s++(?P<cell>\S.*)")
 MOST_CELLS = 200
 
 
@@ -112,7 +114,7 @@ class Boxes:
         text = line.strip()
         cells = _BAR.split(text)
         first, last = int(not cells[0].strip()), len(cells) - int(not cells[-1].strip())
-        return cells[first:last]
+        return _with_count(cells[first:last])
 
     def _table_row(self, cells: list[str], closed: bool, drawn: bool) -> Iterator[dict[str, Any]]:
         names = [cell.strip() for cell in cells]
@@ -151,3 +153,12 @@ class Boxes:
             if name in self._box:
                 yield from self.end()
             self._box[name] = value
+
+
+def _with_count(cells: list[str]) -> list[str]:
+    """The cells of a line, with a count before the first of them in a cell of its own."""
+    counted = _COUNTED.fullmatch(cells[0]) if len(cells) > 1 else None
+    if counted is None or any(":" in cell for cell in cells[1:]):
+        return cells
+    is_row = counted["count"].isdigit()
+    return [counted["count"], counted["cell"], *cells[1:]] if is_row == (number(counted["cell"]) is not None) else cells

@@ -154,6 +154,7 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "q_table[state, action] += alpha * error",
         "with tf.GradientTape() as tape: ...",
         "scores = train(agent, env)",
+        "scores = maddpg(agents)",
         "if memory.size() > 2000:\n    model_trainer(q_net, q_target_net, memory)",
         "agent.learn_from(batch)",
         "agent.remember(state, action, reward, next_state, done)\nagent.replay(32)",

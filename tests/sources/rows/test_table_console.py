@@ -155,6 +155,13 @@ def test_boxes_that_tell_of_success_alone_are_a_log(tmp_path: Path) -> None:
     assert [value for _, value in values(run, "train/success_rate")] == rates
 
 
+def test_a_count_before_the_first_bar_has_a_column_of_its_own(tmp_path: Path) -> None:
+    rows = "".join(f"{n:4}: {n / 8:8.3f} | {-n / 4:8.2f} | {2600 - n:9.1f}\n" for n in range(30))
+    run = log(tmp_path, "  Ep:   Reward |  Comp re |      loss\n" + rows)
+    assert values(run, "Reward") == [(n, n / 8) for n in range(30)]
+    assert values(run, "loss") == [(n, 2600.0 - n) for n in range(30)]
+
+
 def test_boxes_of_stable_baselines_carry_their_headings_to_their_rows(tmp_path: Path) -> None:
     box = "\n".join(
         [
