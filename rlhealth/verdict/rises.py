@@ -57,6 +57,7 @@ class Rising:
                 self._rose(_said()["rise"])
                 or self.early(smoothed)
                 or self._rose_apart(smoothed)
+                or self._rose_at_once(smoothed)
                 or self._rose_in_order(smoothed)
                 or self._rose_late()
             )
@@ -66,7 +67,11 @@ class Rising:
         another.
         """
         with _of_any_size():
-            return self._rose_row_by_row() or (len(self.values) > smoothed and self._rose(_said()["early_rise"]))
+            return (
+                self._rose_row_by_row()
+                or self._rose_at_once(smoothed)
+                or (len(self.values) > smoothed and self._rose(_said()["early_rise"]))
+            )
 
     def somewhat(self, smoothed: int = 1) -> bool:
         """Whether it surely rose, or rose by more than chance alone gives in one run of twenty. In the second case its
@@ -131,6 +136,20 @@ class Rising:
         third = len(self.values) // 3
         few = len(self.values) < int(_said()["apart"]["points"]) * smoothed
         return not few and bool(self.values[-third:].min() > self.values[:third].max())
+
+    def _rose_at_once(self, smoothed: int) -> bool:
+        """Whether its first points lie so far below all later ones that these seem level beside them: what was learned
+        within a few rows. One point alone may be an outlier.
+        """
+        asked = _numbers("at_once")
+        values, fewest = self.values, int(asked["first"])
+        most = min(len(values) // 3, len(values) - int(asked["after"]) * smoothed)
+        if most < fewest:
+            return False
+        before = np.maximum.accumulate(values[:most])[fewest - 1 :]
+        low = np.minimum.accumulate(values[::-1])[::-1][fewest : most + 1]
+        high = np.maximum.accumulate(values[::-1])[::-1][fewest : most + 1]
+        return bool(np.any(low / 2 - before / 2 > asked["spans"] * (high / 2 - low / 2)))
 
     def _rose_in_order(self, smoothed: int) -> bool:
         """Whether the points rise with time, by so many standard errors of their rank correlation with time (Spearman

@@ -63,6 +63,15 @@ def like_its_neighbours(correlation: float, seed: int, steps: int) -> Floats:
     return walks
 
 
+def test_what_is_learned_within_a_few_rows_and_kept_has_been_learned() -> None:
+    level = [7.6, 8.2, 7.1, 5.9, 8.0, 7.7, 6.8, 7.9, 7.4, 8.1, 7.0]
+    assert Rising(np.array([-84.5, -2.7, 5.3, *level])).early()
+    assert not Rising(np.array([-84.5, 4.7, 5.3, *level])).early(), "one row alone may be an outlier"
+    assert not Rising(np.array([-84.5, -2.7, 5.3, *level[:6]])).early(), "too few rows show the level"
+    assert not Rising(np.array([-84.5, -2.7, 5.3, *level, -20])).early(), "it was not kept"
+    assert not Rising(np.array([-84.5, -2.7, 5.3, *level])).early(smoothed=4), "the mean of the last four"
+
+
 def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     walks = like_its_neighbours(0.8, seed=2, steps=300)
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)
