@@ -12,6 +12,7 @@ from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Aspect, CriticalLevel, Rule
 from rlhealth.rules.scope import Bounds
 
+BELOW_ALL = -1.0e300  # a limit above which every finite number lies
 _ENDINGS = {
     "at_start": "the console, or the cell of a notebook, ends with an exception, before a second row was logged",
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
@@ -54,6 +55,8 @@ def condition_in_words(one: Condition) -> str:
     said = measure_in_words(one)
     if _is_any_nonfinite(one):
         return f"{_looked_at(one)} is NaN or infinite" if one.above == 0 else f"{_looked_at(one)} is finite"
+    if one.measure == "max_so_far" and one.above == BELOW_ALL:
+        return f"a point of {_looked_at(one)} was finite"
     if one.versus is not None and one.measure != "count":
         said += ","
     sign = next(sign for sign in ("above", "below", "equals") if getattr(one, sign) is not None)

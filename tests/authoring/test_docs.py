@@ -93,6 +93,11 @@ def test_a_rule_is_explained_without_a_field_left_open(rule):
             "nonfinite",
             [
                 "`loss`, `loss/policy_avg`, `loss/value_avg` or else `grad_norm` is NaN or infinite",
+                "and a point of the same metric was finite",
+                "and the step is above 0 steps",
+                "or as critical “NaN or infinity in training”: `loss`, `loss/policy_avg`, `loss/value_avg` or else `grad_norm` "
+                "is NaN or infinite",
+                "and the share of the last 1000 points of the same metric that are NaN or infinite is above 0.999",
                 "and the step is above 0 steps",
             ],
         ),
