@@ -16,6 +16,7 @@ from rlhealth.run import Run, unique_name
 from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.reader import Reader
 from rlhealth.sources.base.walk import seen_from
+from rlhealth.sources.discovery.parts import with_parts_joined
 from rlhealth.sources.discovery.registry import TEXTS
 from rlhealth.sources.discovery.same_run import (
     AGREEING,
@@ -111,7 +112,7 @@ def join(readers: Iterable[Reader], root: Path, order: Sequence[str]) -> list[Re
         groups.setdefault(output_folder(reader.run.place.file, str(root)), []).append(reader)
     found: list[Reader] = []
     for folder, group in groups.items():
-        kept = _joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder)
+        kept = with_parts_joined(_joined(sorted(group, key=lambda one: order.index(one.run.place.kind)), folder))
         versions = _card_versions(folder)
         for reader in kept:
             _rename(reader, folder, root, alone=len(kept) == 1, only=len(groups) == 1)
