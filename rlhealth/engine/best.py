@@ -1,5 +1,5 @@
 """Measures relative to the best so far: the largest value, how far a level fell from the best one, and what share of
-the gain that is; and relative to the lowest."""
+the gain that is; and relative to the lowest, and to all points before a fall."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.variogram import APART
-from rlhealth.engine.windows import ROLLING, KnownSoFar, Rolling, highest, median, numbered
+from rlhealth.engine.windows import ROLLING, Held, KnownSoFar, Rolling, highest, median, numbered
 from rlhealth.run import Floats, Ints
 
 START = 3  # points that give the start of a series
@@ -240,3 +240,54 @@ class AboveLowest:
         lowest = -highest(np.where(known, -values, -np.inf), -self.lowest)
         self.lowest = float(lowest[-1])
         return np.asarray(self.top.extend(np.where(known, values, np.nan)) - lowest)
+
+
+class BelowAllBefore:
+    """How many of the newest points lie below every point before them, of which there are `before` or more; 0 where the
+    newest one does not. As many as possible are counted.
+    """
+
+    def __init__(self, before: int) -> None:
+        self.before = before
+        self.count = 0
+        self.lowest = np.inf
+        self.begun = 0  # the number of points before those that fell
+        self.floor = -np.inf  # the lowest of these; nothing has fallen below all before it if this is -inf
+        self.held = Held()
+
+    def extend(self, values: Floats) -> Floats:
+        """Measures the next points."""
+        return self.held.each(values, self._measured)
+
+    def _measured(self, points: Floats) -> Floats:
+        found = np.zeros(len(points))
+        lowest = np.minimum.accumulate(np.append(self.lowest, points))  # before each point, and after the last
+        number = self.count + np.arange(len(points))  # of points before each
+        falls = np.flatnonzero((points < lowest[:-1]) & (number >= self.before))
+        at = 0
+        while at < len(points):
+            if self.floor == -np.inf:
+                later = falls[np.searchsorted(falls, at) :]
+                if not len(later):
+                    break
+                at = int(later[0])
+                self.begun, self.floor = int(number[at]), float(lowest[at])
+            end = _first_not_below(points, at, self.floor)
+            found[at:end] = number[at:end] + 1 - self.begun
+            if end < len(points):
+                self.floor = -np.inf
+            at = end
+        self.count, self.lowest = self.count + len(points), float(lowest[-1])
+        return found
+
+
+def _first_not_below(points: Floats, at: int, floor: float) -> int:
+    """The index of the first point from `at` on that is not below `floor`; the number of points if there is none. It
+    looks at stretches of twice the length each, so that many short falls cost no more than a long one."""
+    width = 64
+    while at < len(points):
+        back = points[at : at + width] >= floor
+        if back.any():
+            return at + int(np.argmax(back))
+        at, width = at + width, 2 * width
+    return len(points)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rlhealth.engine.apart import GapFromBest
-from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import AboveLowest, BelowAllBefore, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.estimate import Measure, ValueMeasure, WithoutError
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.order import OrderScore, RankTrend
@@ -112,4 +112,5 @@ MAKE: dict[str, Make] = {
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
     "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),
+    "below_all_before": lambda one, smoothed, parts: WithoutError(BelowAllBefore(one.last)),
 }

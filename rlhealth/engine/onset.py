@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlhealth.engine.best import BelowAllBefore
 from rlhealth.engine.estimate import Bound, Flags
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.parts import Parts
@@ -40,6 +41,10 @@ def dated_back(
         places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
     elif condition.measure == "standstill" and len(ends):
         places = _first_of_value(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), places)
+    elif condition.measure == "below_all_before" and len(ends):
+        places = _first_below(
+            points_of(condition, metric, per, scale, np.arange(int(ends.max()))), condition.last, places
+        )
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
@@ -59,6 +64,18 @@ def _first_of_value(values: Floats, places: Ints) -> Ints:
     began = np.maximum.accumulate(np.where(moved(points), np.arange(len(points)), 0))
     newest = np.searchsorted(known, places, side="right") - 1
     return np.where(newest >= 0, known[began[np.maximum(newest, 0)]] if len(known) else places, places)
+
+
+def _first_below(values: Floats, before: int, places: Ints) -> Ints:
+    """For each place, the first row of those that lie below every row before them, over rows that are missing; the
+    place itself where none does. Shape (k,)."""
+    known = np.flatnonzero(np.isfinite(values))
+    below = BelowAllBefore(before).extend(values[known]).astype(np.int64)
+    newest = np.searchsorted(known, places, side="right") - 1
+    has_fallen = (newest >= 0) & (below[np.maximum(newest, 0)] > 0) if len(known) else np.zeros(len(places), np.bool_)
+    found = places.copy()
+    found[has_fallen] = known[newest[has_fallen] - below[newest[has_fallen]] + 1]
+    return found
 
 
 def _first_finite(values: Floats) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from rlhealth.engine.advice import changes_of
 from rlhealth.engine.aftermath import Aftermath, after, is_fall
 from rlhealth.engine.clause import Clause
@@ -66,7 +68,7 @@ class RuleState:
         """
         level, known = self.levels[severity], self.dated.setdefault(severity, [])
         if isinstance(level, NewestRow):
-            return list(level.raised_episodes)
+            return [self._since_the_fall(one) for one in level.raised_episodes]
         if known and known[-1].active:
             last, ended = int(level.spans[2, len(known) - 1]), not level.open or len(known) < level.count
             known[-1] = replace(known[-1], last_step=last, state=State.OVER if ended else State.STANDING)
@@ -78,6 +80,15 @@ class RuleState:
             if level.open and len(known) == level.count:
                 known[-1] = replace(known[-1], state=State.STANDING)
         return known
+
+    def _since_the_fall(self, episode: Episode) -> Episode:
+        """An episode of a rule that judges the whole run. It began with the run, unless its measure counts the newest
+        points: then with the first of these."""
+        if self.clause.anchor.condition.measure != "below_all_before":
+            return episode
+        steps, marks = np.array([episode.raised_step]), np.zeros(1, np.int64)
+        first, from_start = self.clause.dated_back(steps, marks, is_worse=False)
+        return replace(episode, first_step=int(first[0]), from_start=bool(from_start[0]))
 
     @property
     def too_few(self) -> str:

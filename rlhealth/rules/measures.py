@@ -108,6 +108,9 @@ KINDS: dict[str, MeasureKind] = {
     ),
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
     "above_lowest": MeasureKind("how far the largest of {window} of {metric} lies above its lowest so far"),
+    "below_all_before": MeasureKind(
+        "the number of newest points of {metric} that lie below all points before them ({last} or more)", unit="count"
+    ),
 }
 MEASURES = tuple(KINDS)
 COUNTS = ("count", "streak")  # each point is compared with its past before it is counted

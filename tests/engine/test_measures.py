@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlhealth.engine.apart import GapFromBest
-from rlhealth.engine.best import AboveLowest, DropFromBest, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import AboveLowest, BelowAllBefore, DropFromBest, MaxSoFar, ShareOfGainLost
 from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.measures import MAKE
 from rlhealth.engine.noise import Noise
@@ -44,6 +44,7 @@ MADE = {
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
     "above_lowest": lambda: AboveLowest(3, 2),
+    "below_all_before": lambda: BelowAllBefore(3),
     "rank_trend": lambda: RankTrend(3),
     "order_score": lambda: OrderScore(3),
     "standstill": lambda: Standstill(3),
