@@ -19,6 +19,7 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 SINGLE = 64 * float(np.finfo(np.float32).eps)
 STARTS = (10, 100)  # the start is the first tenth or hundredth: fast learning is over within a tenth
 FEWEST_AT_START = 10  # points of a start that is shorter than a tenth
+CLIMBING = 5  # batches that rise one by one in one of 120 runs by chance
 ALIKE = 0.97  # the highest correlation of neighbours that is assumed
 RANKED = 4096  # points, or up to twice as many, that are ranked: a watch does so at every tick
 
@@ -265,12 +266,13 @@ def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
 
     The noise of a batch mean is taken from the end, where a run that has learned is level. A rise within a part is no
     noise: half of the mean square of successive differences leaves a trend out (von Neumann 1941). That is used at the
-    start, which may be noisier; and with `trends`, at an end in which each batch lies above the one before.
+    start, which may be noisier; and with `trends`, at an end in which each batch lies above the one before. A start in
+    which each of `CLIMBING` batches does so is a climb, and as noisy as the end: its mean lies above where it began.
     """
-    level, early = _means(end, batches), _means(start, batches)
-    rises = trends and bool(np.all(np.diff(level) > 0))
-    noise = float(np.sqrt(np.mean(np.diff(level) ** 2) / 2) if rises else level.std(ddof=1))
-    of_start = max(
-        noise * np.sqrt(len(end) / len(start) / batches), np.sqrt(np.mean(np.diff(early) ** 2) / 2 / batches)
-    )
+    level, early = np.diff(_means(end, batches)), np.diff(_means(start, batches))
+    rises = trends and bool(np.all(level > 0))
+    noise = float(np.sqrt(np.mean(level**2) / 2) if rises else _means(end, batches).std(ddof=1))
+    of_start = noise * np.sqrt(len(end) / len(start) / batches)
+    if not (trends and batches >= CLIMBING and np.all(early > 0)):
+        of_start = max(of_start, np.sqrt(np.mean(early**2) / 2 / batches))
     return float(np.hypot(of_start, noise / np.sqrt(batches)))

@@ -72,6 +72,13 @@ def test_what_is_learned_within_a_few_rows_and_kept_has_been_learned() -> None:
     assert not Rising(np.array([-84.5, -2.7, 5.3, *level])).early(smoothed=4), "the mean of the last four"
 
 
+def test_what_climbs_within_the_first_tenth_and_stays_has_been_learned_though_it_dips_once() -> None:
+    climb = [-4.5, -1.7, 3.4, 7.2, 8.7, 9.6, 9.8, 10.1, 10.2, 10.3]
+    level = np.tile([10.4, 10.5, 10.3], 30)
+    level[71] = 3.4
+    assert surely_rose(np.array([*climb, *level]))
+
+
 def test_noise_that_resembles_its_neighbours_seldom_comes_apart() -> None:
     walks = like_its_neighbours(0.8, seed=2, steps=300)
     assert sum(surely_rose(walk[-80:]) for walk in walks) < 0.07 * len(walks)

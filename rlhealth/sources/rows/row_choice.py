@@ -23,6 +23,7 @@ DIGITS = 6  # significant digits of a value that does not repeat by chance
 BITS = 17
 MANY = 8  # names beside a step: a row that is recognised alone
 RARE = 0.05  # of the commonest form: settings printed once before the rows are no form of the log
+REGULAR = 20  # rows with many names that are those of a log, however many rows of another form there are
 FEWEST_LABELS = 3  # bare numbers after which steps are recognised
 FEWEST = 2  # rows after which a form is recognised; the last row of a run may be a summary in another form
 
@@ -98,6 +99,7 @@ class RowChoice:
         self.warned: frozenset[str] = frozenset()
         self.has_guessed = False
         self._counts: Counter[FormRank] = Counter()
+        self._wide: Counter[FormRank] = Counter()  # the rows of each form that have many names
         self._paid: set[FormRank] = set()  # the forms about learning that include a reward
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
@@ -140,6 +142,7 @@ class RowChoice:
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
         self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
+        self._wide[found] += len(row) >= MANY
         return found
 
     def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
@@ -229,6 +232,7 @@ class RowChoice:
             self._paid.add(FormRank.LEARNING_DICT)
         known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
         self._counts[FormRank.LEARNING_DICT] += known * len(rows)
+        self._wide[FormRank.LEARNING_DICT] += len(rows) if len(rows[0]) >= MANY else 0
         return True
 
     def best(self) -> FormRank | None:
@@ -237,7 +241,7 @@ class RowChoice:
         warnings = self._counts[FormRank.WARNING]
         held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
-        often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most)]
+        often = [one for one in held if self._counts[one] >= max(FEWEST, RARE * most) or self._wide[one] >= REGULAR]
         found = max(often or held, default=None)
         if (
             found is FormRank.LEARNING_DICT

@@ -162,6 +162,27 @@ def test_a_count_before_the_first_bar_has_a_column_of_its_own(tmp_path: Path) ->
     assert values(run, "loss") == [(n, 2600.0 - n) for n in range(30)]
 
 
+def test_boxes_of_a_trainer_are_the_log_beside_any_number_of_lines_for_single_episodes(tmp_path: Path) -> None:
+    episode = "Episode Reward: -{0:.6f} | Episode Length: 21 | Episode Outcome: death\n"
+    names = ["approx_kl", "clip_fraction", "entropy_loss", "explained_variance", "loss", "value_loss", "std"]
+    rows = [
+        "| rollout/ | |",
+        "|    ep_rew_mean | -2{1} |",
+        "| time/ | |",
+        "|    total_timesteps | {0} |",
+        "| train/ | |",
+        *(f"|    {name} | 0.{{1}} |" for name in names),
+    ]
+    box = "\n".join(["-" * 40, *rows, "-" * 40, ""])
+    text = "".join(
+        "".join(episode.format(20 + (50 * n + k) / 7) for k in range(50)) + box.format(1024 * n, n)
+        for n in range(1, 31)
+    )
+    run = log(tmp_path, text)
+    assert [step for step, _ in values(run, "train/approx_kl")] == [1024 * n for n in range(1, 31)]
+    assert "Episode Reward" not in run.series
+
+
 def test_boxes_of_stable_baselines_carry_their_headings_to_their_rows(tmp_path: Path) -> None:
     box = "\n".join(
         [
