@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rlhealth.errors import RlhealthError
 
@@ -65,6 +66,7 @@ ARRAYS = (".npy", ".npz", ".pkl", ".pickle")
 #: Kinds whose readers also take compressed and rotated files; other compressed files are reported as left out.
 TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
 PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)
+_NUMBERS = re.compile(r"(\d{1,1000})")
 _UNPACKED_HERE = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 #: Suffixes that a rotation adds: `.1`, `.2026-01-31`, `-20260131`, and that of the compression.
 ROTATED = re.compile(
@@ -170,9 +172,11 @@ def walk(root: Path, tick: Callable[[int], None] | None = None) -> WalkResult:
     return found
 
 
-def natural(text: str) -> list[tuple[int, int | str]]:
-    """A sort key that puts checkpoint-20 before checkpoint-100."""
-    return [(0, int(part)) if part.isdecimal() and len(part) < 20 else (1, part) for part in re.split(r"(\d+)", text)]
+def natural(text: str) -> list[Any]:
+    """A sort key that puts checkpoint-20 before checkpoint-100: texts and numbers in turn, beginning with a text."""
+    parts: list[Any] = _NUMBERS.split(text)
+    parts[1::2] = map(int, parts[1::2])
+    return parts
 
 
 def seen_from(root: Path, folder: Path) -> str:
