@@ -13,7 +13,7 @@ from rlhealth.sources.mlflow.folder import KIND, MlflowFolder
 
 __all__ = ["find", "is_mlflow", "readers"]
 
-MOST_SLASHES = 3  # in the name of a metric, each of which is a folder: eval/reward/mean
+MOST_PARTS = 3  # of a metric's name, of which all but the last are folders: eval/reward/mean
 
 
 def find(path: Path) -> list[Reader]:
@@ -22,11 +22,10 @@ def find(path: Path) -> list[Reader]:
     Raises:
         RlhealthError: if it cannot be read, or holds no run.
     """
-    errors: list[RlhealthError] = []
-    found = _readers(path)
+    found = _readers(_run_of(path))
     if not found:
         hint = "a run of MLflow is a folder with meta.yaml and metrics/, or a row in its database"
-        raise errors[0] if errors else RlhealthError(f"{path}: no run in it", hint=hint, location=str(path))
+        raise RlhealthError(f"{path}: no run in it", hint=hint, location=str(path))
     return found
 
 
@@ -40,14 +39,13 @@ def _run_of(path: Path) -> Path:
     its metrics where somebody copied nothing else."""
     if path.name == "meta.yaml" or path.is_dir() or kind_by_bytes(path) != KIND:
         return path
-    near = path.parents[:MOST_SLASHES]
+    near = path.parents[:MOST_PARTS]
     metrics = next((folder for folder in near if folder.name == "metrics"), path.parent)
     meta = metrics.parent / "meta.yaml"
     return meta if meta.is_file() and metrics.name == "metrics" else metrics
 
 
 def _readers(path: Path) -> list[Reader]:
-    path = _run_of(path)
     if path.is_dir():
         return [MlflowFolder(path.parent if path.name == "metrics" else path, path)]
     if path.name == "meta.yaml":
