@@ -244,7 +244,7 @@ class AboveLowest:
 
 class BelowAllBefore:
     """How many of the newest points lie below every point before them, of which there are `before` or more; 0 where the
-    newest one does not. As many as possible are counted.
+    newest one does not, and NaN where there are fewer before it. As many as possible are counted.
     """
 
     def __init__(self, before: int) -> None:
@@ -260,9 +260,9 @@ class BelowAllBefore:
         return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
-        found = np.zeros(len(points))
         lowest = np.minimum.accumulate(np.append(self.lowest, points))  # before each point, and after the last
         number = self.count + np.arange(len(points))  # of points before each
+        found = np.where(number < self.before, np.nan, 0.0)
         falls = np.flatnonzero((points < lowest[:-1]) & (number >= self.before))
         at = 0
         while at < len(points):

@@ -70,7 +70,7 @@ def _first_below(values: Floats, before: int, places: Ints) -> Ints:
     """For each place, the first row of those that lie below every row before them, over rows that are missing; the
     place itself where none does. Shape (k,)."""
     known = np.flatnonzero(np.isfinite(values))
-    below = BelowAllBefore(before).extend(values[known]).astype(np.int64)
+    below = np.nan_to_num(BelowAllBefore(before).extend(values[known])).astype(np.int64)
     newest = np.searchsorted(known, places, side="right") - 1
     has_fallen = (newest >= 0) & (below[np.maximum(newest, 0)] > 0) if len(known) else np.zeros(len(places), np.bool_)
     found = places.copy()

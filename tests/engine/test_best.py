@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlhealth.engine.best import HELD, DropFromBest, HeldLevels, MaxSoFar, ShareOfGainLost
+from rlhealth.engine.best import HELD, BelowAllBefore, DropFromBest, HeldLevels, MaxSoFar, ShareOfGainLost
 from tests.engine.feeding import extend
 
 NAN, INF = np.nan, np.inf
@@ -88,3 +88,21 @@ def test_the_highest_level_of_the_last_points_is_the_same_in_pieces():
     parts = [one.extend(part) for part in np.array_split(values, 90)]
     np.testing.assert_array_equal(np.concatenate([part.value for part in parts]), whole.value)
     np.testing.assert_array_equal(np.concatenate([part.error for part in parts]), whole.error)
+
+
+def test_the_points_below_all_before_are_as_many_as_possible_and_none_once_one_is_back():
+    measured = BelowAllBefore(3).extend(np.array([5.0, 6.0, 5.5, 4.0, 3.0, 4.5, NAN, 4.9, 5.0, 2.0, 1.0, 2.5]))
+    assert np.isnan(measured[:3]).all()
+    assert measured[3:].tolist() == [1, 2, 3, 3, 4, 0, 1, 2, 3]
+
+
+def test_a_fall_before_enough_points_is_no_fall_below_them():
+    assert BelowAllBefore(3).extend(np.array([5.0, 1.0, 2.0, 1.5, 1.2])).tolist()[3:] == [0, 0]
+
+
+@given(st.lists(st.floats(-5, 5), min_size=4, max_size=60))
+def test_points_below_all_before_are_what_a_search_of_every_split_finds(values):
+    found = BelowAllBefore(3).extend(np.array(values))
+    for end in range(4, len(values) + 1):
+        splits = [at for at in range(3, end) if max(values[at:end]) < min(values[:at])]
+        assert found[end - 1] == (end - splits[0] if splits else 0)

@@ -438,7 +438,10 @@ def _metric_lines(raw: bytes, path: Path) -> bool:
             file = Path(folder) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(raw)
-        for reader in (MlflowFolder(Path(folder)), DvcLive(Path(folder) / "plots" / "metrics")):
+        for reader in (
+            MlflowFolder(Path(folder), Path(folder) / "metrics"),
+            DvcLive(Path(folder) / "plots" / "metrics"),
+        ):
             with contextlib.suppress(RlhealthError):
                 reader.poll()
                 found |= sound(reader.run)
