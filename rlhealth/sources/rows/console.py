@@ -234,7 +234,7 @@ class ConsoleLog(TextLog):
     def remarks(self) -> list[str]:
         """What was left out on purpose, as sentences."""
         left = self._choice
-        ranks = counted(left.ranks, "row of another process was", "rows of other processes were")
+        ranks = counted(left.ranks, "row of another process or trial was", "rows of other processes or trials were")
         return [
             *super().remarks(),
             *of_rollouts(self._sampled),

@@ -10,7 +10,7 @@ from typing import Any
 from rlhealth.metrics.languages import in_english
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows.printed_blocks import Blocks
-from rlhealth.sources.rows.printed_boxes import Boxes
+from rlhealth.sources.rows.printed_boxes import TRIAL, Boxes
 from rlhealth.sources.rows.printed_calls import CalledRewards
 from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in, dict_of_a_name
@@ -54,7 +54,8 @@ class PrintedRow(dict[str, Any]):
     Attributes:
         form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line), "bar" (beside a
             progress bar) or "warning" (of the trainer's own).
-        rank: of the process that printed it; "" if it is not given; with a colon if it is a bare number.
+        rank: of the process that printed it, or the trial that it is of; "" if it is not given; with a colon if it is a
+            bare number.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
         again: whether an earlier row below that heading had some of its names.
@@ -286,7 +287,7 @@ class Printed:
             if not is_log and not is_log_row(row):
                 continue
             made = PrintedRow(row)
-            made.form, made.rank, made.is_cut = form, self._rank, is_cut
+            made.form, made.rank, made.is_cut = form, made.pop(TRIAL, self._rank), is_cut
             if self._evaluates:
                 made.of_evaluation()
             self._name_step(made, step)

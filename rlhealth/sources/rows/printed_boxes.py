@@ -27,6 +27,8 @@ _ASSIGNED = re.compile(r"\s*+(?P<name>[A-Za-z_][\w/.@-]{0,80})=(?P<value>\S{1,24
 _STEP_OF = re.compile(r"\s*+Global Step:\s*+(?P<step>\d{1,15})/\d{1,15}\s*+")
 #: A count before the first cell of an open table, and its heading: `12:  -170.73 | …` below `Ep:  Reward | …`.
 _COUNTED = re.compile(r"\s*+(?P<count>\w{1,20}):\s++(?P<cell>\S.*)")
+#: The first heading of Ray Tune's status, which has a row for each of its trials.
+TRIAL = "Trial name"
 MOST_CELLS = 200
 
 
@@ -120,10 +122,11 @@ class Boxes:
         names = [cell.strip() for cell in cells]
         if number(names[0]) is not None and not self._columns and len(names) == len(self._last) > 2 and drawn:
             self._columns = self._last  # OpenAI's PPO1 draws no line below its headings
-        if self._columns and len(names) == len(self._columns) and number(names[0]) is not None:
+        is_trial = bool(self._columns) and self._columns[0] == TRIAL
+        if self._columns and len(names) == len(self._columns) and (is_trial or number(names[0]) is not None):
             row = {key: value for key, value in zip(self._columns, names, strict=True) if number(value) is not None}
             if len(row) > 1:
-                yield row
+                yield row | ({TRIAL: names[0]} if is_trial else {})
             return
         if not drawn and names[0] in AXES:
             self._columns = names

@@ -243,7 +243,7 @@ def test_rows_of_several_ranks_are_one_run_of_the_first_of_them(tmp_path: Path) 
     lines = [f"[rank{rank}]: step={n} loss={n}.{rank} reward={rank}.5" for n in (1, 2, 3) for rank in (2, 0, 1)]
     run = log(tmp_path, "\n".join(lines) + "\n")
     assert values(run, "loss") == [(1, 1.2), (2, 2.2), (3, 3.2)]
-    assert any("6 rows of other processes were left out" in note for note in run.notes)
+    assert any("6 rows of other processes or trials were left out" in note for note in run.notes)
 
 
 def test_a_row_that_is_printed_twice_is_read_once(tmp_path: Path) -> None:

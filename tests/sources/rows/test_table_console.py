@@ -155,6 +155,20 @@ def test_boxes_that_tell_of_success_alone_are_a_log(tmp_path: Path) -> None:
     assert [value for _, value in values(run, "train/success_rate")] == rates
 
 
+def test_the_status_of_ray_tune_is_a_row_of_its_first_trial(tmp_path: Path) -> None:
+    rule = "+------------+----------+--------+-------+----------+\n"
+    head = "| Trial name | status   |   iter |    ts |   reward |\n"
+    status = (
+        f"== Status ==\nNumber of trials: 2 (2 RUNNING)\n{rule}{head}{rule.replace('+', '|')}"
+        "| PPO_00000  | RUNNING  | {0} | {1} | {2} |\n| PPO_00001  | RUNNING  | {0} | {1} | -7.5 |\n" + rule
+    )
+    run = log(tmp_path, "".join(status.format(n, 4000 * n, n / 8 - 3) for n in range(1, 31)))
+    assert values(run, "reward") == [(n, n / 8 - 3) for n in range(1, 31)]
+    assert run.problems == [
+        "train.log: 30 rows of other processes or trials were left out; the first that printed was read"
+    ]
+
+
 def test_a_count_before_the_first_bar_has_a_column_of_its_own(tmp_path: Path) -> None:
     rows = "".join(f"{n:4}: {n / 8:8.3f} | {-n / 4:8.2f} | {2600 - n:9.1f}\n" for n in range(30))
     run = log(tmp_path, "  Ep:   Reward |  Comp re |      loss\n" + rows)
