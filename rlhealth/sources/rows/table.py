@@ -113,9 +113,17 @@ def readers(files: Iterable[Path], errors: list[RlhealthError], left: list[Unrea
 _OF_NO_TRAINING = re.compile(r"^debug(?:-\w+)?\.log$|(?:^|[._-])(?:install|setup|build|download)", re.IGNORECASE)
 
 
+#: Words of which a console of training has one before its first row: any program can end with an exception.
+_TRAINING = re.compile(
+    rb"\b(?:train|trained|training|trainer|rewards?|episodes?|policy|epochs?|checkpoints?|torch|cuda|gymnasium|gym|trl|verl"
+    rb"|vllm|deepspeed|accelerate|wandb|tensorboard|transformers|ray|rllib|stable_baselines3|jax|tensorflow|keras)\b",
+    re.IGNORECASE,
+)
+
+
 def died_at_start(files: Iterable[Path]) -> list[Reader]:
-    """Readers for consoles without rows that end with an exception, in a folder without a log: the process died before
-    it logged anything."""
+    """Readers for consoles of training without rows that end with an exception, in a folder without a log: the process
+    died before it logged anything."""
     found: list[Reader] = []
     for path in without_rotated(list(files)):
         if _OF_NO_TRAINING.search(path.name):
@@ -123,8 +131,9 @@ def died_at_start(files: Iterable[Path]) -> list[Reader]:
         try:
             with open_regular(path) as file:
                 file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
-                if raised_in(file.read(TAIL)):
-                    found += _readers(path, "console")
+                tail = file.read(TAIL)
+            if raised_in(tail) and _TRAINING.search(tail):
+                found += _readers(path, "console")
         except (RlhealthError, OSError):
             continue  # it holds no row, and nobody named it: no log
     return found

@@ -90,6 +90,13 @@ def test_a_console_that_ends_in_a_traceback_before_its_first_row_died_at_its_sta
     assert run.findings[0].message == f"the process ended with an error before it logged a row: {ERROR.strip()}"
 
 
+def test_another_program_that_ends_in_a_traceback_is_no_run_of_a_folder(tmp_path: Path) -> None:
+    broken = 'Traceback (most recent call last):\n  File "scratch.py", line 3, in <module>\nAssertionError: 2\n'
+    (tmp_path / "scratch.log").write_text("INFO:__main__:this is info\n" + broken)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        check(tmp_path)
+
+
 def test_a_run_that_died_before_its_first_row_shows_the_cause_that_its_findings_name(tmp_path: Path) -> None:
     broken = "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
     (tmp_path / "train.log").write_text(SETTINGS + TRACEBACK + broken)
