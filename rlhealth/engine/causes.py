@@ -64,7 +64,8 @@ def explain(
         the findings, those explained naming their cause; the causes as findings; the ids of the diagnoses that ran and
         found nothing.
     """
-    held = [one for rule in diagnoses if (one := _hypothesis(rule, findings, translation, facts, now)) is not None]
+    symptoms = [one for one in findings if not one.refuted]
+    held = [one for rule in diagnoses if (one := _hypothesis(rule, symptoms, translation, facts, now)) is not None]
     held.sort(key=lambda one: (one.begin.first_step, -one.weight))
     explained: dict[tuple[str, str], str] = {}
     kept: list[Finding] = []

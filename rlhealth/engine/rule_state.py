@@ -135,6 +135,7 @@ class RuleState:
             state=state,
             episodes=parts,
             changes=changes_of(self.rule, self.translation),
+            refuted=self.clause.is_refuted,
         )
 
     def _held_back(self, severity: Severity, aftermath: Aftermath) -> Severity:

@@ -100,6 +100,7 @@ class Finding:
             logged again; None if it was found in the current run.
         from_outside: whether no policy could have caused it.
         also: other families whose symptom it also reports.
+        refuted: whether the run showed later that it was no symptom: it is a note then, and neither a cause's nor one.
     """
 
     rule: str
@@ -125,6 +126,7 @@ class Finding:
     changes: tuple[Change, ...] = ()
     from_outside: bool = False
     also: tuple[str, ...] = ()
+    refuted: bool = False
 
     @property
     def lead(self) -> Evidence:

@@ -33,6 +33,14 @@ def test_a_cause_takes_what_follows_and_nothing_is_dropped() -> None:
     assert "step-size-too-large" not in quiet
 
 
+def test_what_was_no_symptom_neither_begins_a_cause_nor_follows_from_one() -> None:
+    root = replace(finding("critical", "approx-kl-high", "approx-kl", 10), refuted=True)
+    later = finding("warning", "kl-high-per-sequence", "kl-high", 14)
+    named, causes, _ = explain([root, later], DIAGNOSES, NOTHING, Facts(NOTHING), NEVER)
+    assert not causes
+    assert [one.explained_by for one in named] == [None, None]
+
+
 def test_a_cause_carries_the_conditions_of_what_it_begins_with_in_their_own_unit() -> None:
     root = finding("critical", "approx-kl-high", "approx-kl", 10)
     seen = replace(root.lead, value=0.1, limit=0.5, side="below", measured="ratio"), replace(root.lead, metric="reward")

@@ -1,4 +1,6 @@
-"""Comment lines above a table, the last of which may be its header, `# episode,score`: numpy's savetxt writes it so."""
+"""Comment lines above a table, the last of which may be its header, `# episode,score`: numpy's savetxt writes it so. The
+mark that Git leaves above a conflict is one too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from itertools import takewhile
 from rlhealth.sources.base.spelling import number
 
 #: Comments and empty lines; gymnasium's monitor.csv begins with one.
-COMMENTS = re.compile(rb"(?:#[^\n]*+(?:\n|\Z)|[\r\n])*+")
+COMMENTS = re.compile(rb"(?:(?:#|<<<<<<< )[^\n]*+(?:\n|\Z)|[\r\n])*+")
+_SIGNS = ("#", "<<<<<<< ")
 _NAME = re.compile(r"[A-Za-z_][^\n{}=:]{0,100}")
 
 
@@ -30,7 +33,7 @@ def header_in(comment: str, row: str) -> str:
 
 def without_comments(lines: Sequence[str]) -> list[str]:
     """The lines without the comments and empty lines above them; a header among these stays, without its sign."""
-    comments = list(takewhile(lambda line: not line.strip() or line.startswith("#"), lines))
+    comments = list(takewhile(lambda line: not line.strip() or line.startswith(_SIGNS), lines))
     rest = list(lines[len(comments) :])
     header = header_in(last_comment(comments), rest[0]) if rest else ""
     return [header, *rest] if header else rest

@@ -168,6 +168,13 @@ def test_a_header_behind_a_sign_is_kept_until_the_first_row_is_written(tmp_path:
     assert log.runs[0].series["score"].values.tolist() == RETURNS.tolist()
 
 
+def test_a_table_in_which_git_left_the_marks_of_a_conflict_is_read_without_them(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{value}\n" for n, value in enumerate(RETURNS, 1))
+    (tmp_path / "metrics.csv").write_text(f"<<<<<<< HEAD\nepisode,reward\n{rows}=======\n>>>>>>> 6467273d845e\n")
+    (run,) = open_runs(tmp_path)
+    assert run.series["reward"].values.tolist() == [float(value) for value in RETURNS]
+
+
 def test_what_numpy_saves_with_a_header_is_a_run_and_a_comment_above_a_header_is_none(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "saved.csv", np.column_stack([np.arange(40), RETURNS]), delimiter=",", header="step,reward")
     (tmp_path / "said.csv").write_text("# seed, rate\nstep,reward\n" + "".join(f"{n},0.{n}\n" for n in range(20)))
