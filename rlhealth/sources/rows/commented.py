@@ -1,5 +1,5 @@
-"""Comment lines above a table, the last of which may be its header, `# episode,score`: numpy's savetxt writes it so. The
-mark that Git leaves above a conflict is one too.
+"""Comment lines above a table, the last of which may be its header, `# episode,score`: numpy's savetxt writes it so.
+The mark that Git leaves above a conflict is one too.
 """
 
 from __future__ import annotations
