@@ -115,8 +115,8 @@ def _meant(word: str) -> str:
 def _of_the_last(tag: str) -> list[str]:
     """The name for a mean reward of the last episodes or steps, if a tag's words are those of one: `Reward/Mean_100`,
     `mean_100ep_reward`, `avg_score_last_50_episodes`, `Mean Reward (last 1000 steps)`."""
-    if (over_many := _OVER.fullmatch(tag)) is not None:
-        return [f"mean_reward_of_{over_many[1]}"]
+    if (averaged := _OVER.fullmatch(tag)) is not None:
+        return [f"mean_reward_of_{averaged[1]}"]
     said = _said(_LAST_OF.sub(r"\1_", tag))
     while len(said) > 3 and said[0] in _words()["heads"] and said[0] != "mean":
         said = said[1:]
