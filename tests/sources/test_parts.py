@@ -49,6 +49,18 @@ def test_both_tables_grow(tmp_path: Path) -> None:
     assert reader.run.series["reward"].values[-1] == 9.5
 
 
+def test_what_could_not_be_read_of_a_part_is_told_as_it_is_now(tmp_path: Path) -> None:
+    table(tmp_path / "losses.csv", "episode,loss")
+    table(tmp_path / "rewards.csv", "episode,reward")
+    (reader,) = find_readers(str(tmp_path))
+    for place, told in ((61, "1 line skipped that"), (63, "2 lines skipped that")):
+        with (tmp_path / "losses.csv").open("a") as file:
+            file.write(f"{place},0.5,7,8,9\n{place + 1},0.5\n")
+        reader.poll()
+        (problem,) = reader.run.problems
+        assert problem.startswith(f"losses.csv: {told}")
+
+
 def test_a_table_that_is_one_row_behind_is_of_the_same_run(tmp_path: Path) -> None:
     table(tmp_path / "losses.csv", "episode,loss", range(1, 60))
     table(tmp_path / "rewards.csv", "episode,reward")

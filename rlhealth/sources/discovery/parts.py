@@ -32,6 +32,7 @@ class PartsReader:
         self.run: Run = parts[0].run
         files = ", ".join(Path(one.run.place.file).name for one in parts)
         self._note = f"read from {len(parts)} tables that count the same steps: {files}"
+        self._told: list[str] = []  # the problems of the other parts, as they are in the run's
         self._gather()
 
     def poll(self) -> bool:
@@ -45,10 +46,11 @@ class PartsReader:
         return any(changed)
 
     def _gather(self) -> None:
-        run = self.run
+        run, told = self.run, self._told
+        self._told = [problem for one in self.parts[1:] for problem in one.run.problems]
+        run.problems[:] = dict.fromkeys([*(one for one in run.problems if one not in told), *self._told])
         for one in self.parts[1:]:
             run.series.update(one.run.series)
-            run.problems += [problem for problem in one.run.problems if problem not in run.problems]
         if self._note not in run.notes:
             run.notes.append(self._note)
 
