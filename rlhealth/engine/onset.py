@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from rlhealth.engine.best import BelowAllBefore
@@ -40,11 +43,10 @@ def dated_back(
         began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
         places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
     elif condition.measure == "standstill" and len(ends):
-        places = _first_of_value(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), places)
+        places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), _value_began, places)
     elif condition.measure == "below_all_before" and len(ends):
-        places = _first_below(
-            points_of(condition, metric, per, scale, np.arange(int(ends.max()))), condition.last, places
-        )
+        fall_began = partial(_fall_began, before=condition.last)
+        places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), fall_began, places)
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
@@ -55,26 +57,27 @@ def dated_back(
     return metric.steps[places], places <= _first_finite(metric.values)
 
 
-def _first_of_value(values: Floats, places: Ints) -> Ints:
-    """For each place, the first row of the stretch of equal values that it belongs to, over rows that are missing;
-    the place itself where no row up to it is finite. Shape (k,).
+def _first_row(values: Floats, began: Callable[[Floats], Ints], places: Ints) -> Ints:
+    """For each place, the first row of what it belongs to, over rows that are missing; the place itself where no row up
+    to it is finite. `began` gives that first row for each finite one, as indices of these. Shape (k,).
     """
     known = np.flatnonzero(np.isfinite(values))
-    points = values[known]
-    began = np.maximum.accumulate(np.where(moved(points), np.arange(len(points)), 0))
+    if not len(known):
+        return places
     newest = np.searchsorted(known, places, side="right") - 1
-    return np.where(newest >= 0, known[began[np.maximum(newest, 0)]] if len(known) else places, places)
+    return np.where(newest >= 0, known[began(values[known])[np.maximum(newest, 0)]], places)
 
 
-def _first_below(values: Floats, before: int, places: Ints) -> Ints:
-    """For each place, the first row of those that lie below every row before them, over rows that are missing; the
-    place itself where none does. Shape (k,)."""
-    known = np.flatnonzero(np.isfinite(values))
-    below = np.nan_to_num(BelowAllBefore(before).extend(values[known])).astype(np.int64)
-    newest = np.searchsorted(known, places, side="right") - 1
-    has_fallen = (newest >= 0) & (below[np.maximum(newest, 0)] > 0) if len(known) else np.zeros(len(places), np.bool_)
-    found = places.copy()
-    found[has_fallen] = known[newest[has_fallen] - below[newest[has_fallen]] + 1]
+def _value_began(points: Floats) -> Ints:
+    """For each point, the first of the stretch of equal values that it belongs to, shape (n,)."""
+    found: Ints = np.maximum.accumulate(np.where(moved(points), np.arange(len(points)), 0))
+    return found
+
+
+def _fall_began(points: Floats, before: int) -> Ints:
+    """For each point, the first of those that lie below every point before them; itself where none does. Shape (n,)."""
+    below = np.nan_to_num(BelowAllBefore(before).extend(points)).astype(np.int64)
+    found: Ints = np.arange(len(points)) - np.maximum(below - 1, 0)
     return found
 
 

@@ -6,10 +6,11 @@ import re
 from collections import Counter, deque
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlhealth.engine.earned import HOW_TO_NAME, not_recognised
 from rlhealth.parsing.own_texts import read_texts
+from rlhealth.sources.base.walk import natural
 from rlhealth.verdict.findings import Finding, Severity
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 
@@ -53,7 +54,7 @@ def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
     before s10.
     """
 
-    def key(run: RunVerdict) -> tuple[int, int, int, int, list[tuple[int, str]]]:
+    def key(run: RunVerdict) -> tuple[int, int, int, int, list[Any]]:
         criticals = sum(one.severity == Severity.CRITICAL for one in run.findings)
         warnings = sum(one.severity == Severity.WARNING for one in run.findings)
         return (
@@ -61,17 +62,10 @@ def worst_first(runs: list[RunVerdict]) -> list[RunVerdict]:
             -criticals,
             -warnings,
             min((one.first_step for one in run.findings), default=0),
-            _natural(run.name),
+            natural(run.name),
         )
 
     return sorted(runs, key=key)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [
-        (int(part), "") if part.isdecimal() and part.isascii() and len(part) < 20 else (-1, part)
-        for part in re.split(r"([0-9]+)", name)
-    ]
 
 
 def everything(verdict: Verdict) -> list[tuple[RunVerdict, Finding]]:
@@ -155,7 +149,7 @@ def namesakes(runs: list[RunVerdict]) -> list[tuple[str, str]]:
     bare = {id(run): re.sub(r" \([0-9]{1,6}\)$", "", run.name) for run in runs}
     often = Counter(bare.values())
     found = [(run.name, run.run.place.location) for run in runs if often[bare[id(run)]] > 1 and run.run.place.location]
-    return sorted(found, key=lambda one: _natural(one[0]))
+    return sorted(found, key=lambda one: natural(one[0]))
 
 
 def logarithmic(metric: Metric) -> bool:

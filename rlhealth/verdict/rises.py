@@ -58,7 +58,6 @@ class Rising:
                 self._rose(_said()["rise"])
                 or self.early(smoothed)
                 or self._rose_apart(smoothed)
-                or self._rose_at_once(smoothed)
                 or self._rose_in_order(smoothed)
                 or self._rose_late()
             )
@@ -269,9 +268,10 @@ def _error(start: Floats, end: Floats, batches: int, trends: bool) -> float:
     start, which may be noisier; and with `trends`, at an end in which each batch lies above the one before. A start in
     which each of `CLIMBING` batches does so is a climb, and as noisy as the end: its mean lies above where it began.
     """
-    level, early = np.diff(_means(end, batches)), np.diff(_means(start, batches))
-    rises = trends and bool(np.all(level > 0))
-    noise = float(np.sqrt(np.mean(level**2) / 2) if rises else _means(end, batches).std(ddof=1))
+    level, early = _means(end, batches), np.diff(_means(start, batches))
+    steps = np.diff(level)
+    rises = trends and bool(np.all(steps > 0))
+    noise = float(np.sqrt(np.mean(steps**2) / 2) if rises else level.std(ddof=1))
     of_start = noise * np.sqrt(len(end) / len(start) / batches)
     if not (trends and batches >= CLIMBING and np.all(early > 0)):
         of_start = max(of_start, np.sqrt(np.mean(early**2) / 2 / batches))

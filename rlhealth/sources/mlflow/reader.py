@@ -8,11 +8,13 @@ from pathlib import Path
 from rlhealth.errors import RlhealthError
 from rlhealth.sources.base.candidates import kind_by_bytes
 from rlhealth.sources.base.reader import Reader
+from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.mlflow.database import Database, MlflowRun, is_mlflow
 from rlhealth.sources.mlflow.folder import KIND, MlflowFolder
 
 __all__ = ["find", "is_mlflow", "readers"]
 
+METRICS = "metrics"
 MOST_PARTS = 3  # of a metric's name, of which all but the last are folders: eval/reward/mean
 
 
@@ -22,7 +24,7 @@ def find(path: Path) -> list[Reader]:
     Raises:
         RlhealthError: if it cannot be read, or holds no run.
     """
-    found = _readers(_run_of(path))
+    found = _readers(_place_of(path, is_metric=kind_by_bytes(path) == KIND))
     if not found:
         hint = "a run of MLflow is a folder with meta.yaml and metrics/, or a row in its database"
         raise RlhealthError(f"{path}: no run in it", hint=hint, location=str(path))
@@ -30,26 +32,24 @@ def find(path: Path) -> list[Reader]:
 
 
 def readers(files: Iterable[Path], root: Path) -> list[Reader]:
-    """Readers for the runs among files that were come across."""
-    return [reader for path in dict.fromkeys(map(_run_of, files)) for reader in _readers(path)]
+    """Readers for the runs among files that were come across; those whose names say no kind are metrics."""
+    places = dict.fromkeys(_place_of(path, is_metric=kind_of(path.name) is None) for path in files)
+    return [reader for place in places for reader in _readers(place)]
 
 
-def _run_of(path: Path) -> Path:
-    """The file or folder that stands for the run of a file: of a metric, the `meta.yaml` of its run, or the folder of
-    its metrics where somebody copied nothing else."""
-    if path.name == "meta.yaml" or path.is_dir() or kind_by_bytes(path) != KIND:
-        return path
-    near = path.parents[:MOST_PARTS]
-    metrics = next((folder for folder in near if folder.name == "metrics"), path.parent)
-    meta = metrics.parent / "meta.yaml"
-    return meta if meta.is_file() and metrics.name == "metrics" else metrics
-
-
-def _readers(path: Path) -> list[Reader]:
-    if path.is_dir():
-        return [MlflowFolder(path.parent if path.name == "metrics" else path, path)]
+def _place_of(path: Path, *, is_metric: bool) -> Path:
+    """Where the metrics of a file's run are: their folder, or the file itself if it is a database."""
     if path.name == "meta.yaml":
-        metrics = path.parent / "metrics"
-        return [MlflowFolder(path.parent, metrics)] if metrics.is_dir() else []
-    database = Database(path)
+        return path.parent / METRICS
+    if is_metric:
+        return next((folder for folder in path.parents[:MOST_PARTS] if folder.name == METRICS), path.parent)
+    return path
+
+
+def _readers(place: Path) -> list[Reader]:
+    if place.is_dir():  # somebody may have copied its files alone, under another name
+        return [MlflowFolder(place.parent if place.name == METRICS else place, place)]
+    if place.name == METRICS and not place.exists():  # a `meta.yaml` of an experiment, or of a run that logged nothing
+        return []
+    database = Database(place)
     return [MlflowRun(database, *one) for one in database.runs()]

@@ -10,9 +10,9 @@ from itertools import takewhile
 
 from rlhealth.sources.base.spelling import number
 
-#: Comments and empty lines; gymnasium's monitor.csv begins with one.
-COMMENTS = re.compile(rb"(?:(?:#|<<<<<<< )[^\n]*+(?:\n|\Z)|[\r\n])*+")
 _SIGNS = ("#", "<<<<<<< ")
+#: Comments and empty lines; gymnasium's monitor.csv begins with one.
+COMMENTS = re.compile(rf"(?:(?:{'|'.join(_SIGNS)})[^\n]*+(?:\n|\Z)|[\r\n])*+".encode())
 _NAME = re.compile(r"[A-Za-z_][^\n{}=:]{0,100}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -141,9 +141,14 @@ class RowChoice:
                 self._paid.add(found)
         elif row.below_heading and row.again:
             self.samples |= {tuple(row)}
-        self._counts[found] += FEWEST if len(row) >= MANY and not _COUNTS.isdisjoint(row) else 1
-        self._wide[found] += len(row) >= MANY
+        self._count(found, row, 1)
         return found
+
+    def _count(self, form: FormRank, row: Mapping[str, Any], times: int) -> None:
+        """Counts a row of that form, or several of the same names."""
+        is_wide = len(row) >= MANY
+        self._counts[form] += times * (FEWEST if is_wide and not _COUNTS.isdisjoint(row) else 1)
+        self._wide[form] += times * is_wide
 
     def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
         """Whether a row of rank `one` is read if `best` is the best rank so far. A bare number before it is its step or
@@ -230,9 +235,7 @@ class RowChoice:
         self._recent.extend(rows[-REMEMBERED:])
         if names_reward(rows[0]):
             self._paid.add(FormRank.LEARNING_DICT)
-        known = FEWEST if len(rows[0]) >= MANY and not _COUNTS.isdisjoint(rows[0]) else 1
-        self._counts[FormRank.LEARNING_DICT] += known * len(rows)
-        self._wide[FormRank.LEARNING_DICT] += len(rows) if len(rows[0]) >= MANY else 0
+        self._count(FormRank.LEARNING_DICT, rows[0], len(rows))
         return True
 
     def best(self) -> FormRank | None:
