@@ -112,6 +112,7 @@ def listings() -> list[bytes]:
             {"/a.jsonl": {"size": None}, "/b.jsonl": {"size": -5}, "/c.csv": {"mtime": 1e300}, "/d.csv": {"mtime": -1}},
             {},
         ),
+        ({"/a.jsonl": {"size": 10**15, "bytes": rows}}, first),
     ]
     return [f"{json.dumps(one)}\x1e{json.dumps(two)}".encode() for one, two in pairs]
 

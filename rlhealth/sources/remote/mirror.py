@@ -218,9 +218,12 @@ class Mirror(MirrorCopy):
                 again.append((name, path, 0, 0, end))
                 continue
             _write(path, new[start - first :], anew=not start)
-            for at in range(start + PIECE, end, PIECE):
+            is_whole = len(new) == min(end, start + PIECE) - first
+            for at in range(start + PIECE, end if is_whole else start, PIECE):
                 (more,) = self._fetch([(name, at, min(end, at + PIECE))])
                 _write(path, more, anew=False)
+                if len(more) < min(end, at + PIECE) - at:
+                    break  # there is less than was listed, whatever the list says
         if again:
             self._append(again)
 

@@ -291,6 +291,16 @@ def test_a_store_whose_package_is_missing_is_said_with_the_line_that_installs_it
     assert error.value.hint == "pip install 'rlhealth[remote]'"
 
 
+def test_an_object_that_holds_less_than_its_list_says_is_read_as_far_as_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec")
+    from tests.fuzz.listings import listings, mirrored
+
+    monkeypatch.setattr(mirror, "PIECE", 64)
+    assert mirrored(next(one for one in listings() if b"1000000000000000" in one), tmp_path)
+
+
 def test_the_copy_is_gone_when_the_program_is(tmp_path: Path) -> None:
     import subprocess
 
