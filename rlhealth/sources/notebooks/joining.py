@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlhealth.sources.notebooks.code import Code, Trainer
-from rlhealth.sources.notebooks.document import Document
-from rlhealth.sources.notebooks.outputs import tables_of
+from rlhealth.sources.notebooks.document import Document, printed_text
+from rlhealth.sources.notebooks.outputs import tables_of, trains
 from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
+from rlhealth.sources.rows.last_words import caught_in
 from rlhealth.sources.rows.row_names import names_reward
 
 #: Trainers that learn from rewards; a table with rewards is one of theirs.
@@ -19,6 +20,12 @@ _REWARDED = re.compile(
 )
 _REWARD = re.compile(
     r"^(?:reward|rewards/(?!chosen|rejected|margins|accuracies).*|objective/.*|env/reward.*|.*ep_rew_mean)$"
+)
+
+#: What the code of one's own loop names where it learns from rewards.
+_LEARNS_FROM_REWARDS = re.compile(
+    r"rewards?(?![a-z])|returns?_|advantages?(?![a-z])|\benvs?\.step\(|q_?learning|(?:\b|_)(?:grpo|ppo|dqn|reinforce|qmix|maddpg)",
+    re.IGNORECASE,
 )
 
 
@@ -55,7 +62,7 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
             _take(table, found, fresh)
         _assign(fresh, cell.number, code)
         if fresh:
-            fresh[-1].error = cell.error
+            fresh[-1].error = cell.error or caught_in(printed_text(cell.outputs))
         for run in fresh:
             before = next((one for one in reversed(found) if _continues(one, run)), None)
             if before is not None:
@@ -67,12 +74,15 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
 
 
 def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
-    """The last trainer that was started and that learns from rewards, with the exception that ended its cell; None if
-    that cell completed."""
+    """The last trainer that was started and that learns from rewards, or the last loop of one's own that does, with the
+    exception that ended its cell; None if that cell completed."""
     for cell in reversed(document.cells):
         started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
         if started:
             return (started[-1], cell.error) if cell.error else None
+        is_own = cell.outputs and not code.trainings.get(cell.number) and trains(cell.code)
+        if is_own and _LEARNS_FROM_REWARDS.search(cell.code):
+            return (Trainer(""), cell.error) if cell.error else None
     return None
 
 

@@ -64,6 +64,8 @@ _TRAINS = re.compile(
     r"|^\s*!.*(?:train|ppo|grpo|dqn|a2c|sac|reinforce)\w*\.(?:py|sh)",
     re.MULTILINE,
 )
+#: What the Trainer's train() returns: a summary of the whole, and no row.
+_RETURNED = "TrainOutput("
 #: What an evaluation returns, whose result a notebook prints.
 _EVALUATED = ("eval_", "test_", "predict_")
 _EVALUATING = frozenset({"Training Loss", "Validation Loss"})
@@ -77,7 +79,7 @@ def tables_of(cell: Cell) -> list[Table]:
     for output in cell.outputs:
         if "<table" in output.html:
             displayed += grids(output.html)
-        elif output.text and not output.stream:
+        elif output.text and not output.stream and not output.text.startswith(_RETURNED):
             displayed += frames(output.text)
             texts.append(output.text)
     found = _tables(cell.number, displayed)
@@ -126,6 +128,11 @@ def _of_steps(rows: Iterable[PrintedRow]) -> Iterator[PrintedRow]:
             warned = row
 
 
+def trains(code: str) -> bool:
+    """Whether the code of a cell trains, by the calls that it makes: `loss.backward()`, `agent.learn()`."""
+    return _TRAINS.search(code[:LONGEST_CODE]) is not None
+
+
 def _warned(rows: Iterable[PrintedRow]) -> set[str]:
     """The metrics whose values come from warnings."""
     return {tag for row in rows if row.form == "warning" for tag in row if not names_step(tag)}
@@ -137,7 +144,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
     between them may name another, `running reward: 1.5 at episode 20`.
     """
     rewarded = [row for row in rows if any(PAID.search(tag) and not tag.startswith(_EVALUATED) for tag in row)]
-    if len(rewarded) < FEWEST_REWARDS or not _TRAINS.search(cell.code[:LONGEST_CODE]):
+    if len(rewarded) < FEWEST_REWARDS or not trains(cell.code):
         return False
     counted = max(([row[axis] for row in rewarded if axis in row] for axis in _COUNTS), key=len)
     if not counted:

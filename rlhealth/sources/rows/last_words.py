@@ -13,6 +13,16 @@ TAIL = 16 << 10  # bytes
 MOST_AFTER = 40  # lines that launchers, trackers and other processes may print after it
 _OPENS = "Traceback (most recent call last)"
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b.{0,200}")
+#: Ray's exception of a task quotes the tracebacks of other processes; the one that they all come from stands last.
+_OF_RAY = "RayTaskError("
+#: What a script prints of an exception that it caught itself: `Exception occurred during training: …`.
+_CAUGHT = re.compile(
+    r"\W{0,8}(?:(?:an? )?(?:unexpected |fatal )?(?:error|exception)(?: (?:occurr?ed|raised|encountered))?"
+    r" (?:during|in|while) (?:the )?(?:\w{2,12} )?training(?: loop)?"
+    r"|training (?:failed|crashed|aborted)(?: with (?:an )?(?:error|exception))?)\s?: \S.{2,200}",
+    re.IGNORECASE,
+)
+_MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
 
 
 def raised_in(tail: bytes) -> str:
@@ -23,16 +33,27 @@ def raised_in(tail: bytes) -> str:
         tail: the last `TAIL` bytes of the console.
     """
     if _OPENS.encode() not in tail:
-        return ""
+        return caught_in(tail.decode("utf-8", "replace"))
     lines = [bare(line)[1] for line in tail.decode("utf-8", "replace").splitlines()]
     opened = max(index for index, line in enumerate(lines) if _OPENS in line or not index)
     raised = [index for index in range(opened, len(lines)) if _RAISED.match(lines[index])]
     if not raised:
         return ""
-    after = [line for line in lines[raised[0] + 1 :] if line.strip()]
+    place = raised[-1] if _OF_RAY in lines[raised[0]] else raised[0]
+    after = [line for line in lines[place + 1 :] if line.strip()]
     if len(after) > MOST_AFTER or any(_is_of_a_row(line) for line in after):
         return ""
-    return said_by_exception(lines[raised[0]].strip())
+    return said_by_exception(lines[place].strip())
+
+
+def caught_in(text: str) -> str:
+    """What the last lines of a text say of an exception that ended training and that the script caught, without keys;
+    empty if they say nothing of one."""
+    lines = [line for line in text[-TAIL:].splitlines() if line.strip()][-_MOST_AFTER_CAUGHT:]
+    for place, line in enumerate(lines):
+        if (caught := _CAUGHT.fullmatch(bare(line)[1].strip())) is not None:
+            return "" if any(map(_is_of_a_row, lines[place + 1 :])) else said_by_exception(caught[0].strip())
+    return ""
 
 
 def _is_of_a_row(line: str) -> bool:

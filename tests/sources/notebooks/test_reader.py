@@ -137,6 +137,52 @@ def test_training_by_rewards_that_broke_before_its_first_row_died_at_its_start(
     assert ending_of(run, translate(run)).kinds == {"at_start"}
 
 
+LOOP = """for batch in loader:
+    reward = score(policy.generate(batch))
+    loss = -(reward * log_probs).mean()
+    loss.backward()
+"""
+
+
+def test_a_loop_of_ones_own_that_broke_before_its_first_row_died_at_its_start(tmp_path: Path) -> None:
+    broken = CRASHED | {"ename": "RuntimeError", "evalue": "no grad"}
+    setup = code("rewards = load()  # reward", stream("loaded"))
+    (run,) = runs(tmp_path, notebook(setup, code(LOOP, stream("Epoch 1\n"), broken), code("plot(rewards)")))
+    assert (run.raised, run.trainer, run.series) == ("RuntimeError: no grad", "", {})
+    assert ending_of(run, translate(run)).kinds == {"at_start"}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (code(LOOP, CRASHED | {"ename": "KeyboardInterrupt"}),),
+        (code(LOOP, CRASHED | {"ename": "RuntimeError"}), code(LOOP, stream("done\n"))),
+        (code(LOOP.replace("reward", "label"), CRASHED | {"ename": "RuntimeError"}),),
+        (code("reward = score(policy)", CRASHED | {"ename": "RuntimeError"}),),
+    ],
+    ids=["interrupted", "mended", "no rewards", "no training"],
+)
+def test_other_exceptions_in_a_notebook_are_no_run(tmp_path: Path, cells: tuple[dict[str, Any], ...]) -> None:
+    with pytest.raises(RlhealthError, match="no training table"):
+        runs(tmp_path, notebook(*cells))
+
+
+def test_a_training_that_says_that_an_exception_ended_it_has_died(tmp_path: Path) -> None:
+    rows = "".join(f"Episode {n} of 40 reward {n / 40:.3f}\n" for n in range(1, 31))
+    (run,) = runs(
+        tmp_path, notebook(code("agent.learn()", stream(rows + "Exception occurred during training: no room\n")))
+    )
+    assert run.raised == "Exception occurred during training: no room"
+
+
+def test_what_train_returns_is_no_row_beside_those_that_were_printed(tmp_path: Path) -> None:
+    rows = "".join(f"Step {n} | reward: {n / 40:.3f}\n" for n in range(10, 310, 10))
+    summary = shown("", "TrainOutput(global_step=300, training_loss=-0.0012, metrics={'train_runtime': 2857.8})")
+    (run,) = runs(tmp_path, notebook(code("trainer.train()", stream(rows), summary)))
+    assert run.series.keys() == {"reward"}
+    assert run.series["reward"].steps.tolist() == list(range(10, 310, 10))
+
+
 def test_training_that_broke_at_its_start_and_was_mended_is_the_mended_run(tmp_path: Path) -> None:
     start = code("trainer = GRPOTrainer(model)\ntrainer.train()", CRASHED)
     (run,) = runs(tmp_path, notebook(start, *book("resumed")["cells"]))

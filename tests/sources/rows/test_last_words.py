@@ -53,6 +53,32 @@ def test_words_about_errors_are_no_traceback() -> None:
     assert raised_in(("(TaskRunner pid=7) " + TRACEBACK + ERROR).encode()).startswith("torch.OutOfMemoryError: CUDA")
 
 
+CAUGHT = "Exception occurred during training: not enough values to unpack (expected 2, got 0)"
+
+
+@pytest.mark.parametrize(
+    "said", [CAUGHT, "❌ Training failed: CUDA out of memory", "Error during GRPO training: no such file"]
+)
+def test_a_script_that_caught_the_exception_and_says_so_at_its_end_has_died(tmp_path: Path, said: str) -> None:
+    assert rules(tmp_path / "train.log", ROWS + said + "\nclosing the environments\n") == ["run-died"]
+
+
+@pytest.mark.parametrize(
+    "after", ["Training failed: retrying\n" + ROWS[-40:], "Error in reward function during scoring: 3\n"]
+)
+def test_words_of_an_error_after_which_training_went_on_or_that_are_of_something_else_end_nothing(
+    tmp_path: Path, after: str
+) -> None:
+    assert rules(tmp_path / "train.log", ROWS + after) == []
+
+
+def test_of_an_exception_in_a_task_of_ray_the_one_that_it_comes_from_is_told() -> None:
+    task = "ray.exceptions.RayTaskError(TypeError): ray::PPO.train() (pid=3)\n"
+    frames = "".join(f'  File "worker.py", line {n}, in run\n    step()\n' for n in range(30))
+    told = raised_in((TRACEBACK + task + frames + task + frames + "TypeError: step() got 3\n").encode())
+    assert told == "TypeError: step() got 3"
+
+
 def test_a_console_that_is_followed_says_of_each_run_what_one_that_is_read_whole_says(tmp_path: Path) -> None:
     path = tmp_path / "train.log"
     path.write_text(ROWS + TRACEBACK + ERROR)
