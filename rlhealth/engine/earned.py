@@ -44,8 +44,9 @@ def why_not_healthy(translation: Translation, axis: str = "") -> str:
         newest = said["sank"]["points"]
         return f"nothing else is wrong, but the newest {newest} points of the reward lie below all before them"
     rated = _some_surely_rose(_matching(translation, said["rating"]))
-    if not rated and (lost := next((share for one in rising if (share := _lost(one.values))), 0.0)):
-        return f"nothing else is wrong, but the newest third of the run has lost {lost:.0%} of what reward had gained"
+    if not rated and (lost := next((found for one in rising if (found := _lost(one.values))), None)):
+        share, part = lost
+        return f"nothing else is wrong, but the newest {part} of the run has lost {share:.0%} of what reward had gained"
     somewhat = any(series.somewhat(one.smoothed) for series, one in zip(rising, rewards, strict=True))
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
     if missing := _no_witness(translation, least["witness"], rose):
@@ -174,18 +175,27 @@ def _sank(values: Floats) -> bool:
     return len(values) >= newest + before and bool(values[-newest:].max() < values[:-newest].min())
 
 
-def _lost(values: Floats) -> float:
-    """How far the last third of a run lies below the best part before it, as a share of the gain; 0 if that is little,
-    or no more than chance explains."""
+def _lost(values: Floats) -> tuple[float, str] | None:
+    """How far the newest part of a run lies below the best part before it, as a share of the gain, and which part that
+    is; None if it lies little below, or no more than chance explains."""
     said = _said()["lost"]
     if len(values) < int(said["points"]):
+        return None
+    for name, count in said["newest"].items():
+        split = len(values) - len(values) // int(count)
+        if (share := _share_lost(values[:split], values[split:])) > float(said["of_gain"]):
+            return min(share, 1.0), name
+    return None
+
+
+def _share_lost(before: Floats, newest: Floats) -> float:
+    """The share of the gain of the best part `before` that the newest points have lost; 0 if chance explains it."""
+    said = _said()["lost"]
+    now = level_of(newest)
+    first, *later = [level_of(part) for part in np.array_split(before, int(said["parts"]))]
+    best = max(filter(None, later), key=lambda one: one.value, default=None)
+    if first is None or now is None or best is None:
         return 0.0
-    parts = [level_of(part) for part in np.array_split(values, int(said["parts"]))]
-    now = level_of(values[-(len(values) // 3) :])
-    early = [one for one in parts[1 : 2 * len(parts) // 3] if one is not None]
-    if parts[0] is None or now is None or not early:
-        return 0.0
-    best = max(early, key=lambda one: one.value)
-    lost, gain = best.value - now.value, best.value - parts[0].value
+    lost, gain = best.value - now.value, best.value - first.value
     is_sure = lost > float(said["errors"]) * float(np.hypot(best.error, now.error))
-    return min(lost / gain, 1.0) if gain > 0 and is_sure and lost > float(said["of_gain"]) * gain else 0.0
+    return lost / gain if gain > 0 and is_sure else 0.0

@@ -126,6 +126,13 @@ def test_a_reward_that_lost_half_of_its_gain_is_not_healthy() -> None:
     assert "has lost" in why_not_healthy(translate(run))
 
 
+def test_a_reward_that_fell_at_the_very_end_is_not_healthy() -> None:
+    for newest, said in ((60, "tenth"), (100, "sixth")):
+        level = np.interp(np.arange(600), [0, 300, 600 - newest, 601 - newest, 600], [0.1, 0.7, 0.7, 0.45, 0.45])
+        run = logged(600, reward=level + 0.02 * rng.normal(size=600), kl=wiggling(0.2, 600))
+        assert f"the newest {said} of the run has lost" in why_not_healthy(translate(run))
+
+
 def test_a_reward_that_dips_and_comes_back_is_healthy() -> None:
     level = np.interp(np.arange(90), [0, 40, 50, 60, 90], [0.1, 0.7, 0.4, 0.7, 0.7])
     run = logged(90, reward=level + 0.02 * rng.normal(size=90), kl=wiggling(0.2, 90))
