@@ -20,7 +20,13 @@ from rlhealth.sources.rows.printed_series import PrintedSeries
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
 from rlhealth.sources.rows.printed_warnings import Warnings
-from rlhealth.sources.rows.printed_words import leading_reward, reward_in_sentence, spaced_pairs, with_sign
+from rlhealth.sources.rows.printed_words import (
+    leading_reward,
+    reward_in_sentence,
+    spaced_pairs,
+    with_sign,
+    without_slashes,
+)
 from rlhealth.sources.rows.row_names import (
     PAID,
     has_step,
@@ -134,7 +140,7 @@ class Printed:
         yield from self._made(self._blocks.end(), "block")
 
     def _rows(self, line: str) -> Iterator[PrintedRow]:
-        rank, text = bare(line)
+        rank, text = bare(without_slashes(line))
         joined = self._tensors.joined(text)
         if joined is None:
             return

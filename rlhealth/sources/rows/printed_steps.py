@@ -28,7 +28,7 @@ _WITHIN = re.compile(r"epoch\W{0,2}\[(\d{1,9})/(\d{1,9})\]\W{0,2}\((\d{1,9})/(\d
 _EVALUATION = r"(?:eval(?:uation)?|validation|test)"
 _ENDS = re.compile(
     r"[\W_]*+(?:\[[^\]\n]{0,60}\][\W_]*+)?"
-    rf"(?:(?:metrics|ended|finished|completed|end of)\s|(?:(?:{_EVALUATION}|train(?:ing)?)\s)?"
+    rf"(?:(?:metrics|starting|ended|finished|completed|end of)\s|(?:(?:{_EVALUATION}|train(?:ing)?)\s)?"
     rf"(?:results?|metrics|summary|stats|statistics|{_EVALUATION})\s(?:at|for|of|after)\s)?",
     re.IGNORECASE,
 )

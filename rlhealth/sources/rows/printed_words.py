@@ -75,6 +75,25 @@ _OF_CARTPOLE = re.compile(
     r"\s?[=:\uff1a]\s?(?P<mean>\d{1,9}(?:\.\d{1,9})?)\s*"
 )
 _SAYS = re.compile(r" (?:is|are|was|were) ")
+_VALUE = r"[-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
+#: TD3's evaluations, `Evaluation over 10 episodes: 27.3`, and `Evaluation at step 5000: 25.5 +/- 3.2`.
+_EVALUATED = re.compile(
+    r"\W{0,8}evaluation (?:over \d{1,6} (?:episodes|trajectories)|(?:at|after) (?:step|episode) (?P<step>\d{1,15})):"
+    rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*",
+    re.IGNORECASE,
+)
+#: Of Karpathy's policy gradients: `resetting env. episode reward total was -21.0. running mean: -20.9`.
+_RESETTING = re.compile(
+    rf"\s*resetting env\.\s+episode reward total was (?P<total>{_VALUE})\.\s+running mean: (?P<mean>{_VALUE})\s*"
+)
+#: `***** Episode 3 reward 24.7 *****`
+_STARRED = re.compile(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*", re.IGNORECASE)
+#: A number directly behind its name: `episode 3 score-1.5 average score -2.2`.
+_GLUED = re.compile(r"(?<![\w-])(score|reward|return)(?=-?\d{1,15}\.\d)")
+#: A line of Dreamer: `[1000] train_return 27.0 / train_length 500.0 / fps 30.0`.
+_OF_DREAMER = re.compile(
+    rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
+)
 #: `3 reward -23.1/ 10.5/ 40.0 len 200.0`: an iteration of Ray's examples, with minimum, mean and maximum.
 _OF_RAY = re.compile(
     r"\s*(?P<iteration>\d{1,9})\s+reward\s+(?P<reward_min>NUMBER)/\s*(?P<reward_mean>NUMBER)/\s*(?P<reward_max>NUMBER)"
@@ -133,9 +152,16 @@ def leading_reward(text: str) -> dict[str, Any]:
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
     `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Lengths of CartPole's episodes get the
-    names of PyTorch's example. Any other line is unchanged."""
+    names of PyTorch's example, and those of evaluations the name of their reward. Any other line is unchanged."""
     if (within := _WITHIN.match(text)) is not None:
         return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
+    if "valuation " in text and (evaluated := _EVALUATED.fullmatch(text)) is not None:
+        at = f"step {evaluated['step']}: " if evaluated["step"] else ""
+        return f"{at}eval_reward: {evaluated['value']}"
+    if "resetting env" in text and (reset := _RESETTING.fullmatch(text)) is not None:
+        return f"episode_reward: {reset['total']}, running_mean_reward: {reset['mean']}"
+    if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:
+        text = starred["said"]
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
         rest = text[after.end() :]
         text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (
@@ -144,7 +170,17 @@ def with_sign(text: str) -> str:
     if "Finished after" in text and (played := _OF_CARTPOLE.fullmatch(text)) is not None:
         return f"Episode {played['n']}: Last length: {played['steps']}, Average length: {played['mean']}"
     said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
-    return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else text
+    return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else _GLUED.sub(r"\1 ", text)
+
+
+def without_slashes(line: str) -> str:
+    """A line of Dreamer with its step and its pairs as other trainers print them, `step 1000: fps 30.0, …`; any other
+    line is unchanged."""
+    of_dreamer = _OF_DREAMER.fullmatch(line) if line.startswith("[") and " / " in line else None
+    if of_dreamer is None:
+        return line
+    pairs = (pair.rpartition(" ") for pair in of_dreamer["pairs"].split(" / "))
+    return f"step {of_dreamer['step']}: " + ", ".join(f"{name}: {value}" for name, _, value in pairs)
 
 
 def reward_in_sentence(text: str) -> dict[str, Any]:

@@ -103,6 +103,16 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: (
             f" Step | Reward   | Notes\n{'-' * 40}\n" * (n == 0) + f" {n * 10:4} | {r:.4f} | {'' if n % 9 else 'best'}"
         ),
+        lambda n, r: f"Evaluation at step {n * 10}: {r:.3f} +/- 0.25",
+        lambda n, r: f"[{n * 10}] train_return {r:.3f} / train_length 500.0 / fps 30.0",
+        lambda n, r: f"***** Episode {n * 10} reward {r:.3f} *****",
+        lambda n, r: f"episode {n * 10} score{r:.3f} average score -2.2 best score 1.75",
+        lambda n, r: f"Episode {n * 10}\tFrame {n * 37} \tAverage100 Score: {r:.3f}",
+        lambda n, r: (
+            f"INFO:tensorflow:Starting iteration {n * 10}\n"
+            f"INFO:tensorflow:Average undiscounted return per training episode: {r:.3f}\n"
+            f"INFO:tensorflow:Average undiscounted return per evaluation episode: {r + 1:.3f}"
+        ),
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
     ],
 )
@@ -111,6 +121,19 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     metrics = translate(run).metrics
     name = "reward" if "reward" in metrics else "eval/reward"
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+@pytest.mark.parametrize(
+    ("line", "metric"),
+    [
+        (lambda n, r: f"{'-' * 39}\nEvaluation over 10 episodes: {r:.3f}\n{'-' * 39}", "eval/reward"),
+        (lambda n, r: f"resetting env. episode reward total was {r:.6f}. running mean: -20.500000", "reward"),
+    ],
+)
+def test_a_line_without_a_step_gives_the_reward_of_its_row(
+    tmp_path: Path, line: Callable[[int, float], str], metric: str
+) -> None:
+    assert values(printed(tmp_path, line), metric)[1] == pytest.approx(REWARDS)
 
 
 def test_the_spread_of_a_group_is_read_beside_its_mean_and_that_of_an_episodes_agents_is_not(tmp_path: Path) -> None:
