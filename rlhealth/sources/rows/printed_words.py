@@ -89,7 +89,7 @@ _RESETTING = re.compile(
 #: `***** Episode 3 reward 24.7 *****`
 _STARRED = re.compile(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*", re.IGNORECASE)
 #: A number directly behind its name: `episode 3 score-1.5 average score -2.2`.
-_GLUED = re.compile(r"(?<![\w-])(score|reward|return)(?=-?\d{1,15}\.\d)")
+_GLUED = re.compile(r"(?<![\w-])score(?=-?\d{1,15}\.\d)")
 #: A line of Dreamer: `[1000] train_return 27.0 / train_length 500.0 / fps 30.0`.
 _OF_DREAMER = re.compile(
     rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
@@ -152,7 +152,8 @@ def leading_reward(text: str) -> dict[str, Any]:
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
     `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Lengths of CartPole's episodes get the
-    names of PyTorch's example, and those of evaluations the name of their reward. Any other line is unchanged."""
+    names of PyTorch's example, and those of evaluations the name of their reward. A score that is joined to its number is parted from it. Any
+    other line is unchanged."""
     if (within := _WITHIN.match(text)) is not None:
         return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
     if "valuation " in text and (evaluated := _EVALUATED.fullmatch(text)) is not None:
@@ -170,7 +171,9 @@ def with_sign(text: str) -> str:
     if "Finished after" in text and (played := _OF_CARTPOLE.fullmatch(text)) is not None:
         return f"Episode {played['n']}: Last length: {played['steps']}, Average length: {played['mean']}"
     said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
-    return f"{said['before'] or ''}{said['name']}: {said['value']}" if said is not None else _GLUED.sub(r"\1 ", text)
+    if said is not None:
+        return f"{said['before'] or ''}{said['name']}: {said['value']}"
+    return _GLUED.sub("score ", text) if "score" in text else text
 
 
 def without_slashes(line: str) -> str:

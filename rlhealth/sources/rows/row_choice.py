@@ -169,7 +169,7 @@ class RowChoice:
         if best in _LEARNING and one not in _LEARNING and not (self._is_of_step(row) or _is_evaluation(row)):
             return False
         if best is FormRank.LEARNING_DICT:
-            return one is FormRank.DICT
+            return one is FormRank.DICT or (one is FormRank.LINE and self._has_their_reward(row))
         if best is FormRank.LEARNING_LINE:
             return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
         return best is FormRank.LINE and one > best
@@ -213,6 +213,13 @@ class RowChoice:
             self.has_guessed = self.has_guessed or found
             return found
         return has_step(row)
+
+    def _has_their_reward(self, row: PrintedRow) -> bool:
+        """Whether a line between a trainer's boxes has the reward that the boxes lack: a callback prints what an
+        environment without a monitor does not tell the trainer."""
+        found = not self.are_paid and names_reward(row)
+        self.has_guessed = self.has_guessed or found
+        return found
 
     def _is_drawn_again(self, row: PrintedRow, at: int) -> bool:
         """Whether a progress bar repeats its last values: tqdm draws new values at once, and again when the bar

@@ -302,6 +302,22 @@ TITLED = """\
 """
 
 
+@pytest.mark.parametrize("line", ["Episode {0} - reward {1}", "Step {2}: avg reward = {1}"])
+def test_a_line_between_boxes_without_a_reward_tells_theirs(line: str, tmp_path: Path) -> None:
+    box = "-----------------\n| time/       |   |\n|    total_timesteps | {2} |\n| train/  |   |\n|    loss | 0.{0} |\n-----------------\n"
+    text = "".join((line + "\n" + box).format(n, n / 100, n * 2048) for n in range(10, 40))
+    run = log(tmp_path, text)
+    assert run.last_step == 39 * 2048
+    (reward,) = (one for tag, one in run.series.items() if "reward" in tag)
+    assert reward.values.tolist() == [n / 100 for n in range(10, 40)]
+
+
+def test_lines_of_episodes_between_boxes_that_tell_the_reward_are_left_out(tmp_path: Path) -> None:
+    box = "-----------------\n| rollout/    |   |\n|    ep_rew_mean | {1} |\n|    total_timesteps | {0}00 |\n|    loss | 0.{0} |\n-----------------\n"
+    run = log(tmp_path, "".join(("Episode {0} - reward {1}\n" + box).format(n, n / 100) for n in range(10, 40)))
+    assert [tag for tag in run.series if "rew" in tag] == ["rollout/ep_rew_mean"]
+
+
 def test_a_box_with_titles_is_a_row_of_the_step_in_it(tmp_path: Path) -> None:
     run = log(tmp_path, "".join(f"[Ray] step done\n\n{TITLED.format(n=n)}\n" for n in (3, 4, 5)))
     assert values(run, "Environment/return") == [(3, 0.3), (4, 0.4), (5, 0.5)]
