@@ -152,8 +152,8 @@ def leading_reward(text: str) -> dict[str, Any]:
 def with_sign(text: str) -> str:
     """The line `average reward is 0.5` as `average reward: 0.5`, and `average reward after 3 episodes is 0.5` as
     `episodes 3: average reward: 0.5`; the same with "for" or "in" an episode. Lengths of CartPole's episodes get the
-    names of PyTorch's example, and those of evaluations the name of their reward. A score that is joined to its number is parted from it. Any
-    other line is unchanged."""
+    names of PyTorch's example, and those of evaluations the name of their reward; a score that is joined to its number
+    is parted from it. Any other line is unchanged."""
     if (within := _WITHIN.match(text)) is not None:
         return f"{within['count']}: {within['name']}: {text[within.end() :].lstrip()}"
     if "valuation " in text and (evaluated := _EVALUATED.fullmatch(text)) is not None:
