@@ -14,7 +14,7 @@ _BETWEEN = re.compile(r"[\s.():-]+")
 _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
-_LAST_OF = re.compile(r"(?<![a-z])(last|ma)(?=\d)", re.IGNORECASE)
+_LAST_OF = re.compile(r"(?<![a-z])(last|ma|mean|avg|average)(?=\d)", re.IGNORECASE)
 #: `Reward100`, `Score 100`: a round number after a reward is the size of its average; it is too high for an index.
 _OVER = re.compile(r"(?:reward|rew|return|score)s?[ (]{0,2}(50|[125]00|1000)\)?", re.IGNORECASE)
 _CONTROL_FILE = "generic_control.yaml"
@@ -114,7 +114,7 @@ def _meant(word: str) -> str:
 
 def _of_the_last(tag: str) -> list[str]:
     """The name for a mean reward of the last episodes or steps, if a tag's words are those of one: `Reward/Mean_100`,
-    `mean_100ep_reward`, `avg_score_last_50_episodes`, `Mean Reward (last 1000 steps)`."""
+    `mean_100ep_reward`, `avg_score_last_50_episodes`, `Mean Reward (last 1000 steps)`, `Average100 Score`."""
     if (averaged := _OVER.fullmatch(tag)) is not None:
         return [f"mean_reward_of_{averaged[1]}"]
     said = _said(_LAST_OF.sub(r"\1_", tag))

@@ -218,12 +218,11 @@ class Mirror(MirrorCopy):
                 again.append((name, path, 0, 0, end))
                 continue
             _write(path, new[start - first :], anew=not start)
-            is_whole = len(new) == min(end, start + PIECE) - first
-            for at in range(start + PIECE, end if is_whole else start, PIECE):
+            at, got = start + PIECE, len(new) - (start - first)
+            while at < end and got == PIECE:  # a shorter piece is the last one, whatever the list says
                 (more,) = self._fetch([(name, at, min(end, at + PIECE))])
                 _write(path, more, anew=False)
-                if len(more) < min(end, at + PIECE) - at:
-                    break  # there is less than was listed, whatever the list says
+                at, got = at + PIECE, len(more)
         if again:
             self._append(again)
 

@@ -123,19 +123,6 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
 
 
-@pytest.mark.parametrize(
-    ("line", "metric"),
-    [
-        (lambda n, r: f"{'-' * 39}\nEvaluation over 10 episodes: {r:.3f}\n{'-' * 39}", "eval/reward"),
-        (lambda n, r: f"resetting env. episode reward total was {r:.6f}. running mean: -20.500000", "reward"),
-    ],
-)
-def test_a_line_without_a_step_gives_the_reward_of_its_row(
-    tmp_path: Path, line: Callable[[int, float], str], metric: str
-) -> None:
-    assert values(printed(tmp_path, line), metric)[1] == pytest.approx(REWARDS)
-
-
 def test_the_spread_of_a_group_is_read_beside_its_mean_and_that_of_an_episodes_agents_is_not(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"[step {n}/30] loss=0.1 rewards={[r - 0.5, r + 0.5]}")
     assert values(run, "reward_std")[1] == pytest.approx([0.5] * COUNT)
@@ -251,6 +238,8 @@ def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
         (lambda n, r: f"  Ep {n:4d} | Train R={r:+.3f} | Eval R=+0.100 | Partial=0.310", "reward"),
         (lambda n, r: f"  Ep {n:4d} | Train R=+0.100 | Eval R={r:+.3f} | Partial=0.310", "eval/reward"),
         (lambda n, r: f"[sweep] task=puzzle eval step={n} mean@1={r}", "eval/reward"),
+        (lambda n, r: f"{'-' * 39}\nEvaluation over 10 episodes: {r:.3f}\n{'-' * 39}", "eval/reward"),
+        (lambda n, r: f"resetting env. episode reward total was {r:.6f}. running mean: -20.500000", "reward"),
         (lambda n, r: f"batch_{n} score_{r} avg_loss_1.18 avg_td2_1.27", "reward"),
         (lambda n, r: f"=====\n  EPOCH {n + 1}/80 SCORECARD\n=====\n  Correct:   35/512 ({100 * r:.1f}%)", "reward"),
     ],
