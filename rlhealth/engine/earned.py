@@ -191,11 +191,13 @@ def _lost(values: Floats) -> tuple[float, str] | None:
 def _share_lost(before: Floats, newest: Floats) -> float:
     """The share of the gain of the best part `before` that the newest points have lost; 0 if chance explains it."""
     said = _said()["lost"]
-    now = level_of(newest)
-    first, *later = [level_of(part) for part in np.array_split(before, int(said["parts"]))]
-    best = max(filter(None, later), key=lambda one: one.value, default=None)
-    if first is None or now is None or best is None:
-        return 0.0
-    lost, gain = best.value - now.value, best.value - first.value
-    is_sure = lost > float(said["errors"]) * float(np.hypot(best.error, now.error))
-    return lost / gain if gain > 0 and is_sure else 0.0
+    first, *later = np.array_split(before, int(said["parts"]))
+    best = max(later, key=lambda part: float(np.mean(part)))
+    lost, gain = (float(np.mean(best) - np.mean(part)) for part in (newest, first))
+    if gain <= 0 or lost <= float(said["of_gain"]) * gain:
+        return 0.0  # most runs: their errors are not needed
+    top, now = level_of(best), level_of(newest)
+    is_sure = (
+        top is not None and now is not None and lost > float(said["errors"]) * float(np.hypot(top.error, now.error))
+    )
+    return lost / gain if is_sure else 0.0
