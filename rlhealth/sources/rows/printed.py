@@ -49,6 +49,8 @@ _ASIDE = re.compile(r" \(([A-Za-z_]{2,40}) ([-+]?\d[\d.]{0,20})\)(?=: )")  # `Ep
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
+#: A reward at the end of a short line: `Batch: mean_reward=-0.025`, `Output 3: Average over 61 episodes - Reward: 4.86`.
+_ENDS_LINE = re.compile(r"\s*[A-Za-z][\w -]{0,60}(?::|\s-)\s[\w -]{0,60}[:=]\s?[-+]?\d[\d.]{0,20}\s*")
 _NAMED_STEP = re.compile(
     r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|\b[Gg]ame|STEP|ITER|EP|\b[Ee]pi?\b"
 )
@@ -275,7 +277,7 @@ class Printed:
     def _from_line(self, text: str, form: str, several: dict[str, Any] | None = None) -> Iterator[PrintedRow]:
         row = pairs(text) if several is None else several
         step = steps_in(text) if _NAMED_STEP.search(text) else None
-        if len(row) + (step is not None) > 1 or (form == "bar" and names_reward(row)):
+        if len(row) + (step is not None) > 1 or (names_reward(row) and (form == "bar" or _ENDS_LINE.fullmatch(text))):
             is_log = step is not None and step.name == "episode" and is_of_episode(row)
             for made in self._made([row], form, step, len(text) >= WANDB_CUT, is_log):
                 made.names_sample = not is_learning(made) and names_sample(text)

@@ -63,12 +63,12 @@ _CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
-#: `Total Rewards: mean=0.5, std=0.1`, `Reward stats - mean: 0.5, max: 1`: the text before the statistics is part
-#: of each name.
+#: `Total Rewards: mean=0.5, std=0.1`, `Reward stats - mean: 0.5, max: 1`, `Rewards  => Avg: 0.5, Max: 1`: the text
+#: before the statistics is part of each name.
 _STATISTIC = r"(?:μ|σ|mean|avg|std|min|max|median|low|high|total|cov)\s?"
 _LABEL = re.compile(
     rf"\W{{0,8}}(?P<name>[A-Za-z][\w /-]{{0,60}}?)(?:\sstat(?:istic)?s)?"
-    rf"(?::\s{{1,4}}(?={_STATISTIC}=)|\s-\s(?={_STATISTIC}[:=]\s?[-+\d]))"
+    rf"(?::\s{{1,4}}(?={_STATISTIC}=)|\s-\s(?={_STATISTIC}[:=]\s?[-+\d])|\s{{1,30}}=>\s(?=(?i:{_STATISTIC}):\s))"
 )
 _GREEK = {"μ": "mean", "σ": "std"}
 _EVALUATES = re.compile(

@@ -452,6 +452,7 @@ def test_a_bar_that_tells_how_often_the_task_was_done_gives_the_reward(tmp_path:
         lambda n, r: f"[DEBUG] Batch reward stats - mean: {r:.3f}, min: {r - 1:.3f}, max: 4.0000",
         lambda n, r: f"Episode reward - mean: {r:.3f}, std: 0.25",
         lambda n, r: f"Total Rewards: mean={r:.3f}, std=0.25",
+        lambda n, r: f"    Rewards          => Avg: {r:.3e}, Min: -5.001e-03, Max:  5.350e-02",
     ],
 )
 def test_statistics_of_a_reward_are_named_after_what_stands_before_them(
@@ -528,3 +529,19 @@ def test_the_rewards_of_one_completion_are_none_of_the_run(tmp_path: Path) -> No
         return f"{row}\ntrain - INFO - prompt: what is {n} + {n}?\n{sample}" if n % 5 == 0 else row
 
     assert values(printed(tmp_path, lines), "reward")[1] == pytest.approx(REWARDS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n, r: f"Output {n + 1}: Average over {60 + n} episodes - Reward: {r:.3f}",
+        lambda n, r: f"  Batch: mean_reward={r:.3f}",
+    ],
+)
+def test_a_reward_at_the_end_of_a_short_line_is_a_row(tmp_path: Path, line: Callable[[int, float], str]) -> None:
+    assert values(printed(tmp_path, line), "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_the_reward_of_one_answer_behind_its_parse_is_no_row(tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError):
+        printed(tmp_path, lambda n, r: f"answer_parsed: [], gold_parsed: [], reward: {r:.3f}")
