@@ -24,7 +24,8 @@ _REWARD = re.compile(
 
 #: What the code of one's own loop names where it learns from rewards.
 _LEARNS_FROM_REWARDS = re.compile(
-    r"rewards?(?![a-z])|returns?_|advantages?(?![a-z])|\benvs?\.step\(|q_?learning|(?:\b|_)(?:grpo|ppo|dqn|reinforce|qmix|maddpg)",
+    r"rewards?(?![a-z])|returns?_|advantages?(?![a-z])|\benvs?\.step\(|q_?learning|rllib\b"
+    r"|(?:\b|_)(?:grpo|ppo|trpo|dqn|(?:ma)?ddpg|td3|a[23]c|(?-i:SAC)|reinforce|qmix)",
     re.IGNORECASE,
 )
 
@@ -80,7 +81,7 @@ def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
         started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
         if started:
             return (started[-1], cell.error) if cell.error else None
-        is_own = cell.outputs and not code.trainings.get(cell.number) and trains(cell.code)
+        is_own = (cell.outputs or cell.error) and not code.trainings.get(cell.number) and trains(cell.code)
         if is_own and _LEARNS_FROM_REWARDS.search(cell.code):
             return (Trainer(""), cell.error) if cell.error else None
     return None

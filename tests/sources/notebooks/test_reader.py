@@ -152,6 +152,14 @@ def test_a_loop_of_ones_own_that_broke_before_its_first_row_died_at_its_start(tm
     assert ending_of(run, translate(run)).kinds == {"at_start"}
 
 
+@pytest.mark.parametrize("config", ["DDPGConfig()", "SACConfig()", "get_trainable_cls('IMPALA').get_default_config()"])
+def test_a_training_with_rllib_that_broke_before_its_first_row_died_at_its_start(tmp_path: Path, config: str) -> None:
+    imported = "import ray.rllib\n" if "IMPALA" in config else ""
+    source = f"{imported}algo = {config}.build(env='VJS')  # stops at episode_reward_mean 200\nalgo.train()\n"
+    (run,) = runs(tmp_path, notebook(code(source, CRASHED | {"ename": "ValueError", "evalue": "no env"})))
+    assert (run.raised, run.series) == ("ValueError: no env", {})
+
+
 @pytest.mark.parametrize(
     "cells",
     [
@@ -159,8 +167,9 @@ def test_a_loop_of_ones_own_that_broke_before_its_first_row_died_at_its_start(tm
         (code(LOOP, CRASHED | {"ename": "RuntimeError"}), code(LOOP, stream("done\n"))),
         (code(LOOP.replace("reward", "label"), CRASHED | {"ename": "RuntimeError"}),),
         (code("reward = score(policy)", CRASHED | {"ename": "RuntimeError"}),),
+        (code("sacred.train(images)", CRASHED | {"ename": "RuntimeError"}),),
     ],
-    ids=["interrupted", "mended", "no rewards", "no training"],
+    ids=["interrupted", "mended", "no rewards", "no training", "no algorithm"],
 )
 def test_other_exceptions_in_a_notebook_are_no_run(tmp_path: Path, cells: tuple[dict[str, Any], ...]) -> None:
     with pytest.raises(RlhealthError, match="no training table"):
