@@ -161,3 +161,10 @@ def test_causes_stand_before_findings_that_nothing_explains() -> None:
     assert [one.rule for one in run.consequences(cause)] == ["consequence"]
     run.findings.remove(cause)
     assert [one.rule for one in run.causes] == ["alone", "consequence"], "its cause was accepted, and it was not"
+
+
+def test_a_cause_of_what_is_over_stands_behind_what_is_worse() -> None:
+    cause = finding("info", "the-cause", "diagnosis", first=1)
+    over = finding("info", "over", first=2, explained_by="the-cause")
+    run = run_with(cause, over, finding("warning", "standing", first=3))
+    assert [one.rule for one in run.causes] == ["standing", "the-cause"]
