@@ -245,21 +245,39 @@ class AboveLowest:
 class BelowAllBefore:
     """How many of the newest points lie below every point before them, of which there are `before` or more; 0 where the
     newest one does not, and NaN where there are fewer before it. As many as possible are counted.
+
+    The first points of a moving average are means of fewer samples than the others: one of them may be low by chance,
+    and would hide each later fall. So of a series that is averaged over `smoothed` points, those from the first full
+    average on are looked at by themselves, too.
     """
 
-    def __init__(self, before: int) -> None:
-        self.before = before
-        self.count = 0
-        self.lowest = np.inf
-        self.begun = 0  # the number of points before those that fell
-        self.floor = -np.inf  # the lowest of these; nothing has fallen below all before it if this is -inf
+    def __init__(self, before: int, smoothed: int = 1) -> None:
         self.held = Held()
+        self.falls = [Falls(before, left_out) for left_out in sorted({0, smoothed - 1})]
 
     def extend(self, values: Floats) -> Floats:
         """Measures the next points."""
         return self.held.each(values, self._measured)
 
     def _measured(self, points: Floats) -> Floats:
+        return np.asarray(np.fmax.reduce([one.extend(points) for one in self.falls]))
+
+
+class Falls:
+    """The same of points without a gap, of which the first `left_out` do not count."""
+
+    def __init__(self, before: int, left_out: int) -> None:
+        self.before, self.left_out = before, left_out
+        self.count = 0
+        self.lowest = np.inf
+        self.begun = 0  # the number of points before those that fell
+        self.floor = -np.inf  # the lowest of these; nothing has fallen below all before it if this is -inf
+
+    def extend(self, points: Floats) -> Floats:
+        """Measures the next points, shape (n,), all finite."""
+        left_out = min(self.left_out, len(points))
+        self.left_out -= left_out
+        points = points[left_out:]
         lowest = np.minimum.accumulate(np.append(self.lowest, points))  # before each point, and after the last
         number = self.count + np.arange(len(points))  # of points before each
         found = np.where(number < self.before, np.nan, 0.0)
@@ -278,7 +296,7 @@ class BelowAllBefore:
                 self.floor = -np.inf
             at = end
         self.count, self.lowest = self.count + len(points), float(lowest[-1])
-        return found
+        return np.concatenate([np.full(left_out, np.nan), found])
 
 
 def _first_not_below(points: Floats, at: int, floor: float) -> int:

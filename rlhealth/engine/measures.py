@@ -112,5 +112,5 @@ MAKE: dict[str, Make] = {
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
     "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),
-    "below_all_before": lambda one, smoothed, parts: WithoutError(BelowAllBefore(one.last)),
+    "below_all_before": lambda one, smoothed, parts: WithoutError(BelowAllBefore(one.last, smoothed)),
 }

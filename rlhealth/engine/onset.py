@@ -45,7 +45,7 @@ def dated_back(
     elif condition.measure == "standstill" and len(ends):
         places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), _value_began, places)
     elif condition.measure == "below_all_before" and len(ends):
-        fall_began = partial(_fall_began, before=condition.last)
+        fall_began = partial(_fall_began, before=condition.last, smoothed=metric.smoothed)
         places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), fall_began, places)
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
@@ -74,9 +74,9 @@ def _value_began(points: Floats) -> Ints:
     return found
 
 
-def _fall_began(points: Floats, before: int) -> Ints:
+def _fall_began(points: Floats, before: int, smoothed: int) -> Ints:
     """For each point, the first of those that lie below every point before them; itself where none does. Shape (n,)."""
-    below = np.nan_to_num(BelowAllBefore(before).extend(points)).astype(np.int64)
+    below = np.nan_to_num(BelowAllBefore(before, smoothed).extend(points)).astype(np.int64)
     found: Ints = np.arange(len(points)) - np.maximum(below - 1, 0)
     return found
 

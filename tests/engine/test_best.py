@@ -100,6 +100,20 @@ def test_a_fall_before_enough_points_is_no_fall_below_them():
     assert BelowAllBefore(3).extend(np.array([5.0, 1.0, 2.0, 1.5, 1.2])).tolist()[3:] == [0, 0]
 
 
+def test_a_low_start_of_a_moving_average_hides_no_fall():
+    values = np.array([-50.0, -36.0, -35.0, -34.0, -35.0, -36.0, -49.0, -50.0, -49.0])
+    assert BelowAllBefore(3).extend(values)[-1] == 0
+    assert BelowAllBefore(3, smoothed=3).extend(values).tolist()[5:] == [1, 2, 3, 4]
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=40), st.integers(1, 30))
+def test_points_below_all_before_are_those_of_all_or_of_the_full_averages(values, smoothed):
+    points = np.array(values)
+    whole, full = BelowAllBefore(3).extend(points), BelowAllBefore(3).extend(points[smoothed - 1 :])
+    expected = np.fmax(whole, np.concatenate([np.full(len(whole) - len(full), NAN), full]))
+    np.testing.assert_array_equal(BelowAllBefore(3, smoothed).extend(points), expected)
+
+
 @given(st.lists(st.floats(-5, 5), min_size=4, max_size=60))
 def test_points_below_all_before_are_what_a_search_of_every_split_finds(values):
     found = BelowAllBefore(3).extend(np.array(values))

@@ -44,7 +44,7 @@ MADE = {
     "gain_since_start": lambda: GainSinceStart(3),
     "max_so_far": lambda: MaxSoFar(),
     "above_lowest": lambda: AboveLowest(3, 2),
-    "below_all_before": lambda: BelowAllBefore(3),
+    "below_all_before": lambda: BelowAllBefore(3, smoothed=5),
     "rank_trend": lambda: RankTrend(3),
     "order_score": lambda: OrderScore(3),
     "standstill": lambda: Standstill(3),
