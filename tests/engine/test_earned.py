@@ -62,6 +62,12 @@ def test_a_witness_that_never_moves_is_none() -> None:
     )  # every group has spread: that is a look
 
 
+def test_an_entropy_that_stays_the_same_to_three_digits_is_no_witness() -> None:
+    uniform = np.log(7) - 1e-4 * rng.random(60)
+    assert "entropy never moved" in why_not_healthy(translate(logged(**GRPO, entropy=uniform)))
+    assert why_not_healthy(translate(logged(**GRPO, entropy=uniform * np.linspace(1, 0.9, 60)))) == ""
+
+
 def test_a_success_rate_that_surely_rose_proves_what_a_wavering_reward_does_not() -> None:
     wavering = np.concatenate([np.linspace(-800, 500, 8), 500 + 200 * rng.normal(size=17)])
     success = np.concatenate([np.zeros(4), 1 - 0.02 * rng.random(21)])
