@@ -28,6 +28,7 @@ _ONE_MEANING = re.compile(
 #: Metrics that are logged for each of several tasks under the task's name.
 _SHARE = re.compile(r"rewards/(?:success|win)_rate/mean")
 _A_SUM = "is taken as the KL to the reference, summed over a completion: it is above one nat from the first points on"
+_TAKEN_BACK, _SURELY = 0.25, 2.5  # half-way between both correlations of changes; standard errors
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
@@ -143,13 +144,18 @@ def _may_be_a_sum(values: npt.NDArray[np.float64]) -> bool:
     """Whether values, of shape (n,), are monotonic, or follow each other as closely as those of a sum.
 
     Off their straight line, the variance of the changes of a sum is 5 to 55 n-ths of that of the values (98 of 100),
-    and that of values without order twice theirs (von Neumann 1941).
+    and that of values without order twice theirs (von Neumann 1941). A curve of learning that is no straight line may
+    look so, too; but where each value has noise of its own, a change is taken back by the next one: neighbouring
+    changes correlate with -1/2, and those of a sum not at all.
     """
     known = values[np.isfinite(values)]
     with np.errstate(over="ignore", invalid="ignore"):
         changes = np.diff(known)
         if (changes >= 0).all() or (changes <= 0).all():
             return True
+        around = changes - np.mean(changes)
+        if float(around[1:] @ around[:-1]) < -max(_TAKEN_BACK, _SURELY / np.sqrt(len(known))) * float(around @ around):
+            return False
         places = np.arange(len(known)) - (len(known) - 1) / 2
         off = known - np.mean(known) - places * (np.mean(places * known) / np.mean(places**2))
         return bool(np.var(changes) * len(known) < _AS_A_SUM * np.var(off))
