@@ -16,7 +16,8 @@ _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma|mean|avg|average)(?=\d)", re.IGNORECASE)
 #: `Reward100`, `Score 100`: a round number after a reward is the size of its average; it is too high for an index.
-_OVER = re.compile(r"(?:reward|rew|return|score)s?[ (]{0,2}(50|[125]00|1000)\)?", re.IGNORECASE)
+#: `Mean100` alone is the mean reward of so many episodes.
+_OVER = re.compile(r"(?:(?:reward|rew|return|score)s?[ (]{0,2}|(?:mean|avg)[ _]?)(50|[125]00|1000)\)?", re.IGNORECASE)
 _CONTROL_FILE = "generic_control.yaml"
 #: A Gymnasium environment id before a metric: `CartPole-v1/train_reward`, `ALE/Pong-v5/reward`.
 _ENVIRONMENT = re.compile(r"(?:[A-Za-z]\w{0,30}/)?[A-Za-z]\w{0,60}(?:-[A-Za-z]\w{0,40}){0,4}-v\d{1,2}/(?=[^/])")

@@ -54,6 +54,8 @@ AXES = (
     "n_episode",
     "ep",
     "Ep",
+    "frames",
+    "Frames",
     "steps",  # last: beside an episode it is that episode's length
 )
 #: Columns that show the progress of training: a count of steps, or of passes over the prompts.

@@ -29,6 +29,7 @@ _STEP_OF = re.compile(r"\s*+Global Step:\s*+(?P<step>\d{1,15})/\d{1,15}\s*+")
 _COUNTED = re.compile(r"\s*+(?P<count>\w{1,20}):\s++(?P<cell>\S.*)")
 #: The first heading of Ray Tune's status, which has a row for each of its trials.
 TRIAL = "Trial name"
+_VALUED = re.compile(r"\s[-+]?\d[\d.,]{0,20}(?:%|s|ms)?\Z")
 MOST_CELLS = 200
 
 
@@ -55,11 +56,11 @@ class Boxes:
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The rows that end with this line."""
         if _RULE.fullmatch(line):
-            if not line.lstrip().startswith(_INNER):
+            if not self._box and _are_headings(self._last):  # they stand directly above
+                self._columns = self._columns or self._last
+            elif not line.lstrip().startswith(_INNER):
                 yield from self.end()
                 self._columns = []
-            elif self._last and not self._box:
-                self._columns = self._columns or self._last
             return
         titled = _TITLE.fullmatch(line)
         if titled is not None:
@@ -156,6 +157,11 @@ class Boxes:
             if name in self._box:
                 yield from self.end()
             self._box[name] = value
+
+
+def _are_headings(cells: list[str]) -> bool:
+    """Whether the cells of a line are headings, and none is a name with its number, `test accuracy  0.75`."""
+    return len(cells) > 2 and not any(map(_VALUED.search, cells))
 
 
 def _with_count(cells: list[str]) -> list[str]:

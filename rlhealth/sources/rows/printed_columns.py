@@ -1,7 +1,9 @@
-"""Tables without rules, as pandas prints them: a line of names with spaces between, then rows of as many numbers."""
+"""Tables with spaces between their columns, as pandas and printf print them: a line of names, perhaps a line below it,
+then rows of as many numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,8 @@ from rlhealth.sources.rows.row_names import is_log_name
 
 MOST_COLUMNS = 200
 LONGEST_HEADING = 4000  # characters
+_RULE = re.compile(r"\s*+[-=─━═](?:[-=─━═ ]){4,}+\s*+")
+_UNIT = re.compile(r"(?<=\d)(?:ms|[smh]|[kKM])\Z")
 
 
 class Columns:
@@ -27,6 +31,9 @@ class Columns:
         """The row on this line, if there is one. Afterwards `is_open` is true if the line belongs to a table."""
         cells = line.split() if len(line) <= LONGEST_HEADING else []
         names = self._names
+        if names and _RULE.fullmatch(line):
+            return
+        cells = [_UNIT.sub("", cell) for cell in cells] if names else cells
         if names and len(cells) in (len(names), len(names) + 1) and all(_is_cell(cell) for cell in cells):
             found = zip(names, cells[-len(names) :], strict=True)
             yield {name: cell for name, cell in found if number(cell) is not None}

@@ -15,7 +15,7 @@ _TELLING = re.compile(
     r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm"
     r"|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean"
     r"|eplenmean|epret|averageepret|avg_?r(?:et)?|mean_?r(?:et)?|r_mean|ret|explained_variance|ev|succ"
-    r"|last_length|[ac]loss|(?:success|succ|solved?|win|pass|correct|resolved?|resolution)_?rate|(?:mean|avg)@\d{1,5})(?:$|[^a-z])"
+    r"|last_length|[ac]loss|(?:success|succ|solved?|win|pass|correct|resolved?|resolution)_?rate|(?:mean|avg)@\d{1,5}|mean_?100)(?:$|[^a-z])"
     r"|loss$|reward$|^rewards?/|^(?:eval|train)_"
 )
 _LEARNING = re.compile(
