@@ -165,8 +165,8 @@ def _count(metric: Metric) -> int:
 
 
 def _moves(metric: Metric) -> bool:
-    """Whether a witness changes: one that stays the same to three digits, as the entropy of a policy that is random from
-    first to last, shows no learning."""
+    """Whether a witness changes: one that stays the same to three digits, as the entropy of a policy that is random
+    from first to last, shows no learning."""
     values = _finite(metric)
     return bool(np.ptp(values) > float(_said()["moves"]) * float(np.abs(values).max()))
 

@@ -67,7 +67,7 @@ def forms(tag: str) -> tuple[str, ...]:
 def _without_aside(tag: str) -> str:
     """The name without a bracket at its end, unless that changes its meaning: `Reward (eval)`."""
     name, _, aside = tag.rstrip(") ").rpartition("(")
-    another = _words()["another"] | _words()["of_others"] | _words()["no_kind"]
+    another = _words()["another"] | _words()["of_others"] | (_words()["no_kind"] - _words()["averaged_over"])
     return tag if not name or not another.isdisjoint(_said(aside)) else _ASIDE.sub("", tag)
 
 

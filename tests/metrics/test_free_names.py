@@ -311,6 +311,13 @@ def test_a_cumulative_reward_that_turns_is_that_of_an_episode() -> None:
     assert metrics["reward"].tag == "cumulative_reward"
 
 
+def test_a_cumulative_reward_along_a_curve_of_learning_is_that_of_an_episode() -> None:
+    noise = np.random.default_rng(3).normal(0, 8, 80)
+    learning = 130 / (1 + np.exp(-(np.arange(80) - 40) / 8)) + noise
+    assert translate(cumulative(learning.tolist())).metrics["reward"].tag == "cumulative_reward"
+    assert "sum over" in translate(cumulative((np.arange(80) + noise.cumsum()).tolist())).dropped["cumulative_reward"]
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_cumulative_reward_that_never_turns_is_a_sum_over_the_run(sign: float) -> None:
     values = [sign * n * n for n in range(20)]

@@ -56,6 +56,8 @@ AXES = (
     "Ep",
     "frames",
     "Frames",
+    "generation",
+    "Generation",
     "steps",  # last: beside an episode it is that episode's length
 )
 #: Columns that show the progress of training: a count of steps, or of passes over the prompts.

@@ -31,9 +31,21 @@ MOST_HELD = 20_000  # rows that are kept until the form of the log is known
 #: Bytes (in lower case) of which at least one is near every row. Lines far from all of them are skipped unread.
 SIGNS = tuple(
     b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_ "
-    b"succ".split()
+    b"succ rwd ep_r fitness mean100".split()
 )
-COUNTERS = (b"step", b"iter", b"episode", b"update", b"epoch", b"rollout", b"round", b"ep ", b"ep\t")
+COUNTERS = (
+    b"step",
+    b"iter",
+    b"episode",
+    b"update",
+    b"epoch",
+    b"rollout",
+    b"round",
+    b"ep ",
+    b"ep\t",
+    b"generation",
+    b"gen ",
+)
 DENSE = 0.9  # of the lines of a block
 AROUND = 64  # lines before and after such a line that are also read
 GAP = 4  # empty lines and rules that a block may contain

@@ -49,10 +49,10 @@ _ASIDE = re.compile(r" \(([A-Za-z_]{2,40}) ([-+]?\d[\d.]{0,20})\)(?=: )")  # `Ep
 EPOCHS = frozenset({"epoch", "Epoch"})
 LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
-#: A reward at the end of a short line: `Batch: mean_reward=-0.025`, `Output 3: Average over 61 episodes - Reward: 4.86`.
+#: A reward at the end of a short line: `Batch: mean_reward=-0.025`, `Output 3: Mean over 61 episodes - Reward: 4.86`.
 _ENDS_LINE = re.compile(r"\s*[A-Za-z][\w -]{0,60}(?::|\s-)\s[\w -]{0,60}[:=]\s?[-+]?\d[\d.]{0,20}\s*")
 _NAMED_STEP = re.compile(
-    r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|\b[Gg]ame|STEP|ITER|EP|\b[Ee]pi?\b"
+    r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|\b[Gg]ame|[Gg]eneration|STEP|ITER|EP|\b[Ee]pi?\b"
 )
 
 
@@ -224,7 +224,7 @@ class Printed:
             several = spaced_pairs(text.replace(" -> ", " ")) or several
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
-        if (not several or " with " in text) and PAID.search(text):
+        if (not several or " with " in text or "mean/" in text) and PAID.search(text):
             several = reward_in_sentence(text) | several
         if "(" in text or len(several) < FEWEST_PAIRS:
             several = leading_reward(text) | several

@@ -27,10 +27,10 @@ _LOGGER = re.compile(
         \(AReaL\)
       | [A-Z]\[LEVEL\]  # the letter is what a recording leaves of a cursor that moved
       | \[(?![^\]\n]{0,100}
-            (?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update|round|\bep\b)\w{0,8}\W{0,8}\d))
+            (?:[A-Za-z]\s?[:=]\s?-?\d*\.\d|(?i:step|iter|episode|epoch|update|round|generation|\b(?:ep|gen)\b)\w{0,8}\W{0,8}\d))
         [^\]\n{]{1,100}\]
       | \d{4}[-/]?\d\d[-/]?\d\d(?:[T_ -]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?Z?(?:\s[A-Z]{3,4}(?=\s\|))?)?
-      | \d{1,2}[-/]\d\d\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?
+      | \d{1,2}[-/]\d\d(?:/\d{4})?\s\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s[AP]M)?
       | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?
       | [IWEF]\d{4}\s\d\d:\d\d:\d\d\.\d{1,9}\s+\d{1,20}\s[\w./-]{1,100}:\d{1,6}\]
       | LEVEL:[A-Za-z_][\w.]{0,60}:(?=[^\s\d.+-])  # Python's own form

@@ -8,7 +8,11 @@ from functools import lru_cache
 
 from rlhealth.sources.base.spelling import AXES
 
-WORD = r"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round|game)s?|(?<![A-Za-z_])ep(?:i\b|\.?))"
+_GENERATION = r"generation(?=\W{1,4}\d[^\n]{1,200}fitness)"  # of evolution; that of a sample is no count
+WORD = (
+    rf"(?:(?:step|iteration|iter|timestep|update|episode|epoch|rollout|round|game|{_GENERATION})s?"
+    r"|(?<![A-Za-z_])ep(?:i\b|\.?))"
+)
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
 #: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`, `EP3`
 COUNTED = re.compile(

@@ -42,7 +42,7 @@ _REWARD_IN_SENTENCE = re.compile(
 #: Words about an episode in a sentence that states its reward.
 _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _ENDED_WITH = re.compile(
-    r"(?:finished|ended|done|completed?|terminated) (?:\w+ ){0,4}with (?:an? |the )?(?=\w)", re.IGNORECASE
+    r"(?:finished|ended|done|completed?|terminated)(?:[.!] | (?:\w+ ){0,4}with (?:an? |the )?)(?=\w)", re.IGNORECASE
 )
 _WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
 #: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
@@ -69,10 +69,25 @@ _WITHIN = re.compile(
     rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)",
     re.IGNORECASE,
 )
+#: `Reward 30 for game 3`
+_REWARD_FIRST = re.compile(
+    rf"\W{{0,8}}(?P<name>{_PAID}):? (?P<value>{_NUMBER}) (?:for|in|at|after) (?P<count>{WORD}\s{{1,3}}\d{{1,15}})\W*",
+    re.IGNORECASE,
+)
+#: `Episode 3: 20.5`, `EPISODE 3 27`: the number of an episode that has no name is its reward.
+_BARE = re.compile(
+    rf"(?P<count>\W{{0,3}}ep(?:isode)?\s{{0,2}}\d{{1,9}})\s?[:\s]\s{{0,4}}(?P<value>{_NUMBER})\s*", re.IGNORECASE
+)
+_HASH = re.compile(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)", re.IGNORECASE)
+#: `[Gen 3] Best: 29.8 | Mean: 22.9`: of evolution, whose rewards are called fitness.
+_EVOLVED = re.compile(
+    r"\W{0,3}gen(?:eration)?[ #]{1,4}(?P<n>\d{1,9})(?:/\d{1,9})?\W{1,4}(?P<rest>[A-Z][^\n]{1,300})", re.IGNORECASE
+)
+_OF_ALL = re.compile(r"\b(?P<of>best|max|mean|avg|average)(?=\s?[:=]\s?[-+\d])", re.IGNORECASE)
 #: Of a book that teaches CartPole, whose reward is a point a step: `3 Episode: Finished after 20 steps: mean = 15.5`.
 _OF_CARTPOLE = re.compile(
-    r"(?P<n>\d{1,9}) Episode: Finished after (?P<steps>\d{1,9}) steps\s?[:\uff1a][^=:\uff1a\n]{1,40}?"
-    r"\s?[=:\uff1a]\s?(?P<mean>\d{1,9}(?:\.\d{1,9})?)\s*"
+    r"(?P<n>\d{1,9}) Episode:? [Ff]inished after (?P<steps>\d{1,9})(?:\.0+)? (?:time )?steps\s?[:\uff1a/]"
+    r"[^=:\uff1a\n]{1,40}?\s?[=:\uff1a ]\s?(?P<mean>\d{1,9}(?:\.\d{1,9})?)\s*"
 )
 _SAYS = re.compile(r" (?:is|are|was|were) ")
 _VALUE = r"[-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
@@ -122,7 +137,8 @@ def spaced_pairs(text: str) -> dict[str, Any]:
 
 
 def of_an_end(name: str) -> str:
-    """What an episode ended with, `reward` of `finished with a reward`; any other name is unchanged."""
+    """What an episode ended with, `reward` of `finished with a reward` and `finished. reward`; any other name is
+    unchanged."""
     ended = _ENDED_WITH.match(name)
     return name[ended.end() :] if ended is not None else name
 
@@ -161,6 +177,13 @@ def with_sign(text: str) -> str:
         return f"{at}eval_reward: {evaluated['value']}"
     if "resetting env" in text and (reset := _RESETTING.fullmatch(text)) is not None:
         return f"episode_reward: {reset['total']}, running_mean_reward: {reset['mean']}"
+    if (first := _REWARD_FIRST.fullmatch(text)) is not None:
+        return f"{first['count']}: {first['name']}: {first['value']}"
+    if (bare := _BARE.fullmatch(text)) is not None:
+        return f"{bare['count'].strip()}: episode reward: {bare['value']}"
+    if (evolved := _EVOLVED.fullmatch(text)) is not None:
+        named = _OF_ALL.sub(r"\g<of> fitness", evolved["rest"])
+        return f"generation {evolved['n']}: {named}" if named != evolved["rest"] else text
     if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:
         text = starred["said"]
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
@@ -168,11 +191,12 @@ def with_sign(text: str) -> str:
         text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (
             rest.lstrip() if after["name"] else rest.lstrip(" ,:-")
         )
-    if "Finished after" in text and (played := _OF_CARTPOLE.fullmatch(text)) is not None:
+    if "inished after" in text and (played := _OF_CARTPOLE.fullmatch(text)) is not None:
         return f"Episode {played['n']}: Last length: {played['steps']}, Average length: {played['mean']}"
     said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
     if said is not None:
         return f"{said['before'] or ''}{said['name']}: {said['value']}"
+    text = _HASH.sub(r"\g<word> ", text, count=1) if " #" in text else text
     return _GLUED.sub("score ", text) if "score" in text else text
 
 

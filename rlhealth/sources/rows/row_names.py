@@ -14,7 +14,7 @@ from rlhealth.sources.base.spelling import AXES, number
 _TELLING = re.compile(
     r"(?:^|[^a-z])(?:loss(?:es)?|rewards?|rew|return|returns|scores?|kl|approxkl|kldiv|entropy|entloss|grad_?norm"
     r"|advantages?|clip_?frac(?:tion)?|clipfrac|accuracy|(?:train_)?runtime|fps|ep_?rew_?mean|ep_?len_?mean|eprewmean"
-    r"|eplenmean|epret|averageepret|avg_?r(?:et)?|mean_?r(?:et)?|r_mean|ret|explained_variance|ev|succ"
+    r"|eplenmean|epret|averageepret|avg_?r(?:et)?|mean_?r(?:et)?|ep_r|rwd|fitness|r_mean|ret|explained_variance|ev|succ"
     r"|last_length|[ac]loss|(?:success|succ|solved?|win|pass|correct|resolved?|resolution)_?rate|(?:mean|avg)@\d{1,5}|mean_?100)(?:$|[^a-z])"
     r"|loss$|reward$|^rewards?/|^(?:eval|train)_"
 )
@@ -34,12 +34,13 @@ _SAMPLE = re.compile(
 )
 #: An environment step, which states whether it ended the episode: `step=3 reward=0.5 done=false`.
 _ENDS = re.compile(r"(?<!\w)['\"]?(?:done|terminated)['\"]?\s?[:=]\s?(?:true|false)\b", re.IGNORECASE)
+_EPISODE = re.compile(r"\W*ep(?:isode)?\W{0,3}\d{1,15}\b", re.IGNORECASE)
 _OF_ONE_STEP = re.compile(r"(?<![\w/])['\"]?reward['\"]?\s?[:=]", re.IGNORECASE)
 #: Names of an episode's reward that are used beside the episode's number.
 _OF_EPISODE = frozenset({"R", "r"})
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
 #: Names of a reward in a text.
-PAID = re.compile(r"reward|return|score", re.IGNORECASE)
+PAID = re.compile(r"reward|return|score|rwd|\bep_r\b|fitness|\bmean_?100\b", re.IGNORECASE)
 _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
 
 
@@ -96,7 +97,8 @@ def names_sample(text: str) -> bool:
     """Whether a printed row names its sample: a task, a prompt, a trajectory; or is a single environment step."""
     if _SAMPLE.search(text) is not None:
         return True
-    return _ENDS.search(text) is not None and _OF_ONE_STEP.search(text) is not None
+    is_end = _ENDS.search(text) is not None and not _EPISODE.match(text)
+    return is_end and _OF_ONE_STEP.search(text) is not None
 
 
 def has_step(row: Mapping[str, Any]) -> bool:

@@ -114,6 +114,34 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
             f"INFO:tensorflow:Average undiscounted return per evaluation episode: {r + 1:.3f}"
         ),
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
+        lambda n, r: f"Ep: {n * 10} | --- | ep_r: {r:.3f} | step: 37",
+        lambda n, r: f"Ep: {n * 10} |Ep_r: {r:.3f} |Lam: 1.6479",
+        lambda n, r: f"Ep: {n * 10} , Tm: 53 Rwd: {r:.3f}",
+        lambda n, r: f"EPISODE {n * 10} {r:.3f}",
+        lambda n, r: f"Episode {n * 10}: {r:.3f}",
+        lambda n, r: f"Reward {r:.3f} for game {n * 10}",
+        lambda n, r: f"Episode # {n * 10}  score {r:.3f} average score 1.75",
+        lambda n, r: f"2024-05-14 14:55:31,662 INFO Episode {n * 10} DONE: reward={r:.3f} steps=24 done=False",
+        lambda n, r: f"05/15/2024 07:30:05 AM Ep: {n * 10} Reward:{r:.3f}",
+        lambda n, r: f"INFO:root:Episode #{n * 10} finished. Return: {r:.3f}, steps: 20",
+        lambda n, r: f"ep: {n * 10}, run avg returns: {r:.3f}, run avg time steps: 32.00, loss: 1.14",
+        lambda n, r: f"{n * 10} Episode finished after {20 + n}.000000 time steps / mean {r:.6f}",
+        lambda n, r: (
+            f"Updates {n * 10}, num timesteps {n * 80}, FPS 955, mean/median reward {r:.3f}/22.1, min/max reward -5/36.8"
+        ),
+        lambda n, r: f"Generation {n * 10}/600 | Best: 9.5 | Avg: {r:.3f}",
+        lambda n, r: f"[Gen {n * 10}] Best: 9.78 | Mean: {r:.3f}",
+        lambda n, r: f"Generation {n * 10}: Best Fitness: 9.424037, Mean Fitness: {r:.6f}",
+        lambda n, r: "Episode\tReward\tAvg Reward (last 100)\n---------------\n" * (n == 0) + f"{n * 10}\t{r:.3f}\t0.5",
+        lambda n, r: (
+            "Update   Steps        AvgRew     MaxRew     FPS        Time    \n-------------------------------\n"
+            * (n == 0)
+            + f"{n * 10:<8} {40960 + n:<12,} {r:<10.3f} {9.0:<10.2f} {2807:<10} {14 + n}s"
+        ),
+        lambda n, r: (
+            f"{'Frames':>9} | {'Upd':>4} | {'Mean100':>7}\n--------------------------\n" * (n == 0)
+            + f"{n * 10:9d} | {n:4d} | {r:7.3f}"
+        ),
     ],
 )
 def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line: Callable[[int, float], str]) -> None:
@@ -121,6 +149,19 @@ def test_a_line_gives_the_reward_of_the_step_that_it_names(tmp_path: Path, line:
     metrics = translate(run).metrics
     name = "reward" if "reward" in metrics else "eval/reward"
     assert values(run, name) == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
+
+
+def test_a_table_of_samples_that_an_example_prints_is_no_heading_of_rows(tmp_path: Path) -> None:
+    rule = f"\n{'-' * 40}\n"
+    run = printed(tmp_path, lambda n, r: f"| end of epoch {n:3d} | time: 78.26s | reward {r:6.3f}{rule}")
+    assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_the_generations_of_samples_count_no_steps(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path, lambda n, r: f"Generation 1: a text\nGeneration 2: another\nstep {n * 10} reward {r:.3f} kl 0.1"
+    )
+    assert values(run, "reward") == ([n * 10 for n in range(COUNT)], pytest.approx(REWARDS))
 
 
 def test_the_spread_of_a_group_is_read_beside_its_mean_and_that_of_an_episodes_agents_is_not(tmp_path: Path) -> None:
