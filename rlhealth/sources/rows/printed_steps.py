@@ -14,9 +14,11 @@ WORD = (
     r"|(?<![A-Za-z_])ep(?:i\b|\.?))"
 )
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
-#: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`, `EP3`
+#: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`, `EP3`.
+#: The number behind `reward of the last 100 episodes: 3` is no count.
 COUNTED = re.compile(
-    rf"(?<![A-Za-z]\.)(?P<glued>(?<![\w/])(?=[A-Za-z]{{2,10}}\d))?(?P<name>(?:{_QUALITY}[ _-]?)?{WORD})"
+    r"(?<![A-Za-z]\.)(?!(?<=\d\s)[a-z]{2,14}s\b)"
+    rf"(?P<glued>(?<![\w/])(?=[A-Za-z]{{2,10}}\d))?(?P<name>(?:{_QUALITY}[ _-]?)?{WORD})"
     r"(?(glued)|(?:\b|(?<=\.)))\]?(?:\s(?:num(?:ber)?|no\.?)\b)?"
     r"(?:[\s:=#\[(]{0,12}|\s-\s)(?P<n>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
     r"(?:\s?(?:/|of)\s?(?P<total>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15}))?"

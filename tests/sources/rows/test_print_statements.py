@@ -114,6 +114,7 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
             f"INFO:tensorflow:Average undiscounted return per evaluation episode: {r + 1:.3f}"
         ),
         lambda n, r: f"updates {n}/80 episodes, total num timesteps {n * 10}/800, FPS 12.\n\naverage reward is {r:.3f}",
+        lambda n, r: f"Episode: {n * 10}\nMean reward of last 100 episodes: {r:.3f}",
         lambda n, r: f"Ep: {n * 10} | --- | ep_r: {r:.3f} | step: 37",
         lambda n, r: f"Ep: {n * 10} |Ep_r: {r:.3f} |Lam: 1.6479",
         lambda n, r: f"Ep: {n * 10} , Tm: 53 Rwd: {r:.3f}",
@@ -155,6 +156,11 @@ def test_a_table_of_samples_that_an_example_prints_is_no_heading_of_rows(tmp_pat
     rule = f"\n{'-' * 40}\n"
     run = printed(tmp_path, lambda n, r: f"| end of epoch {n:3d} | time: 78.26s | reward {r:6.3f}{rule}")
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
+
+
+def test_the_reward_of_the_last_episodes_counts_no_steps_if_it_is_a_whole_number(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Episode: {n * 10}\nMean reward of last 100 episodes: {1000 * r:.0f}")
+    assert values(run, "reward") == ([n * 10 for n in range(COUNT)], pytest.approx([1000 * r for r in REWARDS]))
 
 
 def test_the_generations_of_samples_count_no_steps(tmp_path: Path) -> None:
