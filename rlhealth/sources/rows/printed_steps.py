@@ -14,7 +14,7 @@ WORD = (
     r"|(?<![A-Za-z_])ep(?:i\b|\.?))"
 )
 _QUALITY = r"(?:learning|global|train(?:ing)?|optim(?:izer)?|policy|pipeline|current|ppo|grpo|rl|metrics)"
-#: `Learning iteration 3/1500`, `=== Step 3 ===`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`, `EP3`.
+#: `Learning iteration 3/1500`, `== Step 3 ==`, `METRICS STEP 3`, `Epoch 1/3 Step 3/100 Train step 3/300 done.`, `EP3`.
 #: The number behind `reward of the last 100 episodes: 3` is no count.
 COUNTED = re.compile(
     r"(?<![A-Za-z]\.)(?!(?<=\d\s)[a-z]{2,14}s\b)"
