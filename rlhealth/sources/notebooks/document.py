@@ -10,6 +10,7 @@ from typing import Any
 
 from rlhealth.sources.base.values import said_by_exception
 from rlhealth.sources.notebooks.salvage import salvage, sides
+from rlhealth.sources.rows.last_words import unformatted_in
 
 #: The oldest format that needs no conversion; every notebook of the past ten years has it.
 PLAIN_FORMAT = 4
@@ -66,7 +67,9 @@ class Cell:
         """The error that ended the cell; an exception takes precedence over a kernel message. Empty if the cell
         completed."""
         errors = [output for output in self.outputs if output.error]
-        return max(reversed(errors), key=lambda one: one.is_exception).error if errors else ""
+        if errors:
+            return max(reversed(errors), key=lambda one: one.is_exception).error
+        return unformatted_in(printed_text(self.outputs))
 
 
 @dataclass

@@ -22,6 +22,7 @@ _CAUGHT = re.compile(
     r"|training (?:failed|crashed|aborted)(?: with (?:an )?(?:error|exception))?)\s?: \S.{2,200}",
     re.IGNORECASE,
 )
+_UNFORMATTED = "Unexpected exception formatting exception. Falling back to standard exception"
 _MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
 
 
@@ -54,6 +55,14 @@ def caught_in(text: str) -> str:
         if (caught := _CAUGHT.fullmatch(bare(line)[1].strip())) is not None:
             return "" if any(map(_is_of_a_row, lines[place + 1 :])) else said_by_exception(caught[0].strip())
     return ""
+
+
+def unformatted_in(text: str) -> str:
+    """The exception that IPython could not format and printed as Python does, without keys; empty if there is none. It
+    stands before the one that formatting it raised."""
+    _, failed, after = text.partition(_UNFORMATTED)
+    raised = next(filter(_RAISED.match, after.splitlines()), "") if failed else ""
+    return said_by_exception(raised.strip()) if raised else ""
 
 
 def _is_of_a_row(line: str) -> bool:

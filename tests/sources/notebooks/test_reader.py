@@ -152,6 +152,19 @@ def test_a_loop_of_ones_own_that_broke_before_its_first_row_died_at_its_start(tm
     assert ending_of(run, translate(run)).kinds == {"at_start"}
 
 
+def test_an_exception_that_ipython_could_not_format_ended_its_cell(tmp_path: Path) -> None:
+    said = stream("Unexpected exception formatting exception. Falling back to standard exception\n")
+    raised = stream(
+        "Traceback (most recent call last):\n  trainer.train()\nIndexError: argmax(): Expected reduction dim 1\n\n"
+        "During handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n"
+        "AssertionError: Pieces mismatches: [{804, 805}]\n"
+    )
+    source = "trainer = GRPOTrainer(model, reward_funcs=[reward])\ntrainer.train()"
+    (run,) = runs(tmp_path, notebook(code(source, said, raised | {"name": "stderr"})))
+    assert run.raised == "IndexError: argmax(): Expected reduction dim 1"
+    assert ending_of(run, translate(run)).kinds == {"at_start"}
+
+
 @pytest.mark.parametrize("config", ["DDPGConfig()", "SACConfig()", "get_trainable_cls('IMPALA').get_default_config()"])
 def test_a_training_with_rllib_that_broke_before_its_first_row_died_at_its_start(tmp_path: Path, config: str) -> None:
     imported = "import ray.rllib\n" if "IMPALA" in config else ""
