@@ -28,6 +28,9 @@ DOUBTFUL = 20  # with that many points an error counts as twice its estimate
 STICKIEST = 0.99  # the correlation of neighbours is not distinguished from a random walk beyond this
 HELD, TIMES, UNIQUE = 8, 2.0, 0.9  # distinct values, points per value, and the share of values that never recur
 SINGLE = 0.05  # the largest share of values that last one point, where each is repeated until the next one comes
+#: The least share of the variance between rows 4 or more apart that neighbours show if they are no averages over many
+#: rows, and over how many they may be nevertheless. (Of averages over 25 rows neighbours show a quarter of it at most.)
+UNLIKE, FEW = 0.6, 2
 FURTHEST = 2.0  # an estimate is at most so many times the observed spread, however correlated the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
@@ -116,7 +119,9 @@ class Beginnings:
         far = near if far is None else max(far, near)
         correlation = 0.0  # of distances too close to show it
         if distance > 2:
-            correlation = _correlation((near / far) ** 2, distance)
+            alike = (near / far) ** 2
+            correlation = _correlation(alike, distance)
+            smoothed = min(smoothed, FEW) if alike > UNLIKE else smoothed
         unseen = 1 / sqrt(_seen(correlation, distance))
         correlation = max(correlation, CAUTION * (1 - count / ENOUGH), 1 - 2 / (smoothed + 1))
         averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above

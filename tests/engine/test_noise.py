@@ -76,6 +76,17 @@ def test_a_known_average_makes_the_noise_larger_than_its_points_show():
     assert known.level(WINDOW) > 0.8 * known.spread
 
 
+def test_an_average_over_many_rows_that_the_rows_do_not_show_is_one_over_few():
+    def error(width, seed):
+        points = np.random.default_rng(seed).normal(0, 1, 159 + width)
+        found = remembered(np.convolve(points, np.ones(width), "valid") / np.sqrt(width), smoothed=25)
+        return found.level(WINDOW)
+
+    independent, averaged = ([error(width, seed) for seed in range(40)] for width in (1, 25))
+    assert np.mean(np.array(independent) < 0.8) > 0.8
+    assert np.mean(np.array(averaged) > 0.8) > 0.8
+
+
 def test_a_constant_has_a_thousandth_of_itself_for_noise():
     assert noise([4.0] * 10)[0] == pytest.approx(4 * FLOOR)
     assert np.isnan(noise([0.0] * 10)).all()
