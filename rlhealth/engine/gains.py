@@ -6,11 +6,15 @@ import numpy as np
 
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
+from rlhealth.engine.order import PARTS, apart
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import Rolling, SumsSoFar, median
-from rlhealth.run import Floats
+from rlhealth.run import Floats, Ints
 
 LEAST_THIRD = 3  # points that a third of a run must have
+LEAST_IN_PARTS = 20 * PARTS  # points of a run whose parts show its noise
+UNLIKE = 1.5  # times the variance of the parts: the least mean square of their differences
+WIDER = 1.3  # eleven differences of parts know it to a quarter
 
 
 class GainSinceStart:
@@ -40,12 +44,14 @@ class GainByThirds:
     """How far the mean of the newest third of the run so far lies above that of its first third, in units of noise.
 
     The thirds grow with the run, and their error shrinks: so a run of any length either shows that its reward has not
-    risen, or leaves it open.
+    risen, or leaves it open. In a long run the means of equal parts show that error, too, whatever its points are like:
+    those of a game that is won for a while, and lost for a while, look like fluctuations that last for long.
     """
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
         self.noise = SharedNoise((), smoothed, parts)
         self.sums = SumsSoFar(2)
+        self.of_parts = ErrorOfParts()
         self.last = Estimate(np.full(1, np.nan), np.full(1, np.nan))
 
     def extend(self, values: Floats) -> Estimate:
@@ -64,9 +70,33 @@ class GainByThirds:
             first = sums[third] / third
             newest, square = ((row[end] - row[end - third]) / third for row in (sums, squares))
             tails = np.sqrt(np.fmax(square - newest**2, 0.0)) / spread  # outliers move a mean; medians do not show them
-            made = per_noise(newest - first, ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), spread)
+            least = ROOT_2 * spread / np.sqrt(third)  # as if its points were independent
+            error = np.fmin(ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), self.of_parts.extend(sums, end))
+            made = per_noise(newest - first, np.fmax(error, least), spread)
         short = third < LEAST_THIRD
         made.value[short] = np.nan
         joined = self.last.then(made)
         self.last = joined.part(slice(-1, None))
         return made if known.all() else joined.at(np.cumsum(known))
+
+
+class ErrorOfParts:
+    """The standard error of the difference between the means of the newest and the first third of a series, from the
+    means of twelve equal parts of all points so far: half of the mean square of their successive differences is their
+    variance (von Neumann 1941). Infinite before `LEAST_IN_PARTS` points, and where neighbouring parts are alike: of
+    independent parts that mean square is twice their variance, of a trend or a slow drift far less.
+    """
+
+    def __init__(self) -> None:
+        self.newest = np.inf
+
+    def extend(self, sums: Floats, number: Ints) -> Floats:
+        """The errors at the next points, which have those numbers, shape (n,), from all sums so far."""
+        looked = np.flatnonzero((number >= LEAST_IN_PARTS) & (number % apart(number) == 0))
+        ends = number[looked, None] * np.arange(PARTS + 1) // PARTS
+        means = np.diff(sums[ends]) / np.diff(ends)
+        steps = np.mean(np.diff(means) ** 2, axis=1)
+        error = np.where(steps >= UNLIKE * np.var(means, axis=1), WIDER * np.sqrt(steps / 2 * 2 / (PARTS / 3)), np.inf)
+        found = np.append(self.newest, error)
+        self.newest = float(found[-1])
+        return np.asarray(found[np.searchsorted(looked, np.arange(len(number)), side="right")])

@@ -48,7 +48,7 @@ class RankTrend:
         unrest = np.cumsum(np.append(self.unrest, squares))[1:]
         largest = highest(np.abs(points), self.largest)
         self.unrest, self.largest = float(unrest[-1]), float(largest[-1])
-        looked = np.flatnonzero((number >= self.least) & (number % _apart(number) == 0))
+        looked = np.flatnonzero((number >= self.least) & (number % apart(number) == 0))
         found = np.append(self.newest, self._correlation(sums, number[looked], unrest[looked], largest[looked]))
         self.newest = float(found[-1])
         return found[np.searchsorted(looked, np.arange(len(points)), side="right")]
@@ -109,6 +109,6 @@ class OrderScore:
         return found
 
 
-def _apart(number: Ints) -> Ints:
+def apart(number: Ints) -> Ints:
     """How many points lie between two evaluations of a series of that length: the work grows with its doublings."""
     return np.asarray(1 << np.maximum(np.log2(number / LOOKS).astype(np.int64), 0))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rlhealth.engine.gains import GainSinceStart
+from rlhealth.engine.gains import GainByThirds, GainSinceStart
 
 
 def test_a_gain_is_what_lies_above_the_first_window_in_units_of_noise():
@@ -11,3 +11,29 @@ def test_a_gain_is_what_lies_above_the_first_window_in_units_of_noise():
     assert np.isnan(found.value[:9]).all() and found.value[9] == 0
     assert 6 < found.value[-1] < 12
     assert found.value[-1] > 5 * found.error[-1]
+
+
+def won_now_and_then(seed: int, count: int) -> np.ndarray:
+    """Returns of two kinds, each of which lasts for some episodes."""
+    rng = np.random.default_rng(seed)
+    return 400.0 * (np.cumsum(rng.random(count) < 0.15) % 2) + rng.normal(0, 40, count)
+
+
+def test_parts_show_how_little_the_thirds_of_returns_of_two_kinds_differ_by_chance():
+    found = [GainByThirds().extend(won_now_and_then(seed, 600)) for seed in range(40)]
+    values, errors = (np.array([getattr(one, name)[-1] for one in found]) for name in ("value", "error"))
+    assert np.median(errors) < 0.35
+    assert np.mean(np.abs(values) < 2 * errors) > 0.9
+
+
+def test_a_slow_drift_is_no_noise_of_parts():
+    drift = np.cumsum(np.random.default_rng(2).normal(0, 1, 600))
+    assert GainByThirds().extend(drift).error[-1] > 0.5
+
+
+def test_a_gain_by_thirds_of_a_long_run_is_the_same_in_pieces():
+    values = won_now_and_then(1, 700)
+    whole, one = GainByThirds().extend(values), GainByThirds()
+    parts = [one.extend(part) for part in np.array_split(values, 90)]
+    np.testing.assert_allclose(np.concatenate([part.value for part in parts]), whole.value, rtol=1e-12)
+    np.testing.assert_allclose(np.concatenate([part.error for part in parts]), whole.error, rtol=1e-12)
