@@ -39,6 +39,20 @@ def test_the_mean_of_all_samples_so_far_does_not_rise_because_its_first_sample_w
     assert not Rising(-9 / np.arange(1, 15) + noise / 100).early(smoothed=25)
 
 
+def test_a_climb_of_which_nothing_was_lost_is_a_rise_though_it_wavers_at_its_height() -> None:
+    """Average scores of a hundred episodes each, as a course's navigation task is learned."""
+    scores = np.array(
+        [0.1, 2.8, 8.9, 9.3, 12.1, 13.0, 14.6, 15.5, 15.7, 15.5, 15.1, 15.8, 15.0, 13.6, 13.6, 14.5, 14.9]
+    )
+    assert Rising(scores).early()
+    assert not Rising(np.where(scores == 13.6, 12.9, scores)).early()
+    walks = np.random.default_rng(2).normal(size=(2000, 20)).cumsum(axis=1)
+    assert np.mean([Rising(walk)._rose_for_good() for walk in walks]) < 0.01
+    bad_first = np.concatenate([np.full((2000, 1), -9.0), np.random.default_rng(3).normal(size=(2000, 19))], axis=1)
+    means = bad_first.cumsum(axis=1) / np.arange(1, 21)
+    assert np.mean([Rising(mean)._rose_for_good() for mean in means]) < 0.01
+
+
 def test_a_random_walk_seldom_rises_from_row_to_row() -> None:
     walks = np.random.default_rng(1).normal(size=(1000, 14)).cumsum(axis=1)
     assert sum(Rising(walk).early(smoothed=25) for walk in walks) <= 3
