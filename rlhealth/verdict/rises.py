@@ -132,14 +132,14 @@ class Rising:
 
     def _rose_for_good(self) -> bool:
         """Whether each of so many first points lies below all that come after it: a climb of which nothing was lost. A
-        mean of all samples so far, of which the first was bad, makes most of its climb with the second.
+        mean of all samples so far, of which the first was bad, makes half of its climb with the second.
         """
         asked = _numbers("for_good")
         if len(self.values) < asked["points"] or self._is_level:
             return False
         first = self.values[: int(asked["first"])]
         lowest_after = np.minimum.accumulate(self.values[:0:-1])[::-1][: len(first)]
-        return bool(np.all(first < lowest_after) and first[1] - first[0] < (first[-1] - first[0]) / 2)
+        return bool(np.all(first < lowest_after) and first[1] - first[0] < (first[-1] - first[0]) / 3)
 
     def _rose_apart(self, smoothed: int) -> bool:
         """Whether the lowest point of the last third lies above the highest of the first third. This needs no constant
