@@ -14,6 +14,12 @@ _BETWEEN = re.compile(r"[\s.():-]+")
 _REWARD_PART = re.compile(r"rew(?:ard)?s?\s*/", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMBER = re.compile(r"(\d{1,5})(?:ep|eps|episodes?)?")
+#: What a curve was drawn over: `Mean Reward Against Episodes`, `reward_vs_steps`.
+_DRAWN_OVER = re.compile(
+    r"[\s_-](?:against|vs\.?|versus)[\s_-](?:the[\s_-])?(?:(?:time|env|training|total|global)[\s_-]?)?"
+    r"(?:time|steps?|timesteps?|episodes?|iterations?|epochs?|frames?|updates?)$",
+    re.IGNORECASE,
+)
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma|mean|avg|average)(?=\d)", re.IGNORECASE)
 #: `Reward100`, `Score 100`: a round number after a reward is the size of its average; it is too high for an index.
 #: `Mean100` alone is the mean reward of so many episodes.
@@ -39,7 +45,7 @@ def forms(tag: str) -> tuple[str, ...]:
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
     episodes becomes `mean_reward_of_100`, whatever the order of its words.
     """
-    tag = _without_environment(in_english(tag))
+    tag = _DRAWN_OVER.sub("", _without_environment(in_english(tag)))
     found: list[str] = _of_the_last(tag)
     averaged = len(found)
     for text in dict.fromkeys((tag, HUMP.sub("_", tag), _without_aside(tag))):

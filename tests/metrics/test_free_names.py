@@ -400,3 +400,10 @@ def test_the_only_mean_reward_of_a_task_is_the_reward() -> None:
 )
 def test_the_ending_of_a_name_is_known_where_it_has_several_words(name: str, ending: str) -> None:
     assert known_ending(name) == ending
+
+
+@pytest.mark.parametrize(
+    "name", ["Mean Reward Against Episodes", "mean_reward_vs_step", "Mean Reward vs. Training Steps"]
+)
+def test_what_a_curve_was_drawn_over_is_no_part_of_its_name(name: str) -> None:
+    assert translate(run_of({name: [0.1, 0.2, 0.3], "loss": [1.0, 0.9, 0.8]})).metrics["reward"].tag == name

@@ -31,7 +31,23 @@ def test_tables_that_count_the_same_episodes_are_one_run(tmp_path: Path) -> None
     (run,) = open_runs(tmp_path)
     assert {"reward", "loss", "grad_norm"} <= translate(run).metrics.keys()
     assert run.place.file.endswith("rewards.csv"), "it is named by the table with the reward"
-    assert run.notes == ["read from 2 tables that count the same steps: rewards.csv, losses.csv"]
+    assert run.notes == ["read from 2 tables of one run: rewards.csv, losses.csv"]
+
+
+def test_an_evaluation_beside_its_training_is_of_its_run_though_it_counts_seldom(tmp_path: Path) -> None:
+    table(tmp_path / "train.csv", "step,critic/q_loss,actor/bc_loss", range(0, 6001, 100))
+    table(tmp_path / "eval.csv", "step,eval/success_rate", range(0, 6001, 1000))
+    (run,) = open_runs(tmp_path)
+    assert [len(run.series[tag]) for tag in ("critic/q_loss", "eval/success_rate")] == [61, 7]
+
+
+def test_an_evaluation_that_counts_further_or_of_the_same_metrics_is_another_run(tmp_path: Path) -> None:
+    table(tmp_path / "train.csv", "step,critic/q_loss", range(0, 6001, 100))
+    table(tmp_path / "eval.csv", "step,eval/success_rate", range(0, 9001, 1000))
+    assert len(open_runs(tmp_path)) == 2
+    table(tmp_path / "train.csv", "step,episode_reward", range(0, 6001, 100))
+    table(tmp_path / "eval.csv", "step,episode_reward", range(0, 6001, 1000))
+    assert len(open_runs(tmp_path)) == 2
 
 
 def test_both_tables_grow(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Tables of one folder that count the same steps and hold different metrics are parts of one run: `losses.csv` beside
-`rewards.csv`."""
+`rewards.csv`, `eval.csv` beside `train.csv`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ KINDS = frozenset({"csv", "json", "jsonl"})
 MOST = 8  # tables in a folder; more are runs of a sweep
 UNCOUNTED = frozenset({"", "row"})  # what no column counts may be in any order
 FEWEST_ROWS = 10
+_NAMES = ("train", "eval")  # files of one run that need not count each step
 BEHIND = 0.02  # of the rows: what one table may lack at its end while a run is logged
 
 
@@ -31,7 +32,7 @@ class PartsReader:
         self.parts = list(parts)
         self.run: Run = parts[0].run
         files = ", ".join(Path(one.run.place.file).name for one in parts)
-        self._note = f"read from {len(parts)} tables that count the same steps: {files}"
+        self._note = f"read from {len(parts)} tables of one run: {files}"
         self._told: list[str] = []  # the problems of the other parts, as they are in the run's
         self._gather()
 
@@ -81,10 +82,22 @@ def _are_parts(one: Run, other: Run) -> bool:
         return False
     if not one.series or not other.series or not one.series.keys().isdisjoint(other.series.keys()):
         return False
-    if not _count_alike(_fullest(one), _fullest(other)):
-        return False
     mine, theirs = _metrics(one), _metrics(other)
-    return bool(mine and theirs) and mine.isdisjoint(theirs)
+    if not mine.isdisjoint(theirs):
+        return False
+    if _NAMES in (pair := (_stem(one), _stem(other)), pair[::-1]):
+        return _is_within(*((one, other) if pair == _NAMES else (other, one)))
+    return bool(mine and theirs) and _count_alike(_fullest(one), _fullest(other))
+
+
+def _stem(run: Run) -> str:
+    return Path(run.place.file).stem.lower()
+
+
+def _is_within(trained: Run, evaluated: Run) -> bool:
+    """Whether an evaluation counts steps of that training: it is older than the training's newest row."""
+    steps = _fullest(trained).steps, _fullest(evaluated).steps
+    return bool(steps[0][-1] >= steps[1][-1] and len(steps[0]) >= len(steps[1]))
 
 
 def _fullest(run: Run) -> Series:
