@@ -30,6 +30,8 @@ _OF_ALL = re.compile(r"\d{1,15}/\d{1,15}")
 _PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,20})?\s?%")
 _COUNTS = re.compile(rf"(?:{WORD}|progress)\s*\Z", re.IGNORECASE)
 _NOTHING = re.compile(r"[\W_]*+")
+#: A line of YAML within a block that is no number: `  custom_metrics: {}`, `  hostname: instance-3`, `  - -0.03`.
+_OF_YAML = re.compile(r"\s{2,40}(?:[A-Za-z_][\w/.-]{0,60}:\s(?:\{\}|\[\]|'[^'\n]{0,60}'|[\w:.-]{1,80})|-\s\S{1,40})\s*")
 
 
 class Blocks:
@@ -66,7 +68,7 @@ class Blocks:
             self._title(len(title["indent"]), title["name"])
         elif title is not None:
             self._titles = []  # words above a part of the block
-        elif not _NOTHING.fullmatch(line):
+        elif not _NOTHING.fullmatch(line) and not (self._block and _OF_YAML.fullmatch(line)):
             yield from self.end()
             self._titles = []
 

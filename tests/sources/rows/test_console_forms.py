@@ -476,3 +476,31 @@ def test_settings_that_are_printed_as_dicts_do_not_hide_verls_steps(tmp_path: Pa
     )
     found = log(tmp_path, settings * 4 + pprint.pformat({"kl_ctrl": {"kl_coef": 0.1}, "loss": 1}) + "\n" + steps)
     assert values(found, "critic/score/mean") == [(n, n / 16) for n in range(1, 9)]
+
+
+def test_a_result_of_ray_is_read_whole_though_some_of_its_lines_are_no_numbers(tmp_path: Path) -> None:
+    """Ray's `pretty_print` writes each result as YAML."""
+
+    def result(n: int) -> str:
+        found = {
+            "custom_metrics": {},
+            "episode_len_mean": 7.125,
+            "episode_reward_mean": 0.0,
+            "hostname": "instance-3",
+            "info": {
+                "learner": {
+                    "player_0": {"learner_stats": {"cur_lr": 0.0005, "mean_q": 1.5 * n}, "td_error": [-0.25, 0.5 * n]}
+                }
+            },
+            "policy_reward_mean": {"player_0": 0.25 * n, "player_1": -0.25 * n},
+            "timesteps_total": 100 * n,
+            "trial_id": "96499_00000",
+        }
+        body = "".join(f"  {line}\n" for line in yaml.safe_dump(found).splitlines())
+        return f"Result for DQN_shogi_96499_00000:\n{body}  \n== Status ==\nUsing FIFO scheduling algorithm.\n"
+
+    run = log(tmp_path, "".join(map(result, range(1, 13))))
+    assert values(run, "info/learner/player_0/learner_stats/mean_q") == [(100 * n, 1.5 * n) for n in range(1, 13)]
+    metrics = translate(run).metrics
+    assert translate(run).framework == "rllib"
+    assert metrics["agents/player_1/reward"].values.tolist() == [-0.25 * n for n in range(1, 13)]
