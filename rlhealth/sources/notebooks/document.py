@@ -56,11 +56,18 @@ class Cell:
     Attributes:
         number: its place in the notebook, from 1.
         code: its source where it is code, else "".
+        counted: whether the kernel counted it, which it does when it runs a cell.
     """
 
     number: int
     code: str = ""
     outputs: list[Output] = field(default_factory=list)
+    counted: bool = False
+
+    @property
+    def has_run(self) -> bool:
+        """Whether the kernel ran it, as far as is kept."""
+        return self.counted or bool(self.outputs)
 
     @property
     def error(self) -> str:
@@ -145,7 +152,8 @@ def _cell(number: int, cell: object) -> Cell:
         outputs = [cell]
     is_code = cell.get("cell_type") == "code"
     found = [_output(one) for one in outputs if isinstance(one, Mapping)] if isinstance(outputs, list) else []
-    return Cell(number, _joined(cell.get("source")) if is_code else "", found)
+    is_counted = is_code and isinstance(cell.get("execution_count"), int)
+    return Cell(number, _joined(cell.get("source")) if is_code else "", found, is_counted)
 
 
 def _output(output: Mapping[str, Any]) -> Output:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlhealth.sources.notebooks.code import Code, Trainer
-from rlhealth.sources.notebooks.document import Document, printed_text
+from rlhealth.sources.notebooks.document import Cell, Document, printed_text
 from rlhealth.sources.notebooks.outputs import tables_of, trains
 from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
 from rlhealth.sources.rows.last_words import caught_in
@@ -75,16 +75,27 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
 
 
 def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
-    """The last trainer that was started and that learns from rewards, or the last loop of one's own that does, with the
-    exception that ended its cell; None if that cell completed."""
+    """The last training by rewards that was started, with the exception that ended its cell; or that was to follow the
+    last cell that ran, which an exception ended. None if that cell completed, or there is none."""
+    planned: Trainer | None = None
+    is_last = True
     for cell in reversed(document.cells):
-        started = [one for one in code.trainings.get(cell.number, ()) if _REWARDED.search(one.name)]
-        if started:
-            return (started[-1], cell.error) if cell.error else None
-        is_own = (cell.outputs or cell.error) and not code.trainings.get(cell.number) and trains(cell.code)
-        if is_own and _LEARNS_FROM_REWARDS.search(cell.code):
-            return (Trainer(""), cell.error) if cell.error else None
+        trainer = _rewarded_trainer(cell, code)
+        if trainer is not None and cell.has_run:
+            return (trainer, cell.error) if cell.error else None
+        if cell.has_run and is_last and planned is not None and cell.error:
+            return planned, cell.error
+        is_last = is_last and not cell.has_run
+        planned = trainer or planned
     return None
+
+
+def _rewarded_trainer(cell: Cell, code: Code) -> Trainer | None:
+    """The last trainer that a cell starts and that learns from rewards, without a name if it is a loop of one's own;
+    None if it starts none."""
+    if started := code.trainings.get(cell.number):
+        return next((one for one in reversed(started) if _REWARDED.search(one.name)), None)
+    return Trainer("") if trains(cell.code) and _LEARNS_FROM_REWARDS.search(cell.code) else None
 
 
 def _take(table: Table, found: list[NotebookRun], fresh: list[NotebookRun]) -> None:

@@ -189,6 +189,28 @@ def test_other_exceptions_in_a_notebook_are_no_run(tmp_path: Path, cells: tuple[
         runs(tmp_path, notebook(*cells))
 
 
+def unrun(source: str) -> dict[str, Any]:
+    return code(source) | {"execution_count": None}
+
+
+def test_a_training_that_an_exception_in_an_earlier_cell_prevented_died_at_its_start(tmp_path: Path) -> None:
+    """A notebook of which all cells were to run stops at the first that fails."""
+    missing = code("import envs", CRASHED | {"ename": "ModuleNotFoundError", "evalue": "No module named 'envs'"})
+    training = unrun("trainer = GRPOTrainer(model, reward_funcs=[reward])\ntrainer.train()")
+    (run,) = runs(tmp_path, notebook(code("import os"), missing, training, unrun("plot(reward)")))
+    assert (run.trainer, run.raised) == ("GRPOTrainer", "ModuleNotFoundError: No module named 'envs'")
+    assert ending_of(run, translate(run)).kinds == {"at_start"}
+    (run,) = runs(tmp_path, notebook(missing, unrun(LOOP)))
+    assert run.raised.startswith("ModuleNotFoundError")
+
+
+@pytest.mark.parametrize("after", [code(LOOP), code("print('mended')", stream("mended\n"))], ids=["trained", "went on"])
+def test_an_exception_after_which_other_cells_ran_prevented_no_training(tmp_path: Path, after: dict[str, Any]) -> None:
+    missing = code("import envs", CRASHED | {"ename": "ModuleNotFoundError"})
+    with pytest.raises(RlhealthError, match="no training table"):
+        runs(tmp_path, notebook(missing, after | {"execution_count": 7}, unrun(LOOP)))
+
+
 def test_a_training_that_says_that_an_exception_ended_it_has_died(tmp_path: Path) -> None:
     rows = "".join(f"Episode {n} of 40 reward {n / 40:.3f}\n" for n in range(1, 31))
     (run,) = runs(
