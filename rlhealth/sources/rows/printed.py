@@ -16,6 +16,7 @@ from rlhealth.sources.rows.printed_columns import Columns
 from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in, dict_of_a_name
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
+from rlhealth.sources.rows.printed_rewording import reworded, without_slashes
 from rlhealth.sources.rows.printed_series import PrintedSeries
 from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
@@ -24,8 +25,6 @@ from rlhealth.sources.rows.printed_words import (
     leading_reward,
     reward_in_sentence,
     spaced_pairs,
-    with_sign,
-    without_slashes,
 )
 from rlhealth.sources.rows.row_names import (
     PAID,
@@ -148,7 +147,7 @@ class Printed:
             return
         text = joined
         self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
-        text = with_sign(without_remark(in_english(text)))
+        text = reworded(without_remark(in_english(text)))
         if rank != self._rank:
             yield from self.end()
             self._rank = rank

@@ -1,0 +1,129 @@
+"""Printed lines that say in words what others say with signs, rewritten as those: `average reward is 0.5` as `average
+reward: 0.5`."""
+
+from __future__ import annotations
+
+import re
+
+from rlhealth.sources.rows.printed_steps import WORD
+from rlhealth.sources.rows.printed_words import NUMBER, PAID_WORDS
+
+_VALUE = r"[-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
+
+
+def _line(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+#: Whole lines, each with the line that says the same.
+_LINES = (
+    # `Reward for episode 3: 0.5`, `reward in controller epoch 3 : -1`; a sentence about a game may be a word problem
+    (
+        _line(
+            rf"\W{{0,8}}(?:the )?(?P<name>{PAID_WORDS}) (?:for|in|at|of|during) (?:[a-z]{{2,20}} ){{0,2}}(?!round|game)"
+            rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\s{{0,3}}(?:[:=]|(?:is|was)\b)\s*(?P<rest>[^\n]*)"
+        ),
+        "{count}: {name}: {rest}",
+    ),
+    # TD3's evaluations, `Evaluation over 10 episodes: 27.3`, and `Evaluation at step 5000: 25.5 +/- 3.2`
+    (
+        _line(
+            r"\W{0,8}evaluation over \d{1,6} (?:episodes|trajectories):"
+            rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
+        ),
+        "eval_reward: {value}",
+    ),
+    (
+        _line(
+            r"\W{0,8}evaluation (?:at|after) (?:step|episode) (?P<step>\d{1,15}):"
+            rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
+        ),
+        "step {step}: eval_reward: {value}",
+    ),
+    # of Karpathy's policy gradients: `resetting env. episode reward total was -21.0. running mean: -20.9`
+    (
+        _line(
+            rf"\s*resetting env\.\s+episode reward total was (?P<total>{_VALUE})\."
+            rf"\s+running mean: (?P<mean>{_VALUE})\s*"
+        ),
+        "episode_reward: {total}, running_mean_reward: {mean}",
+    ),
+    # `Reward 30 for game 3`
+    (
+        _line(
+            rf"\W{{0,8}}(?P<name>{PAID_WORDS}):? (?P<value>{NUMBER}) (?:for|in|at|after) "
+            rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\W*"
+        ),
+        "{count}: {name}: {value}",
+    ),
+    # `Episode 3: 20.5`, `EPISODE 3 27`: the number of an episode that has no name is its reward
+    (
+        _line(rf"\W{{0,3}}(?P<count>ep(?:isode)?\s{{0,2}}\d{{1,9}})\s?[:\s]\s{{0,4}}(?P<value>{NUMBER})\s*"),
+        "{count}: episode reward: {value}",
+    ),
+    # of a book on CartPole, whose reward is a point a step, `3 Episode: Finished after 20 steps: mean = 15.5`:
+    # it gets the names of PyTorch's example
+    (
+        _line(
+            r"(?P<n>\d{1,9}) Episode:? finished after (?P<steps>\d{1,9})(?:\.0+)? (?:time )?steps\s?[:\uff1a/]"
+            r"[^=:\uff1a\n]{1,40}?\s?[=:\uff1a ]\s?(?P<mean>\d{1,9}(?:\.\d{1,9})?)\s*"
+        ),
+        "Episode {n}: Last length: {steps}, Average length: {mean}",
+    ),
+)
+#: `average episode rewards is -199.9`, alone or after a count.
+_IS = _line(
+    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?(?P<name>{PAID_WORDS}) (?:is|are|was|were) "
+    rf"(?P<value>{NUMBER})\s*"
+)
+_SAYS = re.compile(r" (?:is|are|was|were) ")
+#: `Reward after 3 episodes is 0.5`, `After 3 episodes, …`; but `After 3 games, …` may be part of a word problem.
+_AFTER = _line(
+    rf"\W{{0,8}}(?P<name>{PAID_WORDS} )?after (?(name)|(?!\d{{1,15}} (?:step|round|game)))"
+    rf"(?:(?P<n>\d{{1,15}}) (?P<word>{WORD})|(?P<other>{WORD}) (?P<m>\d{{1,15}}))\b"
+)
+#: `[Gen 3] Best: 29.8 | Mean: 22.9`: of evolution, whose rewards are called fitness.
+_EVOLVED = _line(r"\W{0,3}gen(?:eration)?[ #]{1,4}(?P<n>\d{1,9})(?:/\d{1,9})?\W{1,4}(?P<rest>[A-Z][^\n]{1,300})")
+_OF_ALL = _line(r"\b(?P<of>best|max|mean|avg|average)(?=\s?[:=]\s?[-+\d])")
+#: `***** Episode 3 reward 24.7 *****`
+_STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*")
+_HASH = _line(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)")
+#: A number directly behind its name: `episode 3 score-1.5 average score -2.2`.
+_GLUED = re.compile(r"(?<![\w-])score(?=-?\d{1,15}\.\d)")
+#: A line of Dreamer: `[1000] train_return 27.0 / train_length 500.0 / fps 30.0`.
+_OF_DREAMER = re.compile(
+    rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
+)
+
+
+def reworded(text: str) -> str:
+    """The line with signs between its names and numbers, if it is one of those that say them in words; any other line
+    is unchanged."""
+    for pattern, form in _LINES:
+        if (found := pattern.fullmatch(text)) is not None:
+            return form.format_map(found.groupdict())
+    if (evolved := _EVOLVED.fullmatch(text)) is not None:
+        named = _OF_ALL.sub(r"\g<of> fitness", evolved["rest"])
+        return f"generation {evolved['n']}: {named}" if named != evolved["rest"] else text
+    if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:
+        text = starred["said"]
+    if (after := _AFTER.match(text) if "fter " in text else None) is not None:
+        rest = text[after.end() :]
+        text = f"{after['word'] or after['other']} {after['n'] or after['m']}: {after['name'] or ''}" + (
+            rest.lstrip() if after["name"] else rest.lstrip(" ,:-")
+        )
+    said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
+    if said is not None:
+        return f"{said['before'] or ''}{said['name']}: {said['value']}"
+    text = _HASH.sub(r"\g<word> ", text, count=1) if " #" in text else text
+    return _GLUED.sub("score ", text) if "score" in text else text
+
+
+def without_slashes(line: str) -> str:
+    """A line of Dreamer with its step and its pairs as other trainers print them, `step 1000: fps 30.0, …`; any other
+    line is unchanged."""
+    of_dreamer = _OF_DREAMER.fullmatch(line) if line.startswith("[") and " / " in line else None
+    if of_dreamer is None:
+        return line
+    pairs = (pair.rpartition(" ") for pair in of_dreamer["pairs"].split(" / "))
+    return f"step {of_dreamer['step']}: " + ", ".join(f"{name}: {value}" for name, _, value in pairs)
