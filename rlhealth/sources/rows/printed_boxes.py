@@ -56,9 +56,10 @@ class Boxes:
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The rows that end with this line."""
         if _RULE.fullmatch(line):
-            if not self._box and _are_headings(self._last):  # they stand directly above
+            is_inner = line.lstrip().startswith(_INNER)
+            if self._last and not self._box and (is_inner or _are_headings(self._last)):  # they stand directly above
                 self._columns = self._columns or self._last
-            elif not line.lstrip().startswith(_INNER):
+            elif not is_inner:
                 yield from self.end()
                 self._columns = []
             return

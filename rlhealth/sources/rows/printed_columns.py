@@ -13,7 +13,7 @@ from rlhealth.sources.rows.row_names import is_log_name
 MOST_COLUMNS = 200
 LONGEST_HEADING = 4000  # characters
 _RULE = re.compile(r"\s*+[-=─━═](?:[-=─━═ ]){4,}+\s*+")
-_UNIT = re.compile(r"(?<=\d)(?:ms|[smh]|[kKM])\Z")
+_UNIT = re.compile(r"(?<=\d)(?:ms|[smh])\Z")  # of a time; a factor, `1.2k`, is no unit
 
 
 class Columns:
