@@ -136,11 +136,14 @@ class Clause:
         out if the others never hold together.
 
         Most rules' first conditions never hold. The other conditions are then measured only when they are needed, which
-        changes no result: measures do not depend on the pieces in which points arrive.
+        changes no result: measures do not depend on the pieces in which points arrive. A rule that judges the whole run
+        asks only the newest point.
         """
+        assert self.plan.rule.when is not None
+        asked = slice(-1 if self.plan.rule.when.at_end else 0, None)
         each, held, possible = [found], [first], first | worse
         for place, (bound, other) in enumerate(zip(self.bounds[1:], self.others, strict=True), 1):
-            if not possible.any():
+            if not possible[asked].any():
                 break
             self._look_back(place)
             each.append(other.at(steps))
