@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlhealth.engine.equal_parts import PARTS, Looks, means_of_parts
 from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import ROOT_2, SharedNoise, per_noise
-from rlhealth.engine.order import PARTS, apart
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.windows import Rolling, SumsSoFar, median
 from rlhealth.run import Floats, Ints
@@ -88,15 +88,13 @@ class ErrorOfParts:
     """
 
     def __init__(self) -> None:
-        self.newest = np.inf
+        self.looks = Looks(LEAST_IN_PARTS, np.inf)
 
     def extend(self, sums: Floats, number: Ints) -> Floats:
         """The errors at the next points, which have those numbers, shape (n,), from all sums so far."""
-        looked = np.flatnonzero((number >= LEAST_IN_PARTS) & (number % apart(number) == 0))
-        ends = number[looked, None] * np.arange(PARTS + 1) // PARTS
-        means = np.diff(sums[ends]) / np.diff(ends)
+        looked = self.looks.among(number)
+        means, _ = means_of_parts(sums, number[looked])
         steps = np.mean(np.diff(means) ** 2, axis=1)
-        error = np.where(steps >= UNLIKE * np.var(means, axis=1), WIDER * np.sqrt(steps / 2 * 2 / (PARTS / 3)), np.inf)
-        found = np.append(self.newest, error)
-        self.newest = float(found[-1])
-        return np.asarray(found[np.searchsorted(looked, np.arange(len(number)), side="right")])
+        # half of `steps` is the variance of a part, and each of the two thirds is the mean of PARTS / 3 of them
+        error = np.where(steps >= UNLIKE * np.var(means, axis=1), WIDER * np.sqrt(steps / (PARTS / 3)), np.inf)
+        return self.looks.held(error, looked, len(number))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlhealth.engine.equal_parts import PARTS, Looks, means_of_parts
 from rlhealth.engine.windows import Held, SumsSoFar, highest
 from rlhealth.run import Floats, Ints
 
-PARTS = 12  # equal parts of all points so far, whose means are ranked
 SURE = 2.0  # errors by which two means must differ; otherwise they are a tie
 SAME = 1e-9  # of the largest value: a smaller difference counts as none, because sums are rounded
-LOOKS = 64  # evaluations while the length of a series doubles, or one per point
 MOST = 120  # points whose order is judged one by one; more are judged in parts
 _LATER, _EARLIER = np.tril_indices(PARTS, -1)
 
@@ -27,12 +26,11 @@ class RankTrend:
     """
 
     def __init__(self, least: int) -> None:
-        self.least = max(least, 2 * PARTS)
         self.sums = SumsSoFar(1)
         self.tail: Floats = np.empty(0)
         self.unrest = 0.0  # the sum of the squares of all second differences
         self.largest = 0.0
-        self.newest = np.nan
+        self.looks = Looks(max(least, 2 * PARTS), np.nan)
         self.held = Held()
 
     def extend(self, values: Floats) -> Floats:
@@ -48,17 +46,14 @@ class RankTrend:
         unrest = np.cumsum(np.append(self.unrest, squares))[1:]
         largest = highest(np.abs(points), self.largest)
         self.unrest, self.largest = float(unrest[-1]), float(largest[-1])
-        looked = np.flatnonzero((number >= self.least) & (number % apart(number) == 0))
-        found = np.append(self.newest, self._correlation(sums, number[looked], unrest[looked], largest[looked]))
-        self.newest = float(found[-1])
-        return found[np.searchsorted(looked, np.arange(len(points)), side="right")]
+        looked = self.looks.among(number)
+        found = self._correlation(sums, number[looked], unrest[looked], largest[looked])
+        return self.looks.held(found, looked, len(points))
 
     @staticmethod
     def _correlation(sums: Floats, number: Ints, unrest: Floats, largest: Floats) -> Floats:
         """The correlation at the points with those numbers, shape (n,)."""
-        ends = number[:, None] * np.arange(PARTS + 1) // PARTS
-        length = np.diff(ends)
-        mean = np.diff(sums[ends]) / length
+        mean, length = means_of_parts(sums, number)
         rise = mean[:, _LATER] - mean[:, _EARLIER]
         spread = np.sqrt(unrest / (number - 2) / 6.0)  # a second difference of independent points has six variances
         error = spread[:, None] * np.sqrt(1 / length[:, _LATER] + 1 / length[:, _EARLIER])
@@ -107,8 +102,3 @@ class OrderScore:
         np.divide(rises - np.sign(rises), np.sqrt(variance), out=score, where=variance > 0)
         found[: len(number)] = np.where(number < self.least, np.nan, score)
         return found
-
-
-def apart(number: Ints) -> Ints:
-    """How many points lie between two evaluations of a series of that length: the work grows with its doublings."""
-    return np.asarray(1 << np.maximum(np.log2(number / LOOKS).astype(np.int64), 0))

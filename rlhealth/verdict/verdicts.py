@@ -116,20 +116,13 @@ class RunVerdict:
     def causes(self) -> list[Finding]:
         """Findings that no other finding explains: the worst first, by the worst of what they explain, of equals those
         that explain others, then the earliest. A finding whose cause is ignored or accepted is listed by itself."""
-        worst: dict[str, Severity] = {}
-        for one in self.findings:
-            if one.explained_by is not None:
-                worst[one.explained_by] = max(one.severity, worst.get(one.explained_by, Severity.INFO))
+
+        def order(one: Finding) -> tuple[int, bool, int]:
+            follows = self.consequences(one)
+            return -max(each.severity for each in (one, *follows)), not follows, one.first_step
+
         shown = {one.rule for one in self.findings}
-        alone = [one for one in self.findings if one.explained_by not in shown]
-        return sorted(
-            alone,
-            key=lambda one: (
-                -max(one.severity, worst.get(one.rule, one.severity)),
-                one.rule not in worst,
-                one.first_step,
-            ),
-        )
+        return sorted((one for one in self.findings if one.explained_by not in shown), key=order)
 
     def consequences(self, cause: Finding) -> list[Finding]:
         """The findings that `cause` explains, in the order in which they began."""

@@ -17,7 +17,7 @@ KINDS = frozenset({"csv", "json", "jsonl"})
 MOST = 8  # tables in a folder; more are runs of a sweep
 UNCOUNTED = frozenset({"", "row"})  # what no column counts may be in any order
 FEWEST_ROWS = 10
-_NAMES = ("train", "eval")  # files of one run that need not count each step
+_SELDOM = {"train", "eval"}  # files of one run, of which the second counts seldom
 BEHIND = 0.02  # of the rows: what one table may lack at its end while a run is logged
 
 
@@ -85,19 +85,15 @@ def _are_parts(one: Run, other: Run) -> bool:
     mine, theirs = _metrics(one), _metrics(other)
     if not mine.isdisjoint(theirs):
         return False
-    if _NAMES in (pair := (_stem(one), _stem(other)), pair[::-1]):
-        return _is_within(*((one, other) if pair == _NAMES else (other, one)))
+    named = {Path(run.place.file).stem.lower(): _fullest(run) for run in (one, other)}
+    if named.keys() == _SELDOM:
+        return _is_within(named["train"], named["eval"])
     return bool(mine and theirs) and _count_alike(_fullest(one), _fullest(other))
 
 
-def _stem(run: Run) -> str:
-    return Path(run.place.file).stem.lower()
-
-
-def _is_within(trained: Run, evaluated: Run) -> bool:
+def _is_within(trained: Series, evaluated: Series) -> bool:
     """Whether an evaluation counts steps of that training: it is older than the training's newest row."""
-    steps = _fullest(trained).steps, _fullest(evaluated).steps
-    return bool(steps[0][-1] >= steps[1][-1] and len(steps[0]) >= len(steps[1]))
+    return bool(trained.steps[-1] >= evaluated.steps[-1]) and len(trained) >= len(evaluated)
 
 
 def _fullest(run: Run) -> Series:

@@ -9,6 +9,7 @@ from rlhealth.sources.rows.printed_steps import WORD
 from rlhealth.sources.rows.printed_words import NUMBER, PAID_WORDS
 
 _VALUE = r"[-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
+_WITH_SPREAD = rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
 
 
 def _line(pattern: str) -> re.Pattern[str]:
@@ -27,17 +28,11 @@ _LINES = (
     ),
     # TD3's evaluations, `Evaluation over 10 episodes: 27.3`, and `Evaluation at step 5000: 25.5 +/- 3.2`
     (
-        _line(
-            r"\W{0,8}evaluation over \d{1,6} (?:episodes|trajectories):"
-            rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
-        ),
+        _line(r"\W{0,8}evaluation over \d{1,6} (?:episodes|trajectories):" + _WITH_SPREAD),
         "eval_reward: {value}",
     ),
     (
-        _line(
-            r"\W{0,8}evaluation (?:at|after) (?:step|episode) (?P<step>\d{1,15}):"
-            rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
-        ),
+        _line(r"\W{0,8}evaluation (?:at|after) (?:step|episode) (?P<step>\d{1,15}):" + _WITH_SPREAD),
         "step {step}: eval_reward: {value}",
     ),
     # of Karpathy's policy gradients: `resetting env. episode reward total was -21.0. running mean: -20.9`
