@@ -32,6 +32,8 @@ _TAKEN_BACK, _SURELY = 0.25, 2.5  # half-way between both correlations of change
 _AS_A_SUM = 60.0  # n-ths: the most that changes of a sum vary by, as a share of what the sum varies by
 _COMPONENT, _MEAN_OF_ONE = "rewards/{f}/mean", "}/mean"
 _PLAIN_FILE: str = UNKNOWN["names"]
+#: Words of a sum, over an episode or over the run.
+_CUMULATIVE = re.compile(r"[Cc]umul|CUMUL|[Aa]ccumul|(?<![A-Za-z])[Cc]um(?![a-z])")
 _MEAN_REWARD = re.compile(
     r"(?:mean|average|avg).{0,20}(?:reward|return|score)|(?:reward|return|score).{0,3}(?:mean|average|avg)", re.I
 )
@@ -117,7 +119,7 @@ def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags
 
 def odd_tags(run: Run) -> OddTags:
     """What the values of a run show about its tags."""
-    cumulative = [(tag, one) for tag, one in run.series.items() if "cumulative" in tag.lower() and len(one)]
+    cumulative = [(tag, one) for tag, one in run.series.items() if _CUMULATIVE.search(tag) is not None and len(one)]
     sums = tuple(tag for tag, one in cumulative if _may_be_a_sum(one.values))
     far = tuple(tag for tag, one in run.series.items() if "kl" in tag.lower() and _is_far_at_once(one.values))
     most = min(max(map(len, run.series.values()), default=0) // _A_SERIES, _A_SERIES - 1)

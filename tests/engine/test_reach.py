@@ -107,10 +107,12 @@ def test_all_that_is_measured_lies_within_reach(series: list[float], condition: 
 
 
 LEVEL = Condition.model_validate({"metric": "kl", "measure": "mean", "last": 3, "above": 0.1})
+STILL = Condition.model_validate({"metric": "kl", "measure": "standstill", "last": 2, "equals": 0})
 
 
 @given(st.lists(SERIES, min_size=3, max_size=3), st.lists(conditions(), min_size=1, max_size=3))
 @example([[0.1, 0.1, 0.1], [1.0], [1.0]], [LEVEL])  # whose mean is 0.10000000000000002
+@example([[0.0], [0.0], [0.0]], [STILL])  # a single point says nothing yet
 @settings(max_examples=examples(400))
 def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measured(
     series: list[list[float]], all_of: list[Condition]

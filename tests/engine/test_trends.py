@@ -7,7 +7,9 @@ from rlhealth.engine.trends import Standstill
 
 def test_a_standstill_is_measured_by_how_long_values_usually_stand():
     held = np.repeat([3.0, -5.0, -9.0, -2.0], [7, 8, 8, 9])
-    assert Standstill(8).extend(held).max() < 1.5
+    measured = Standstill(8).extend(held)
+    assert np.isnan(measured[:7]).all()
+    assert measured[7:].max() < 1.5
     assert Standstill(8).extend(np.append(held, np.full(40, -7.0)))[-1] > 4
 
 
@@ -27,7 +29,7 @@ def test_a_standstill_that_drifts_by_less_than_counts_is_the_same_in_pieces():
         [np.full(6, 2.0), 3.0 + 2e-10 * np.arange(9), np.full(5, 1.0), 3.0 + 2e-10 * np.arange(9)]
     )
     pieces, whole = Standstill(4), Standstill(4).extend(drifting)
-    assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole)
+    assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(drifting, 7)]), whole, True)
 
 
 def test_a_batch_whose_reward_is_written_once_for_each_update_is_constant_for_none_of_it() -> None:
@@ -36,4 +38,4 @@ def test_a_batch_whose_reward_is_written_once_for_each_update_is_constant_for_no
     assert Standstill(8).extend(np.append(rewards, np.full(40, 0.2)))[-1] > 4
     pieces = Standstill(8)
     whole = Standstill(8).extend(rewards)
-    assert np.array_equal(np.concatenate([pieces.extend(part) for part in np.split(rewards, [3, 17, 40])]), whole)
+    assert np.array_equal(np.concatenate([pieces.extend(part) for part in np.split(rewards, [3, 17, 40])]), whole, True)

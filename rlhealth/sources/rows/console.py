@@ -14,6 +14,7 @@ from rlhealth.metrics import languages
 from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.values import hidden, training_config
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
+from rlhealth.sources.rows.error_file import raised_beside
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
 from rlhealth.sources.rows.printed import Printed, PrintedRow
@@ -31,7 +32,7 @@ MOST_HELD = 20_000  # rows that are kept until the form of the log is known
 #: Bytes (in lower case) of which at least one is near every row. Lines far from all of them are skipped unread.
 SIGNS = tuple(
     b"step: loss rew return score kl entropy grad epret advantage clipfrac accuracy runtime fps eval_ train_ "
-    b"succ rwd ep_r fitness mean100".split()
+    b"succ rwd ep_r fitness mean100 best".split()
 )
 COUNTERS = (
     b"step",
@@ -263,7 +264,7 @@ class ConsoleLog(TextLog):
             notes = of_warnings(run.excerpted, is_all=run.excerpted == run.series.keys())
             run.notes += notes
             self._reported += notes
-        self.newest.raised = raised_in(self._tail + self.text.rest)
+        self.newest.raised = raised_in(self._tail + self.text.rest) or raised_beside(self.path)
 
     def nothing(self) -> RlhealthError:
         """The error for a file without metrics: the exception before any row, or the lines most similar to a row, and

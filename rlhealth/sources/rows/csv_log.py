@@ -23,7 +23,7 @@ from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.commented import COMMENTS, header_in, last_comment
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
-from rlhealth.sources.rows.headerless import with_commas
+from rlhealth.sources.rows.headerless import numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.metric_files import has_one_metric
 from rlhealth.sources.rows.rows import Rows
@@ -227,6 +227,8 @@ class CsvLog(TextLog):
             cells = [cell.strip(' "') for cell in text.split(self._comma)]
         if not cells:
             return b""
+        below = rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]
+        cells = numbered_header(self.path.name, [text, *below]) or cells
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
             named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
             hint = f"add a first line that names its {named}"
@@ -234,7 +236,7 @@ class CsvLog(TextLog):
         if set(cells) >= RUN_TABLE:
             hint = "export the history of a run: open a chart's menu, Export, CSV"
             raise self._refused("a table of runs, one row a run, and not a history", hint)
-        if is_search([text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]):
+        if is_search([text, *below]):
             hint = "check the logs of the runs that it sums up"
             raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
         is_export = [cell.replace(" ", "").lower() for cell in cells] == BOARD

@@ -75,6 +75,8 @@ def names_of(name: str, text: str) -> list[str]:
     if not is_log_name(stem) and stem.lower() not in _FILES:
         return []
     lines = text.splitlines()[: LOOKED_AT + 1]
+    if numbered_header(name, lines):
+        return []
     rows = [with_commas(line.encode()).decode().split(",") for line in lines[:LOOKED_AT] if line.strip()]
     if len(rows) < FEWEST or any(number(cell) is None for row in rows[:-1] for cell in row):
         return []
@@ -91,6 +93,18 @@ def names_of(name: str, text: str) -> list[str]:
     if len(counts) == len(rows) - 1 and rises:
         return [*_OF_ONE_METRIC, stem]
     return _wider(stem, rows) if is_of_rewards(stem) else []
+
+
+def numbered_header(name: str, lines: Sequence[str]) -> list[str]:
+    """The columns of a list that pandas saved without a name, `,0` or `0`, in a file that is named after it:
+    `pd.DataFrame(returns).to_csv("returns.csv")`; empty for any other table. A 0 above whole numbers may be the first
+    of them."""
+    if len(lines) < FEWEST or lines[0].strip() not in (",0", "0") or not is_of_rewards(stem_of(name)):
+        return []
+    own = tag_of(stem_of(name))
+    if lines[0].startswith(","):
+        return ["", own]
+    return [own] if all("." in line for line in lines[1:FEWEST]) else []
 
 
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:
@@ -172,6 +186,7 @@ def is_column(name: str, text: str) -> bool:
     scores count only in a file that is named after them."""
     lines = [line for line in text.splitlines()[: LOOKED_AT + 1] if line.strip() and not line.startswith("#")]
     heads, rows = _heads_and_rows(lines)
+    heads = numbered_header(name, lines) or heads
     own = heads[1:] if len(heads) == 2 and heads[0] in BOOKKEEPING else heads
     said = _PAID.search(words(own[0])) if len(own) == 1 and is_log_name(own[0]) else None
     if said is None or (said["what"] != "reward" and not is_of_rewards(stem_of(name))):

@@ -18,11 +18,19 @@ from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labell
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_rewording import reworded, without_slashes
 from rlhealth.sources.rows.printed_series import PrintedSeries
-from rlhealth.sources.rows.printed_steps import PrintedStep, begins_with_count, heading, heads_evaluation, steps_in
+from rlhealth.sources.rows.printed_steps import (
+    PrintedStep,
+    begins_with_count,
+    begun_by,
+    heading,
+    heads_evaluation,
+    steps_in,
+)
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
 from rlhealth.sources.rows.printed_warnings import Warnings
 from rlhealth.sources.rows.printed_words import (
     leading_reward,
+    mixed_pairs,
     reward_in_sentence,
     spaced_pairs,
 )
@@ -218,9 +226,13 @@ class Printed:
             yield from self._made(self._blocks.rows(text), "block")
             return
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
-        is_counted = sum(not names_step(name) for name in several) < FEWEST_PAIRS and begins_with_count(text)
+        is_short = sum(not names_step(name) for name in several) < FEWEST_PAIRS
+        is_counted = is_short and begins_with_count(text)
         if is_counted and (signs or " -> " in text):
             several = spaced_pairs(text.replace(" -> ", " ")) or several
+        if is_short and begun_by(text) is not None:
+            mixed = mixed_pairs(text).items()
+            several |= {name: one for name, one in mixed if name not in several and not names_step(name)}
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text or "mean/" in text) and PAID.search(text):

@@ -23,7 +23,7 @@ _RAY = re.compile(r"\((?:\w{1,80}\s)?pid=(?P<pid>\d{1,9})[^()\n]{0,80}\)\s?")
 _LEVEL = r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|SUCCESS|CRITICAL|NOTICE|TRACE)"
 #: The parts of a logger's prefix: timestamps, levels, places in the code.
 _LOGGER = re.compile(
-    r"""(?:(?:
+    r"""\s{0,8}(?:(?:
         \(AReaL\)
       | [A-Z]\[LEVEL\]  # the letter is what a recording leaves of a cursor that moved
       | \[(?![^\]\n]{0,100}

@@ -43,6 +43,8 @@ _LINES = (
         ),
         "episode_reward: {total}, running_mean_reward: {mean}",
     ),
+    # `----- rollout reward: -12.4`
+    (_line(rf"\s*[-=#]{{3,40}}\s?(?P<name>{PAID_WORDS})\s?[:=]\s?(?P<value>{NUMBER})[-=#\s]*"), "{name}: {value}"),
     # `Reward 30 for game 3`
     (
         _line(
@@ -66,10 +68,11 @@ _LINES = (
         "Episode {n}: Last length: {steps}, Average length: {mean}",
     ),
 )
-#: `average episode rewards is -199.9`, alone or after a count.
+#: `average episode rewards is -199.9`, alone or after a count; `average reward over last 20 games is 3`.
 _IS = _line(
-    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?(?P<name>{PAID_WORDS}) (?:is|are|was|were) "
-    rf"(?P<value>{NUMBER})\s*"
+    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?"
+    rf"(?P<name>{PAID_WORDS}(?: (?:over|of|in|for) (?:the )?(?:last|past) \d{{1,6}} [a-z]{{2,12}})?) "
+    rf"(?:is|are|was|were) (?P<value>{NUMBER})\s*"
 )
 _SAYS = re.compile(r" (?:is|are|was|were) ")
 #: `Reward after 3 episodes is 0.5`, `After 3 episodes, …`; but `After 3 games, …` may be part of a word problem.
@@ -85,6 +88,12 @@ _STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s
 _HASH = _line(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)")
 #: A number directly behind its name: `episode 3 score-1.5 average score -2.2`.
 _GLUED = re.compile(r"(?<![\w-])score(?=-?\d{1,15}\.\d)")
+#: Names before one colon, and as many numbers behind it: `3th cur_reward, cur_loss:  15.7 36.0`.
+_NAMES_FIRST = re.compile(
+    r"(?:(?P<n>\d{1,15})(?:st|nd|rd|th)\s)?\W{0,8}"
+    r"(?P<names>[A-Za-z_][\w ]{0,40}(?:,\s?[A-Za-z_][\w ]{0,40}){1,8})\s?:\s+"
+    rf"(?P<values>{_VALUE}(?:[\s,]{{1,9}}{_VALUE}){{1,8}})\s*"
+)
 #: A line of Dreamer: `[1000] train_return 27.0 / train_length 500.0 / fps 30.0`.
 _OF_DREAMER = re.compile(
     rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
@@ -99,7 +108,9 @@ def reworded(text: str) -> str:
             return form.format_map(found.groupdict())
     if (evolved := _EVOLVED.fullmatch(text)) is not None:
         named = _OF_ALL.sub(r"\g<of> fitness", evolved["rest"])
-        return f"generation {evolved['n']}: {named}" if named != evolved["rest"] else text
+        return f"generation {evolved['n']}: {named}" if "fitness" in named.lower() else text
+    if "," in text and (paired := _paired(text)):
+        return paired
     if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:
         text = starred["said"]
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:
@@ -112,6 +123,18 @@ def reworded(text: str) -> str:
         return f"{said['before'] or ''}{said['name']}: {said['value']}"
     text = _HASH.sub(r"\g<word> ", text, count=1) if " #" in text else text
     return _GLUED.sub("score ", text) if "score" in text else text
+
+
+def _paired(text: str) -> str:
+    """A line of names before numbers with each number behind its name; empty for any other line."""
+    found = _NAMES_FIRST.fullmatch(text)
+    if found is None:
+        return ""
+    names, values = found["names"].split(","), re.split(r"[\s,]+", found["values"])
+    if len(names) != len(values):
+        return ""
+    said = ", ".join(f"{name.strip()}: {value}" for name, value in zip(names, values, strict=True))
+    return f"iteration {found['n']}: {said}" if found["n"] else said
 
 
 def without_slashes(line: str) -> str:

@@ -12,17 +12,20 @@ from rlhealth.sources.rows.printed_steps import WORD, begins_with_count, behind_
 LONGEST_SPACED = 1000  # characters of a line of names and numbers
 _FIRST_WORD = r"[A-Za-z_][\w/.@%()-]{0,60}"
 NUMBER = r"[-+]?\d(?:[\d.,]*\d)?(?:\.|[eE][-+]?\d{1,3}|/\d{1,15})?|[-+]?nan|[-+]?inf"
-_WORD_AND_NUMBER = re.compile(rf"({_FIRST_WORD})\s{{1,9}}({NUMBER})(?=[\s,;%]|$)")
+_GLUED_UNIT = r"(?:s|sec|ms|min|h|[KMG]i?B|it/s|tok/s)?"
+_WORD_AND_NUMBER = re.compile(rf"({_FIRST_WORD})\s{{1,9}}({NUMBER}){_GLUED_UNIT}(?=[\s,;%]|$)")
 _WORDS_AND_NUMBERS = re.compile(rf"\W{{0,8}}(?:{_WORD_AND_NUMBER.pattern}[\s,;%]*+){{2,100}}")
 #: After a count: names of up to three words, some with a colon after them.
 _NAME_AND_NUMBER = re.compile(
-    rf"({_FIRST_WORD}(?: [A-Za-z_][\w/.@()-]{{0,30}}){{0,2}}):?\s{{1,9}}({NUMBER})(?=[\s,;|%]|:\s|$)"
+    rf"({_FIRST_WORD}(?: [A-Za-z_][\w/.@()-]{{0,30}}){{0,2}}):?\s{{1,9}}({NUMBER}){_GLUED_UNIT}(?=[\s,;|%]|:\s|$)"
 )
 _COUNT_AND_NUMBERS = re.compile(
     rf"\W{{0,8}}(?={WORD}\b\W{{1,12}}\d)(?:{_NAME_AND_NUMBER.pattern}[\s,;:|%]*+){{2,100}}"
-    r"(?:[\d.]{1,12}\s?(?:s|sec|ms|it/s)\s*)?",
+    r"(?:[\d.]{1,12}\s?(?:s|sec|ms|it/s)\s*|(?<=\s\s)[A-Za-z][\w.-]{0,40}\s*)?",  # a time, or a word in a column
     re.IGNORECASE,
 )
+#: An aside in brackets: `len 352 (c 324.9 / i 397.6) sig 6/16`.
+_ASIDE = re.compile(r"(?<=\d)\s\([^()\n]{1,80}\)(?=\s|$)")
 #: Without a count: names of up to three words that end in what is measured.
 _WHAT = r"(?:[A-Za-z][\w/-]{0,20} ){1,2}(?:reward|return|score|loss|length|entropy|kl)s?"
 _MEASURED = rf"({_WHAT}):?\s{{1,9}}({NUMBER})(?=[\s,;|]|$)"
@@ -44,7 +47,10 @@ _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _ENDED_WITH = re.compile(
     r"(?:finished|ended|done|completed?|terminated)(?:[.!] | (?:\w+ ){0,4}with (?:an? |the )?)(?=\w)", re.IGNORECASE
 )
-_WHOSE = r"(?:(?:total|average|avg|mean|cumulative|final|episode|train(?:ing)?|eval(?:uation)?|test|batch)s? ){0,3}"
+_WHOSE = (
+    r"(?:(?:total|averaged?|avg|mean|cumulative|final|episode|rollout|train(?:ing)?|eval(?:uation)?|test|batch)s? )"
+    r"{0,3}"
+)
 #: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
     rf"(?P<name>{_WHOSE}(?:reward sum|reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
@@ -77,6 +83,12 @@ def spaced_pairs(text: str) -> dict[str, Any]:
     if _MEASURED_AND_NUMBERS.fullmatch(text):
         return {pair[1]: pair[2] for pair in _MEASURED_AND_NUMBER.finditer(text) if number(pair[2]) is not None}
     return _joined(text) if "_" in text and "." in text else {}
+
+
+def mixed_pairs(text: str) -> dict[str, Any]:
+    """The pairs of a line on which some numbers follow a space, and others an equal sign or an arrow; asides in
+    brackets are left out: `step 3  mean_reward 0.5 (best 0.6)  groups=7/8`. Empty for any other line."""
+    return spaced_pairs(_ASIDE.sub("", text.replace(" -> ", " ").replace("=", " ")))
 
 
 def of_an_end(name: str) -> str:

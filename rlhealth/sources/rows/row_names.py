@@ -24,7 +24,8 @@ _LEARNING = re.compile(
 )
 #: Settings that share their names with metrics, and summaries of a whole run.
 _SETTINGS = re.compile(
-    r"coef|weight|fn$|func$|type$|threshold|target|clip_?range|beta|gamma|lambda|scal(?:e|ing)$|^best|max_grad"
+    r"coef|weight|fn$|func$|type$|threshold|target|clip_?range|beta|gamma|lambda|scal(?:e|ing)$|^best(?!_fitness)|max_grad|batch_?size"
+    r"|^return_(?:raw|full|multi|dict|tensors|tokens?|logprobs?|attention|hidden|prompts?|only)(?:_|$)"
 )
 #: Names that only a row of one rollout has, not one of a step; and the number of a list item, `1) reward=0.5`.
 _SAMPLE = re.compile(

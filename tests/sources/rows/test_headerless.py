@@ -285,3 +285,20 @@ def test_a_table_of_a_folder_that_counts_nothing_from_the_start_is_none(
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(RlhealthError):
         find_readers(tmp_path)
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_list_that_pandas_saved_without_a_name_is_under_the_name_of_its_file(tmp_path: Path, index: bool) -> None:
+    pd.DataFrame(RETURNS).to_csv(tmp_path / "returns.csv", index=index)
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+    pd.DataFrame(RETURNS).to_csv(tmp_path / "returns.csv", index=True)
+    (tmp_path / "returns.csv").rename(tmp_path / "weights.csv")
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path)
+
+
+def test_a_0_above_whole_numbers_is_the_first_of_them(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("".join(f"{n}\n" for n in range(40)))
+    (run,) = open_runs(tmp_path)
+    assert len(translate(run).metrics["reward"]) == 40

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,32 @@ def test_a_run_that_is_started_again_after_it_died_at_its_start_is_the_same_run(
 def test_a_long_exception_is_cut_and_says_so() -> None:
     raised = raised_in((TRACEBACK + "ValueError: " + "x" * 200 + "\n").encode())
     assert (len(raised), raised[-1]) == (100, "…")
+
+
+@pytest.mark.parametrize(
+    ("console", "errors"),
+    [
+        ("slurm-7.out", "slurm-7.err"),
+        ("train.log", "train.err"),
+        ("job.o123", "job.e123"),
+        ("stdout.txt", "stderr.txt"),
+        ("output.log", "error.log"),
+    ],
+)
+def test_an_exception_in_the_error_file_beside_a_console_ended_its_run(
+    tmp_path: Path, console: str, errors: str
+) -> None:
+    (tmp_path / console).write_text(ROWS)
+    (tmp_path / errors).write_text("a warning\n" + TRACEBACK + ERROR)
+    (run,) = check(tmp_path / console).runs
+    assert run.run.raised == ERROR.strip()
+    os.utime(tmp_path / errors, (0, 0))  # long before the last row: training went on
+    (run,) = check(tmp_path / console).runs
+    assert run.run.raised == ""
+
+
+def test_a_process_whose_error_file_says_why_it_died_before_its_first_row_died_at_its_start(tmp_path: Path) -> None:
+    (tmp_path / "slurm-7.out").write_text("{'data': {'train_batch_size': 128,\n          'return_raw_chat': False}}\n")
+    (tmp_path / "slurm-7.err").write_text(SETTINGS + TRACEBACK + ERROR)
+    (run,) = check(tmp_path).runs
+    assert [one.rule for one in run.findings] == ["died-at-start"]

@@ -57,6 +57,13 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"Episode  {n * 10} finished with reward: {r:.3f}\nFinished at timestep  {20 + n}",
         lambda n, r: f"Timestep {n * 10}\nmean reward (100 episodes) {r:.6f}\nbest mean reward -inf\nepisodes {n}\n",
         lambda n, r: f"Reward after {n * 10} episodes is {r:.3f}",
+        lambda n, r: f"  [grpo] step {n * 10:3d}/600  mean_reward {r:.3f}  informative_groups={n % 8}/8",
+        lambda n, r: (
+            f"[dr-s1] step {n * 10:3d} reward {r:.3f} len 352 (c 324.9 / i 397.6) sig 6/16 roll 36s peak 11.38GB"
+        ),
+        lambda n, r: f"episode {n * 10:5d}  steps {20 + n:4d}  total_reward {r:8.3f}  loss   2.1725  stage1-launch",
+        lambda n, r: f"{n * 10}th cur_reward, cur_loss:  {r} 36.035667419433594",
+        lambda n, r: f"Episode: {n * 10:4d}    Mean of recent rewards: {r:7.3f}",
         lambda n, r: f"Average score after episode {n * 10}: {r:.3f}, epsilon: 0.5",
         lambda n, r: f"After {n * 10} episodes, mean return is {r:.3f}.",
         lambda n, r: f"Episode {n * 10} finished after 20 timesteps, total reward {r:.3f}",
@@ -593,3 +600,26 @@ def test_a_reward_at_the_end_of_a_short_line_is_a_row(tmp_path: Path, line: Call
 def test_the_reward_of_one_answer_behind_its_parse_is_no_row(tmp_path: Path) -> None:
     with pytest.raises(RlhealthError):
         printed(tmp_path, lambda n, r: f"answer_parsed: [], gold_parsed: [], reward: {r:.3f}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n, r: f"\n\n---------------rollout reward: {r}\n",
+        lambda n, r: f"\n Averaged reward over last 20 runs is {r} \n",
+        lambda n, r: f"CumReward={r} | Erfolg={n % 2 == 0} | steps={100 + n * 7 % 13}",
+    ],
+)
+def test_a_reward_whose_line_counts_nothing_is_a_row(tmp_path: Path, line: Callable[[int, float], str]) -> None:
+    assert values(printed(tmp_path, line), "reward")[1] == REWARDS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n, r: f"Gen {n}: best={r} (all-time={max(REWARDS[: n + 1])}), species=7, genomes=300",
+        lambda n, r: f"Generation {n}/600\n\tBest fitness: {r}\n\tMutation rate: 0.1",
+    ],
+)
+def test_the_best_of_a_generation_is_the_largest_reward(tmp_path: Path, line: Callable[[int, float], str]) -> None:
+    assert values(printed(tmp_path, line), "reward/max")[1] == REWARDS

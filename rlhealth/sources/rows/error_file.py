@@ -1,0 +1,42 @@
+"""The file in which a launcher keeps what a process wrote to its standard error, beside its console: `slurm-7.err`
+beside `slurm-7.out`."""
+
+from __future__ import annotations
+
+import re
+from os import SEEK_END, fstat
+from pathlib import Path
+
+from rlhealth.errors import RlhealthError
+from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.rows.last_words import TAIL, raised_in
+
+#: What the name of a console has in it -> what the name of its error file has there. The second form is that of PBS.
+_NAMES = (
+    (re.compile(r"\.(?:out|log)$"), (".err",)),
+    (re.compile(r"\.o(?=\d{1,12}$)"), (".e",)),
+    (re.compile(r"(?<![a-z])stdout(?![a-z])"), ("stderr",)),
+    (re.compile(r"(?<![a-z])out(?:put)?(?=\.(?:log|txt)$)"), ("err", "error", "errors")),
+)
+SLACK = 60.0  # seconds that a console may be written to after the process ended: a launcher says goodbye there
+
+
+def raised_beside(console: Path) -> str:
+    """The exception that the error file of a console ends with, without keys; empty if there is none, or if the console
+    went on after it."""
+    for name in _beside(console.name):
+        try:
+            with open_regular(console.with_name(name)) as file:
+                here = fstat(file.fileno())
+                if here.st_mtime + SLACK < console.stat().st_mtime:
+                    continue
+                file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
+                if raised := raised_in(file.read(TAIL)):
+                    return raised
+        except (RlhealthError, OSError):
+            continue  # most consoles have none
+    return ""
+
+
+def _beside(name: str) -> list[str]:
+    return [pattern.sub(other, name, count=1) for pattern, others in _NAMES if pattern.search(name) for other in others]
