@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlhealth.check import check
-from rlhealth.sources import open_runs
+from rlhealth.sources import find_readers, open_runs
 from tests.sources.sick_shapes import FIXTURES, lines
 
 EVERYWHERE = FIXTURES / "everywhere" / "grpo-short"
@@ -71,3 +71,36 @@ def test_another_seed_or_learning_rate_is_another_run(root: Path) -> None:
     ]
     (root / "logs" / "other.jsonl").write_text(lines(different))
     assert len(open_runs(str(root))) == 2
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: CUDA error\n'
+
+
+def console(folder: Path, rows: list[dict[str, object]], end: str) -> Path:
+    """The console that the trainer printed its rows to."""
+    path = folder / "train.log"
+    path.write_text("".join(f"{row}\n" for row in rows if "reward" in row) + end)
+    return path
+
+
+def test_how_a_run_ended_is_taken_from_whoever_tells_it(root: Path) -> None:
+    console(root, ROWS, TRACEBACK)
+    (run,) = open_runs(str(root))
+    assert (run.place.kind, run.raised) == ("tensorboard", "RuntimeError: CUDA error")
+
+
+def test_how_an_earlier_attempt_ended_says_nothing_of_a_run_that_went_on(root: Path) -> None:
+    console(root, ROWS[: len(ROWS) // 2], TRACEBACK)
+    (run,) = open_runs(str(root))
+    assert (run.place.kind, run.raised) == ("tensorboard", "")
+
+
+def test_a_run_that_dies_while_it_is_followed_has_its_end_from_the_other_log(root: Path) -> None:
+    path = console(root, ROWS, "")
+    (reader,) = find_readers(str(root))
+    reader.poll()
+    assert reader.run.raised == ""
+    with path.open("a") as file:
+        file.write(TRACEBACK)
+    reader.poll()
+    assert reader.run.raised == "RuntimeError: CUDA error"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from os.path import isdir, split
 from pathlib import Path
@@ -41,11 +42,13 @@ _VERSION = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LARGEST_CARD = 1 << 20
+#: How a run ended: its exit code, whether its log shows a good end, and the exception.
+Ending = tuple[int | None, bool | None, str]
 
 
 class JoinedReader:
-    """A run that was also written elsewhere: it is read in one place, and takes the planned number of steps from the
-    trainer's state.
+    """A run that was also written elsewhere: it is read in one place, takes the planned number of steps from the
+    trainer's state, and how it ended from where that is told: wandb's exit code, the traceback in a console.
     """
 
     def __init__(self, main: Reader, others: Sequence[Reader]) -> None:
@@ -54,16 +57,43 @@ class JoinedReader:
         self.run: Run = main.run
         self._plan = plan_of(others)
         self._note = _also_in(main, others)
+        self._own = _ending(self.run)
 
     def poll(self) -> bool:
-        """Reads what is new in the main place."""
+        """Reads what is new in the main place; where nothing is, the others may say that the run ended."""
+        _set_ending(self.run, self._own)
         changed = self.main.poll()
+        self._own = _ending(self.run)
+        if not changed:
+            for one in self.others:
+                with suppress(RlhealthError, OSError):
+                    one.poll()
         run = self.run
         if self._note not in run.notes:
             run.notes.append(self._note)
         if self._plan is not None and run.planned_steps is None:
             run.planned_steps = self._plan.steps(run)
+        _set_ending(run, self._ending())
         return changed
+
+    def _ending(self) -> Ending:
+        """How the run ended, by its own log and by those others that reach its newest step."""
+        code, clean, raised = self._own
+        reached = (self.run.last_step or 0) - 2 * _pace(self.run)
+        for one in self.others:
+            if one.run.last_step is not None and one.run.last_step >= reached:
+                code = one.run.exit_code if code is None else code
+                clean = one.run.clean if clean is None else clean
+                raised = raised or one.run.raised
+        return code, clean, raised
+
+
+def _ending(run: Run) -> Ending:
+    return run.exit_code, run.clean, run.raised
+
+
+def _set_ending(run: Run, ending: Ending) -> None:
+    run.exit_code, run.clean, run.raised = ending
 
 
 def _also_in(main: Reader, others: Sequence[Reader]) -> str:
@@ -170,6 +200,8 @@ def _read_furthest(group: list[Reader]) -> JoinedReader:
 
 def _pace(run: Run) -> int:
     """The usual number of steps between two points of the run's fullest series."""
+    if not run.series:
+        return 1
     fullest = max(run.series.values(), key=len)
     return int(np.median(np.diff(fullest.steps))) if len(fullest) > 1 else 1
 
