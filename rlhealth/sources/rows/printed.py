@@ -228,11 +228,10 @@ class Printed:
         several = pairs(text) if signs or "·" in text else spaced_pairs(text)
         is_short = sum(not names_step(name) for name in several) < FEWEST_PAIRS
         is_counted = is_short and begins_with_count(text)
-        if is_counted and (signs or " -> " in text):
-            several = spaced_pairs(text.replace(" -> ", " ")) or several
         if is_short and begun_by(text) is not None:
-            mixed = mixed_pairs(text).items()
-            several |= {name: one for name, one in mixed if name not in several and not names_step(name)}
+            for name, one in mixed_pairs(text).items():
+                if name == "steps" or not names_step(name):
+                    several.setdefault(name, one)
         if not several and "," in text and (is_counted or rank.endswith(LABEL)):
             several = pairs(text.replace(" -> ", ", "))
         if (not several or " with " in text or "mean/" in text) and PAID.search(text):
