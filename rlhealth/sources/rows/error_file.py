@@ -4,7 +4,7 @@ beside `slurm-7.out`."""
 from __future__ import annotations
 
 import re
-from os import SEEK_END, fstat
+from os import SEEK_END
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
@@ -18,23 +18,22 @@ _NAMES = (
     (re.compile(r"(?<![a-z])stdout(?![a-z])"), ("stderr",)),
     (re.compile(r"(?<![a-z])out(?:put)?(?=\.(?:log|txt)$)"), ("err", "error", "errors")),
 )
-SLACK = 60.0  # seconds that a console may be written to after the process ended: a launcher says goodbye there
+_PROGRESS = re.compile(rb"\d{1,3}%\|")  # a bar that is drawn on after the exception: training went on
 
 
 def raised_beside(console: Path) -> str:
-    """The exception that the error file of a console ends with, without keys; empty if there is none, or if the console
-    went on after it."""
+    """The exception that the error file of a console ends with, without keys; empty if there is none, or if training
+    went on after it. The dates of the files say nothing: a copy has others."""
     for name in _beside(console.name):
         try:
             with open_regular(console.with_name(name)) as file:
-                here = fstat(file.fileno())
-                if here.st_mtime + SLACK < console.stat().st_mtime:
-                    continue
                 file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
-                if raised := raised_in(file.read(TAIL)):
-                    return raised
+                tail = file.read(TAIL)
         except (RlhealthError, OSError):
             continue  # most consoles have none
+        raised = raised_in(tail)
+        if raised and _PROGRESS.search(tail.rpartition(b"Traceback")[2]) is None:
+            return raised
     return ""
 
 

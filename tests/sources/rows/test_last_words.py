@@ -190,9 +190,11 @@ def test_an_exception_in_the_error_file_beside_a_console_ended_its_run(
     (tmp_path / errors).write_text("a warning\n" + TRACEBACK + ERROR)
     (run,) = check(tmp_path / console).runs
     assert run.run.raised == ERROR.strip()
-    os.utime(tmp_path / errors, (0, 0))  # long before the last row: training went on
-    (run,) = check(tmp_path / console).runs
-    assert run.run.raised == ""
+    os.utime(tmp_path / errors, (0, 0))  # as a copy may have it
+    assert check(tmp_path / console).runs[0].run.raised == ERROR.strip()
+    with (tmp_path / errors).open("a") as file:
+        file.write(" 75%|#######   | 30/40 [00:10<00:03]\n")  # it was caught, and training went on
+    assert check(tmp_path / console).runs[0].run.raised == ""
 
 
 def test_a_process_whose_error_file_says_why_it_died_before_its_first_row_died_at_its_start(tmp_path: Path) -> None:
