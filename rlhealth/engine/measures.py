@@ -17,6 +17,7 @@ from rlhealth.engine.gains import GainByThirds, GainSinceStart
 from rlhealth.engine.order import OrderScore, RankTrend
 from rlhealth.engine.parts import Parts
 from rlhealth.engine.shares import MeanFraction, ShareNonFinite, ShareOfPoints
+from rlhealth.engine.shifts import ShiftDown
 from rlhealth.engine.streaks import Streak
 from rlhealth.engine.trends import Arrival, Climb, Count, Plunge, Standstill
 from rlhealth.engine.versus import Past, against
@@ -113,4 +114,5 @@ MAKE: dict[str, Make] = {
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
     "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),
     "below_all_before": lambda one, smoothed, parts: WithoutError(BelowAllBefore(one.last, smoothed)),
+    "shift_down": lambda one, smoothed, parts: WithoutError(ShiftDown(one.last)),
 }

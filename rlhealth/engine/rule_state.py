@@ -17,6 +17,7 @@ from rlhealth.engine.window_counts import points_before_window, points_in_window
 from rlhealth.engine.windows import count_until
 from rlhealth.engine.wording import describe, words
 from rlhealth.metrics import Metric
+from rlhealth.rules.measures import KINDS
 from rlhealth.rules.model import Rule
 from rlhealth.verdict.findings import Episode, Finding, Severity, State
 from rlhealth.verdict.rises import Rising
@@ -82,9 +83,9 @@ class RuleState:
         return known
 
     def _since_the_fall(self, episode: Episode) -> Episode:
-        """An episode of a rule that judges the whole run. It began with the run, unless its measure counts the newest
+        """An episode of a rule that judges the whole run. It began with the run, unless its measure is about the newest
         points: then with the first of these."""
-        if self.clause.anchor.condition.measure != "below_all_before":
+        if not KINDS[self.clause.anchor.condition.measure].of_newest:
             return episode
         steps, marks = np.array([episode.raised_step]), np.zeros(1, np.int64)
         first, from_start = self.clause.dated_back(steps, marks, is_worse=False)

@@ -19,6 +19,8 @@ class MeasureKind:
         at_once: whether it has a value from the first point on, whatever its window.
         falls: whether it measures a fall: the fallen points are the lower half of the window.
         predicts: whether it predicts a future event, which has no first row.
+        of_newest: whether it is about the newest points, which are unlike those before: what it finds began with the
+            first of them.
     """
 
     words: str
@@ -28,6 +30,7 @@ class MeasureKind:
     at_once: bool = False
     falls: bool = False
     predicts: bool = False
+    of_newest: bool = False
 
 
 KINDS: dict[str, MeasureKind] = {
@@ -109,7 +112,14 @@ KINDS: dict[str, MeasureKind] = {
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
     "above_lowest": MeasureKind("how far the largest of {window} of {metric} lies above its lowest so far"),
     "below_all_before": MeasureKind(
-        "the number of newest points of {metric} that lie below all points before them ({last} or more)", unit="count"
+        "the number of newest points of {metric} that lie below all points before them ({last} or more)",
+        unit="count",
+        of_newest=True,
+    ),
+    "shift_down": MeasureKind(
+        "how far five or more newest points of {metric} lie below all of the {last} before them, in spans of these",
+        unit="ratio",
+        of_newest=True,
     ),
 }
 MEASURES = tuple(KINDS)

@@ -15,6 +15,7 @@ from rlhealth.engine.measures import MAKE
 from rlhealth.engine.noise import Noise
 from rlhealth.engine.order import OrderScore, RankTrend
 from rlhealth.engine.shares import MeanFraction, ShareNonFinite, ShareOfPoints
+from rlhealth.engine.shifts import ShiftDown
 from rlhealth.engine.streaks import Streak
 from rlhealth.engine.trends import Arrival, Climb, Correlation, Count, Plunge, Standstill
 from rlhealth.engine.versus import EstimateVersusStart, VersusPast, VersusStart
@@ -45,6 +46,8 @@ MADE = {
     "max_so_far": lambda: MaxSoFar(),
     "above_lowest": lambda: AboveLowest(3, 2),
     "below_all_before": lambda: BelowAllBefore(3, smoothed=5),
+    "shift_down": lambda: ShiftDown(6),
+    "shift_down, few before": lambda: ShiftDown(2),
     "rank_trend": lambda: RankTrend(3),
     "order_score": lambda: OrderScore(3),
     "standstill": lambda: Standstill(3),
