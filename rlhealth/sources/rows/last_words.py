@@ -12,6 +12,9 @@ from rlhealth.sources.rows.row_names import is_learning
 TAIL = 16 << 10  # bytes
 MOST_AFTER = 40  # lines that launchers, trackers and other processes may print after it
 _OPENS = "Traceback (most recent call last)"
+#: A line of a traceback, whose first lines somebody who pasted the console left out.
+_FRAME = re.compile(r'\s*File "[^"\n]{1,300}", line \d{1,7}, in \S')
+_FEWEST_FRAMES = 2
 _RAISED = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b.{0,200}")
 #: Ray's exception of a task quotes the tracebacks of other processes; the one that they all come from stands last.
 _OF_RAY = "RayTaskError("
@@ -33,10 +36,14 @@ def raised_in(tail: bytes) -> str:
     Args:
         tail: the last `TAIL` bytes of the console.
     """
-    if _OPENS.encode() not in tail:
-        return caught_in(tail.decode("utf-8", "replace"))
-    lines = [bare(line)[1] for line in tail.decode("utf-8", "replace").splitlines()]
-    opened = max(index for index, line in enumerate(lines) if _OPENS in line or not index)
+    text = tail.decode("utf-8", "replace")
+    lines = [bare(line)[1] for line in text.splitlines()] if _OPENS in text or ", line " in text else []
+    opened = max((index for index, line in enumerate(lines) if _OPENS in line), default=None)
+    if opened is None:
+        frames = [index for index, line in enumerate(lines) if _FRAME.match(line)]
+        if len(frames) < _FEWEST_FRAMES:
+            return caught_in(text)
+        opened = frames[0]
     raised = [index for index in range(opened, len(lines)) if _RAISED.match(lines[index])]
     if not raised:
         return ""

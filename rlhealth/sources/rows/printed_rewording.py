@@ -7,6 +7,7 @@ import re
 
 from rlhealth.sources.rows.printed_steps import WORD
 from rlhealth.sources.rows.printed_words import NUMBER, PAID_WORDS
+from rlhealth.sources.rows.row_names import PAID
 
 _VALUE = r"[-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?"
 _WITH_SPREAD = rf"\s{{1,4}}(?P<value>{_VALUE})(?:\s?(?:±|\+/?-)\s?[\d.]{{1,20}})?\s*"
@@ -83,6 +84,11 @@ _AFTER = _line(
 #: `[Gen 3] Best: 29.8 | Mean: 22.9`: of evolution, whose rewards are called fitness.
 _EVOLVED = _line(r"\W{0,3}gen(?:eration)?[ #]{1,4}(?P<n>\d{1,9})(?:/\d{1,9})?\W{1,4}(?P<rest>[A-Z][^\n]{1,300})")
 _OF_ALL = _line(r"\b(?P<of>best|max|mean|avg|average)(?=\s?[:=]\s?[-+\d])")
+#: `Episode 100   Avg: -475.55   BestAvg: -inf   σ: 54.36`: what is averaged beside an episode's number is its reward.
+_AVERAGED = _line(
+    r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}(?:/\d{1,9})?[\s|,;:-]{1,9})"
+    r"(?P<of>avg|average|mean)(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
+)
 #: `***** Episode 3 reward 24.7 *****`
 _STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*")
 _HASH = _line(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)")
@@ -109,6 +115,8 @@ def reworded(text: str) -> str:
     if (evolved := _EVOLVED.fullmatch(text)) is not None:
         named = _OF_ALL.sub(r"\g<of> fitness", evolved["rest"])
         return f"generation {evolved['n']}: {named}" if "fitness" in named.lower() else text
+    if (averaged := _AVERAGED.fullmatch(text)) is not None and PAID.search(text) is None:
+        return f"{averaged['before']}{averaged['of']} reward{averaged['after']}"
     if "," in text and (paired := _paired(text)):
         return paired
     if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:

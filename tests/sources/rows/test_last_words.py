@@ -202,3 +202,18 @@ def test_a_process_whose_error_file_says_why_it_died_before_its_first_row_died_a
     (tmp_path / "slurm-7.err").write_text(SETTINGS + TRACEBACK + ERROR)
     (run,) = check(tmp_path).runs
     assert [one.rule for one in run.findings] == ["died-at-start"]
+
+
+FRAMES = '  File "train.py", line 3, in <module>\n    main()\n  File "train.py", line 7, in main\n    trainer.train()\n'
+
+
+@pytest.mark.parametrize("rank", ["", "[rank0]: ", "(Runner pid=104449) "])
+def test_a_traceback_whose_first_line_was_not_pasted_is_one(rank: str) -> None:
+    text = "".join(f"{rank}{line}\n" for line in (FRAMES + ERROR).splitlines())
+    assert raised_in(text.encode()) == ERROR.strip()
+    assert raised_in((text + ROWS).encode()) == ""
+
+
+def test_one_place_in_a_script_is_no_traceback() -> None:
+    warned = '  File "train.py", line 3, in <module>\nUserError: a message of the script\n'
+    assert raised_in(warned.encode()) == ""

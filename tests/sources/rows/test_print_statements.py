@@ -64,6 +64,9 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         lambda n, r: f"episode {n * 10:5d}  steps {20 + n:4d}  total_reward {r:8.3f}  loss   2.1725  stage1-launch",
         lambda n, r: f"{n * 10}th cur_reward, cur_loss:  {r} 36.035667419433594",
         lambda n, r: f"Episode: {n * 10:4d}    Mean of recent rewards: {r:7.3f}",
+        lambda n, r: (
+            f"Episode {n * 10:5d}   Avg: {r:7.3f}   BestAvg:    -inf   σ:   54.36   |   ε: 0.6058   Steps: {47 * n}"
+        ),
         lambda n, r: f"Average score after episode {n * 10}: {r:.3f}, epsilon: 0.5",
         lambda n, r: f"After {n * 10} episodes, mean return is {r:.3f}.",
         lambda n, r: f"Episode {n * 10} finished after 20 timesteps, total reward {r:.3f}",
