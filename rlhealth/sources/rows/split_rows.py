@@ -121,8 +121,8 @@ class StepMeans:
             yield row
             return
         self.taken += 1
-        for name in frozenset() if self._is_closed else sampled | (_BESIDE & row.keys()):
-            value = number(row[name])
+        for name, said in row.items() if not self._is_closed else ():  # in their order, which a set has not
+            value = number(said) if name in sampled or name in _BESIDE else None
             if value is not None:
                 total, count = self._sums.get(name, (0.0, 0))
                 self._sums[name] = total + value, count + 1

@@ -140,3 +140,11 @@ def test_a_seed_that_every_episode_has_its_own_of_is_no_run(tmp_path: Path) -> N
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (run,) = open_runs(tmp_path)
     assert len(run.series["reward"]) == 40
+
+
+def test_the_means_of_a_step_have_their_names_in_the_order_of_its_rows(tmp_path: Path) -> None:
+    names = ["reward", "took", "game", "kl", "entropy", "alpha", "loss", "beta"]
+    rows = [{"step": step, **dict.fromkeys(names, step / 7)} for step in range(1, 20) for _ in range(4)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = open_runs(tmp_path)
+    assert list(run.series) == names
