@@ -12,7 +12,7 @@ from rlhealth.engine.estimate import NOTHING, Estimate
 from rlhealth.engine.noise import SharedNoise, per_noise
 from rlhealth.engine.parts import PartCursor, Parts
 from rlhealth.engine.variogram import APART
-from rlhealth.engine.windows import ROLLING, Held, KnownSoFar, Rolling, highest, median, numbered
+from rlhealth.engine.windows import ROLLING, Held, KnownSoFar, Rolling, highest, highest_of_each, median, numbered
 from rlhealth.run import Floats, Ints
 
 START = 3  # points that give the start of a series
@@ -175,19 +175,11 @@ def lasting(levels: Floats, back: Floats) -> Floats:
     found = levels[LONGEST:].copy()
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), length]):
         if reach[start]:
-            found[start:end] = _highest_of(
+            found[start:end] = highest_of_each(
                 levels[LONGEST + start - reach[start] : LONGEST + end], int(reach[start]) + 1
             )
     found[np.isnan(levels[LONGEST:])] = np.nan
     return found
-
-
-def _highest_of(levels: Floats, width: int) -> Floats:
-    """The highest of each `width` consecutive levels, shape (n - width + 1,), in as many passes as `width` has bits."""
-    wide = 1
-    while 2 * wide <= width:
-        levels, wide = np.fmax(levels[:-wide], levels[wide:]), 2 * wide
-    return np.asarray(np.fmax(levels[: len(levels) - (width - wide)], levels[width - wide :]))
 
 
 class ShareOfGainLost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlhealth.engine.noise import FLOOR
-from rlhealth.engine.windows import Held
+from rlhealth.engine.windows import Held, highest_of_each
 from rlhealth.run import Floats, Ints
 
 FEWEST = 5  # newest points: fewer may be a bad batch
@@ -38,26 +38,37 @@ class ShiftDown:
 
 def shifted_down(points: Floats, before: int) -> tuple[Floats, Ints]:
     """At each of the points, shape (n,): what `ShiftDown` measures, and how many of the newest points that is of."""
-    count = len(points)
-    found, widths = np.full(count, np.nan), np.zeros(count, np.int64)
-    if count < before + FEWEST:
+    most = max(before, FEWEST)
+    found, widths = np.full(len(points), np.nan), np.zeros(len(points), np.int64)
+    first = before + FEWEST - 1  # the first point with enough before it
+    if len(points) <= first:
         return found, widths
-    stretches = np.lib.stride_tricks.sliding_window_view(points, before)
-    low, high = stretches.min(axis=1), stretches.max(axis=1)
-    newest = points.copy()  # at each point the largest of so many up to it
-    changes = np.append(0, np.cumsum(points[1:] != points[:-1]))  # up to each point
+    found[first:] = np.where(np.isnan(points[: len(points) - first]), np.nan, 0.0)
+    # Most points are no candidates: the newest few must lie below those that every stretch before them includes.
+    shared = before + FEWEST - most
+    newest = highest_of_each(points, FEWEST)[before:]
+    oldest = -highest_of_each(-points, shared)[: len(newest)]
+    ends = np.flatnonzero(newest < oldest) + first
+    if not len(ends):
+        return found, widths
+    rows = ends[:, None] + np.arange(1 - before - most, 1)
+    stretches = np.where(rows < 0, np.nan, points[np.maximum(rows, 0)])
+    for width in range(FEWEST, most + 1):
+        value = _below(stretches[:, most - width :], width)
+        is_larger = value > found[ends]
+        found[ends] = np.where(is_larger, value, found[ends])
+        widths[ends] = np.where(is_larger, width, widths[ends])
+    return found, widths
+
+
+def _below(stretches: Floats, width: int) -> Floats:
+    """How far the last `width` points of each stretch lie below all others of it, in spans of these: stretches of shape
+    (k, w), NaN for missing points -> shape (k,)."""
+    earlier, newest = stretches[:, :-width], stretches[:, -width:]
+    low, high = earlier.min(axis=1), earlier.max(axis=1)
+    is_level = np.count_nonzero(stretches[:, 1:] != stretches[:, :-1], axis=1) >= FEWEST
     with np.errstate(all="ignore"):
         # halved, so that the difference of two giants does not overflow
         span = np.maximum(high / 2 - low / 2, FLOOR * np.maximum(np.abs(low), np.abs(high)) / 2)
-        for width in range(1, max(before, FEWEST) + 1):
-            newest[width - 1 :] = np.maximum(newest[width - 1 :], points[: count - width + 1])
-            if width < FEWEST or width + before > count:
-                continue
-            earlier, after = slice(0, count - before - width + 1), slice(before + width - 1, None)
-            below = low[earlier] / 2 - newest[after] / 2
-            is_level = changes[after] - changes[earlier] >= FEWEST
-            value = np.where((below > 0) & is_level, below / span[earlier], below * 0.0)
-            is_larger = ~(value <= found[after]) & ~np.isnan(value)
-            found[after] = np.where(is_larger, value, found[after])
-            widths[after] = np.where(is_larger, width, widths[after])
-    return found, widths
+        below = low / 2 - newest.max(axis=1) / 2
+        return np.where((below > 0) & is_level, below / span, 0.0)

@@ -94,6 +94,15 @@ def highest(values: Floats, before: float) -> Floats:
     return np.maximum(np.maximum.accumulate(values), before)
 
 
+def highest_of_each(levels: Floats, width: int) -> Floats:
+    """The highest of each `width` consecutive levels, shape (n - width + 1,), in as many passes as `width` has bits;
+    missing ones (NaN) do not count."""
+    wide = 1
+    while 2 * wide <= width:
+        levels, wide = np.fmax(levels[:-wide], levels[wide:]), 2 * wide
+    return np.asarray(np.fmax(levels[: len(levels) - (width - wide)], levels[width - wide :]))
+
+
 class Held:
     """The last value of a measure, which it repeats where a point is missing."""
 
