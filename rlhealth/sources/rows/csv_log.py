@@ -25,7 +25,7 @@ from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.headerless import numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
-from rlhealth.sources.rows.metric_files import has_one_metric
+from rlhealth.sources.rows.metric_files import has_one_metric, tag_alone
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.search_table import is_search
 from rlhealth.sources.rows.textlog import TextLog, board_tag
@@ -240,7 +240,9 @@ class CsvLog(TextLog):
             hint = "check the logs of the runs that it sums up"
             raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
         is_export = [cell.replace(" ", "").lower() for cell in cells] == BOARD
-        self._only = board_tag(self.path) if is_export else self._tag if has_one_metric(text) else ""
+        self._only = board_tag(self.path) if is_export else ""
+        if not is_export and has_one_metric(text):
+            self._only = self._tag or tag_alone(self.path.stem)
         self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None
         side_by_side = [name for name in cells if " - " in name]

@@ -33,6 +33,14 @@ def tags_of(files: Iterable[Path]) -> dict[Path, str]:
     return found
 
 
+def tag_alone(stem: str) -> str:
+    """The tag of a file that holds one metric, where its name or the end of it is one that is known:
+    `run7__Train__mean_reward` gives `Train/mean_reward`; otherwise empty."""
+    parts = stem.split("__")
+    named = (stem, "/".join(parts[-2:]), parts[-1])
+    return next((one for one in named if _metrics([one])), "")
+
+
 def _tags(stems: Sequence[str]) -> Sequence[str]:
     """The stems as tags, without their common beginning unless it is a part of their names; empty strings if they give
     too few metrics."""

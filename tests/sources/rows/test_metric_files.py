@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rlhealth.metrics import translate
 from rlhealth.sources import open_runs
 
 VALUES = np.arange(40) / 8
@@ -43,3 +44,17 @@ def test_files_of_one_metric_of_several_runs_stay_apart(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         write(tmp_path / f"ppo_seed{seed}_reward.csv", shift=seed)
     assert len(open_runs(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("name", ["run7__Train__mean_reward.csv", "episode_reward.csv", "ppo__reward.csv"])
+def test_a_file_of_one_metric_alone_has_the_tag_at_the_end_of_its_name(name: str, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    for where in (tmp_path, tmp_path / name):
+        (run,) = open_runs(where)
+        assert translate(run).metrics["reward"].values.tolist() == VALUES.tolist()
+
+
+def test_a_file_of_one_metric_whose_name_says_nothing_has_values(tmp_path: Path) -> None:
+    write(tmp_path / "export7.csv")
+    (run,) = open_runs(tmp_path)
+    assert list(run.series) == ["value"]
