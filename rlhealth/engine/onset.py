@@ -41,14 +41,13 @@ def dated_back(
     if condition.measure == "streak" and len(ends):
         every = np.arange(int(ends.max()))
         there = _counted(condition, metric, per, scale, every[None, :])[0]
-        begun = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
-        places = np.minimum(begun, places)  # an empty streak has no first row: the onset is the row itself
+        began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
+        places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
     elif condition.measure == "standstill" and len(ends):
         places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), _value_began, places)
     elif KINDS[condition.measure].of_newest and len(ends):
-        began_by = _fall_began if condition.measure == "below_all_before" else _shift_began
-        began = partial(began_by, condition, metric)
-        places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), began, places)
+        newest_began = partial(_newest_began, condition, metric)
+        places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), newest_began, places)
     elif condition.last > 1:
         for begin in range(0, len(ends), AT_ONCE):
             part = slice(begin, begin + AT_ONCE)
@@ -76,16 +75,14 @@ def _value_began(points: Floats) -> Ints:
     return found
 
 
-def _shift_began(condition: Condition, metric: Metric, points: Floats) -> Ints:
-    """For each point, the first of those that lie furthest below the points before them, shape (n,)."""
-    found: Ints = np.arange(len(points)) - np.maximum(shifted_down(points, condition.last)[1] - 1, 0)
-    return found
-
-
-def _fall_began(condition: Condition, metric: Metric, points: Floats) -> Ints:
-    """For each point, the first of those that lie below every point before them; itself where none does. Shape (n,)."""
-    below = np.nan_to_num(BelowAllBefore(condition.last, metric.smoothed).extend(points)).astype(np.int64)
-    found: Ints = np.arange(len(points)) - np.maximum(below - 1, 0)
+def _newest_began(condition: Condition, metric: Metric, points: Floats) -> Ints:
+    """For each point, the first of the newest points that a measure of these is about; itself where it is about none.
+    Shape (n,)."""
+    if condition.measure == "shift_down":
+        width = shifted_down(points, condition.last)[1]
+    else:
+        width = np.nan_to_num(BelowAllBefore(condition.last, metric.smoothed).extend(points)).astype(np.int64)
+    found: Ints = np.arange(len(points)) - np.maximum(width - 1, 0)
     return found
 
 

@@ -57,13 +57,13 @@ class JoinedReader:
         self.run: Run = main.run
         self._plan = plan_of(others)
         self._note = _also_in(main, others)
-        self._own = _ending(self.run)
+        self._own = _ending_of(self.run)
 
     def poll(self) -> bool:
         """Reads what is new in the main place; where nothing is, the others may say that the run ended."""
         _set_ending(self.run, self._own)
         changed = self.main.poll()
-        self._own = _ending(self.run)
+        self._own = _ending_of(self.run)
         if not changed:
             for one in self.others:
                 with suppress(RlhealthError, OSError):
@@ -73,22 +73,23 @@ class JoinedReader:
             run.notes.append(self._note)
         if self._plan is not None and run.planned_steps is None:
             run.planned_steps = self._plan.steps(run)
-        _set_ending(run, self._ending())
+        _set_ending(run, self._ending_by_all())
         return changed
 
-    def _ending(self) -> Ending:
+    def _ending_by_all(self) -> Ending:
         """How the run ended, by its own log and by those others that reach its newest step."""
         code, clean, raised = self._own
-        reached = (self.run.last_step or 0) - 2 * _pace(self.run)
-        for one in self.others:
-            if one.run.last_step is not None and one.run.last_step >= reached:
-                code = one.run.exit_code if code is None else code
-                clean = one.run.clean if clean is None else clean
-                raised = raised or one.run.raised
+        telling = [one.run for one in self.others if _ending_of(one.run) != (None, None, "")]
+        reached = (self.run.last_step or 0) - 2 * _pace(self.run) if telling else 0
+        for run in telling:
+            if run.last_step is not None and run.last_step >= reached:
+                code = run.exit_code if code is None else code
+                clean = run.clean if clean is None else clean
+                raised = raised or run.raised
         return code, clean, raised
 
 
-def _ending(run: Run) -> Ending:
+def _ending_of(run: Run) -> Ending:
     return run.exit_code, run.clean, run.raised
 
 

@@ -239,9 +239,10 @@ class CsvLog(TextLog):
         if is_search([text, *below]):
             hint = "check the logs of the runs that it sums up"
             raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
-        is_export = [cell.replace(" ", "").lower() for cell in cells] == BOARD
-        self._only = board_tag(self.path) if is_export else ""
-        if not is_export and has_one_metric(text):
+        self._only = ""
+        if [cell.replace(" ", "").lower() for cell in cells] == BOARD:
+            self._only = board_tag(self.path)
+        elif has_one_metric(text):
             self._only = self._tag or tag_alone(self.path.stem)
         self._names, self._columns = _unique(names_by_file(self.path.name, cells[:MOST_TAGS])), len(cells)
         self._decimal_comma = None

@@ -4,12 +4,10 @@ beside `slurm-7.out`."""
 from __future__ import annotations
 
 import re
-from os import SEEK_END
 from pathlib import Path
 
 from rlhealth.errors import RlhealthError
-from rlhealth.sources.base.growing import open_regular
-from rlhealth.sources.rows.last_words import TAIL, raised_in
+from rlhealth.sources.rows.last_words import raised_in, tail_of
 
 #: What the name of a console has in it -> what the name of its error file has there. The second form is that of PBS.
 _NAMES = (
@@ -26,9 +24,7 @@ def raised_beside(console: Path) -> str:
     went on after it. The dates of the files say nothing: a copy has others."""
     for name in _beside(console.name):
         try:
-            with open_regular(console.with_name(name)) as file:
-                file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
-                tail = file.read(TAIL)
+            tail = tail_of(console.with_name(name))
         except (RlhealthError, OSError):
             continue  # most consoles have none
         raised = raised_in(tail)

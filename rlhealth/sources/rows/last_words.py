@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from os import SEEK_END
+from pathlib import Path
 
+from rlhealth.sources.base.growing import open_regular
 from rlhealth.sources.base.values import said_by_exception
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare
@@ -27,6 +30,13 @@ _CAUGHT = re.compile(
 )
 _UNFORMATTED = "Unexpected exception formatting exception. Falling back to standard exception"
 _MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
+
+
+def tail_of(console: Path) -> bytes:
+    """The last `TAIL` bytes of a console. Raises RlhealthError or OSError where it cannot be read."""
+    with open_regular(console) as file:
+        file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
+        return file.read(TAIL)
 
 
 def raised_in(tail: bytes) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from os import SEEK_END
 from pathlib import Path
 from typing import IO, cast
 
@@ -23,7 +22,7 @@ from rlhealth.sources.rows.csv_log import CsvLog
 from rlhealth.sources.rows.formats import HEAD, sniff
 from rlhealth.sources.rows.headerless import is_long, names_of
 from rlhealth.sources.rows.json_log import JsonDocument, JsonLines
-from rlhealth.sources.rows.last_words import TAIL, raised_in
+from rlhealth.sources.rows.last_words import raised_in, tail_of
 from rlhealth.sources.rows.log_rows import log_kind
 from rlhealth.sources.rows.textlog import TextLog, TextLogRun, board_tag
 from rlhealth.sources.rows.trainer_state import TrainerState
@@ -129,9 +128,7 @@ def died_at_start(files: Iterable[Path]) -> list[Reader]:
         if _OF_NO_TRAINING.search(path.name):
             continue
         try:
-            with open_regular(path) as file:
-                file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
-                tail = file.read(TAIL)
+            tail = tail_of(path)
             if raised_in(tail) and _TRAINING.search(tail):
                 found += _readers(path, "console")
         except (RlhealthError, OSError):
