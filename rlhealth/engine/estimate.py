@@ -43,6 +43,13 @@ class Estimate:
             None if self.error is None else np.where(before, np.nan, self.error[kept]),
         )
 
+    def unknown_until(self, place: int) -> Estimate:
+        """The same, but for the points before that index, which are not known yet."""
+        if place <= 0:
+            return self
+        places = np.arange(len(self))
+        return self.at(np.where(places < place, -1, places))
+
     def then(self, later: Estimate) -> Estimate:
         """These points and later ones of the same measure."""
         if not len(self):

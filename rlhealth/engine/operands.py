@@ -55,6 +55,7 @@ class Operand:
         end = count_until(steps, until)
         new_steps = steps[self.seen : end]
         values = self.metric.values_from(self.seen)[: len(new_steps)] if len(new_steps) else np.empty(0)
+        unknown = self.condition.known_from - 1 - self.seen
         self.seen = max(end, self.seen)
         if self.condition.absolute:
             values = np.abs(values)
@@ -69,14 +70,15 @@ class Operand:
                 values = values / (self.scale * (below if divisor.signed else np.abs(below) ** float(divisor.power)))
         elif self.scale != 1:
             values = values / self.scale
-        with np.errstate(
-            all="ignore"
-        ):  # an overflow gives infinity, and an undefined value NaN: both are judged as such
+        # an overflow gives infinity, and an undefined value NaN: both are judged as such
+        with np.errstate(all="ignore"):
             if isinstance(self.measure, Correlation):
                 assert self.other is not None
-                return new_steps, self.measure.extend_with(values, self.other.at(new_steps).value)
-            assert self.measure is not None
-            return new_steps, self.measure.extend(values)
+                found = self.measure.extend_with(values, self.other.at(new_steps).value)
+            else:
+                assert self.measure is not None
+                found = self.measure.extend(values)
+        return new_steps, found.unknown_until(unknown)
 
     def release(self) -> None:
         """Ends its measure: it is not read again, and other measures keep nothing for it."""

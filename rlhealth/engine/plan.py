@@ -18,7 +18,6 @@ from rlhealth.metrics import Translation
 from rlhealth.metrics.translation import EVALUATED, is_evaluated_only
 from rlhealth.parsing.strict_data import StrictData
 from rlhealth.rules.conditions import Condition
-from rlhealth.rules.measures import COUNTS
 from rlhealth.rules.model import Aspect, Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Severity, Skipped
@@ -239,7 +238,7 @@ def _clause(rule: Rule, name: str, translation: Translation, numbers: dict[tuple
     held_for = rule.when.held_for
     if rule.critical is not None:
         held_for = min(held_for, rule.critical.held_for or held_for)
-    least_points = points_needed(conditions[0]) + held_for - 1
+    least_points = conditions[0].known_from + held_for - 1
     counts_items = any(one.condition.measure == "mean_fraction" for one in operands)
     return RulePlan(rule, name, tuple(operands), bounds, len(conditions), worse, least_points, counts_items)
 
@@ -274,14 +273,6 @@ def _operand(
         key=numbers.setdefault(key, len(numbers)),
         series=numbers.setdefault(series, len(numbers)),
     )
-
-
-def points_needed(condition: Condition) -> int:
-    """How many points it takes at least until the measure of a condition has a value. A count, and an estimate that is
-    compared with the start, may have one from the first point on.
-    """
-    is_late = condition.versus is None and condition.measure not in COUNTS
-    return condition.points if is_late else 1
 
 
 @cache

@@ -11,7 +11,7 @@ from math import inf, isfinite
 import numpy as np
 
 from rlhealth.engine.estimate import Bound
-from rlhealth.engine.plan import OperandPlan, RulePlan, points_needed
+from rlhealth.engine.plan import OperandPlan, RulePlan
 from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric
@@ -142,7 +142,7 @@ class Reach:
     def _can_hold(self, operand: OperandPlan, bound: Bound) -> bool:
         if operand.metric == "step":
             return True
-        if self._extremes(operand).seen < points_needed(operand.condition):  # the measure has no value before
+        if self._extremes(operand).seen < operand.condition.known_from:
             return False
         if bound.sure < 0:
             return True

@@ -216,7 +216,7 @@ def moved(points: Floats, before: float = np.nan) -> Flags:
 
 class Standstill:
     """For how many points a series has been constant, divided by how many points each of its values usually lasts; 0
-    if these are fewer than `window`, and unknown before so many points.
+    if these are fewer than `window`.
 
     A log that repeats the mean of the last finished episode in every row is constant between episodes, and one with a
     row for each update repeats the reward of its batch. A reward of few levels is constant by chance: its values recur,
@@ -248,8 +248,7 @@ class Standstill:
         length = number - starts[place] + 1
         self.count, self.before = int(number[-1]), float(points[-1])
         self.begun, self.value = int(starts[-1]), float(values[-1])
-        found = np.where(length >= self.window, length / usual[place], 0.0)
-        return np.where(number < self.window, np.nan, found)
+        return np.where(length >= self.window, length / usual[place], 0.0)
 
     def _usual(self, starts: Ints, values: Floats) -> Floats:
         """For how many points a value usually lasted when each of these values began; shape (n,), as both."""

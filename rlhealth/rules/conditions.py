@@ -179,3 +179,10 @@ class Condition(StrictData):
         if self.versus.start is not None:
             return max(own, self.versus.start + 1)
         return own + self.versus.needed
+
+    @cached_property
+    def known_from(self) -> int:
+        """The number of the first point at which the measure can have a value. A count, and what is compared with the
+        past, may have one from the first point on.
+        """
+        return 1 if self.versus is not None or self.measure in COUNTS else self.points

@@ -107,6 +107,7 @@ def test_all_that_is_measured_lies_within_reach(series: list[float], condition: 
 
 
 LEVEL = Condition.model_validate({"metric": "kl", "measure": "mean", "last": 3, "above": 0.1})
+FALL = Condition.model_validate({"metric": "kl", "measure": "plunge", "last": 3, "above": -2.0})
 STILL = Condition.model_validate({"metric": "kl", "measure": "standstill", "last": 2, "equals": 0})
 
 
@@ -128,6 +129,7 @@ def test_a_run_that_is_read_to_its_end_is_judged_as_if_every_clause_were_measure
     st.lists(st.integers(1, 9)),
 )
 @example([[0.1, 0.1, 0.1], [1.0], [1.0]], [LEVEL], [1])
+@example([[0.0, 0.0], [0.0], [0.0]], [FALL], [])  # two equal points are no plunge yet
 @settings(max_examples=examples(400))
 def test_a_run_that_grows_is_judged_at_each_look_as_if_every_clause_were_measured(
     series: list[list[float]], all_of: list[Condition], looks: list[int]
