@@ -16,7 +16,6 @@ _NAMES = (
     (re.compile(r"(?<![a-z])stdout(?![a-z])"), ("stderr",)),
     (re.compile(r"(?<![a-z])out(?:put)?(?=\.(?:log|txt)$)"), ("err", "error", "errors")),
 )
-_PROGRESS = re.compile(rb"\d{1,3}%\|")  # a bar that is drawn on after the exception: training went on
 
 
 def raised_beside(console: Path) -> str:
@@ -24,11 +23,10 @@ def raised_beside(console: Path) -> str:
     went on after it. The dates of the files say nothing: a copy has others."""
     for name in _beside(console.name):
         try:
-            tail = tail_of(console.with_name(name))
+            raised = raised_in(tail_of(console.with_name(name)))
         except (RlhealthError, OSError):
             continue  # most consoles have none
-        raised = raised_in(tail)
-        if raised and _PROGRESS.search(tail.rpartition(b"Traceback")[2]) is None:
+        if raised:
             return raised
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from os import SEEK_END
 from pathlib import Path
 
@@ -28,6 +29,8 @@ _CAUGHT = re.compile(
     r"|training (?:failed|crashed|aborted)(?: with (?:an )?(?:error|exception))?)\s?: \S.{2,200}",
     re.IGNORECASE,
 )
+#: A bar of tqdm, with how many of how many are done.
+_BAR = re.compile(r"\d{1,3}%\|[^|]{0,300}\| (\d{1,12})/(\d{1,12}) \[")
 _UNFORMATTED = "Unexpected exception formatting exception. Falling back to standard exception"
 _MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
 
@@ -59,7 +62,7 @@ def raised_in(tail: bytes) -> str:
         return ""
     place = raised[-1] if _OF_RAY in lines[raised[0]] else raised[0]
     after = [line for line in lines[place + 1 :] if line.strip()]
-    if len(after) > MOST_AFTER or any(_is_of_a_row(line) for line in after):
+    if len(after) > MOST_AFTER or _goes_on(after, lines[: opened + 1]):
         return ""
     return said_by_exception(lines[place].strip())
 
@@ -80,6 +83,19 @@ def unformatted_in(text: str) -> str:
     _, failed, after = text.partition(_UNFORMATTED)
     raised = next(filter(_RAISED.match, after.splitlines()), "") if failed else ""
     return said_by_exception(raised.strip()) if raised else ""
+
+
+def _goes_on(after: list[str], before: list[str]) -> bool:
+    """Whether the lines after an exception are of a training that continued. When its process exits, tqdm draws a bar
+    once more, with a count that it may not have drawn yet."""
+    drawn: defaultdict[str, set[str]] = defaultdict(set)
+    for line in after:
+        if (bar := _BAR.search(line)) is not None:
+            drawn[bar[2]].add(bar[1])
+        elif _is_of_a_row(line):
+            return True
+    known = {bar[2] for line in before if (bar := _BAR.search(line)) is not None} if drawn else set()
+    return any(len(counts) > 1 or total not in known for total, counts in drawn.items())
 
 
 def _is_of_a_row(line: str) -> bool:

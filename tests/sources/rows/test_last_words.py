@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -202,6 +204,25 @@ def test_a_process_whose_error_file_says_why_it_died_before_its_first_row_died_a
     (tmp_path / "slurm-7.err").write_text(SETTINGS + TRACEBACK + ERROR)
     (run,) = check(tmp_path).runs
     assert [one.rule for one in run.findings] == ["died-at-start"]
+
+
+TRAINS = """
+from tqdm import tqdm
+bar = tqdm(total=40, mininterval=0, miniters={miniters})
+for step in range(13):
+    bar.update()
+    bar.set_postfix(reward=step / 7, refresh=False)
+raise RuntimeError("CUDA error")
+"""
+
+
+@pytest.mark.parametrize("miniters", [1, 4])
+def test_a_bar_that_is_drawn_once_more_at_exit_is_no_training(miniters: int) -> None:
+    script = TRAINS.format(miniters=miniters)
+    drawn = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, check=False).stderr
+    assert b" 13/40 " in drawn.rpartition(b"CUDA error")[2]
+    assert raised_in(drawn) == "RuntimeError: CUDA error"
+    assert raised_in(drawn + b"\r 35%|###5      | 14/40 [00:00<00:01, 33.0it/s]") == "", "it was caught"
 
 
 FRAMES = '  File "train.py", line 3, in <module>\n    main()\n  File "train.py", line 7, in main\n    trainer.train()\n'
