@@ -572,7 +572,8 @@ def _reports(raw: bytes, path: Path) -> bool:
 
 
 def _printed_dict(raw: bytes, path: Path) -> bool:
-    from rlhealth.sources.rows.printed import Printed, dict_in
+    from rlhealth.sources.rows.printed import Printed
+    from rlhealth.sources.rows.printed_dicts import dict_in
 
     text = raw.decode("utf-8", "replace")
     printed = Printed()

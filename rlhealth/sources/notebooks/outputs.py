@@ -17,7 +17,8 @@ from rlhealth.sources.notebooks.excerpts import axis_of_names, with_excerpts_joi
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
 from rlhealth.sources.notebooks.table import Table, plain
-from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.printed_warnings import warns
 from rlhealth.sources.rows.row_choice import RowChoice
 from rlhealth.sources.rows.row_names import PAID, has_step, is_log_row, names_step

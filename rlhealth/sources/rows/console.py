@@ -17,8 +17,9 @@ from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.error_file import raised_beside
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
 from rlhealth.sources.rows.last_words import TAIL, raised_in
-from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare, pairs
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.printed_settings import PrintedSettings
 from rlhealth.sources.rows.printed_warnings import of_warnings, signs
 from rlhealth.sources.rows.row_choice import FormRank, RowChoice

@@ -14,7 +14,7 @@ from rlhealth.sources.base.walk import kind_of
 from rlhealth.sources.rows.commented import without_comments
 from rlhealth.sources.rows.headerless import is_list, names_of
 from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
-from rlhealth.sources.rows.printed import dict_in
+from rlhealth.sources.rows.printed_dicts import dict_in
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import is_wrapped
 

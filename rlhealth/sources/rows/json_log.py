@@ -22,7 +22,7 @@ from rlhealth.sources.rows.json_joining import JsonRun
 from rlhealth.sources.rows.json_parts import holds_run
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.json_tables import runs_of, unpivoted
-from rlhealth.sources.rows.printed import dict_in
+from rlhealth.sources.rows.printed_dicts import dict_in
 from rlhealth.sources.rows.textlog import TextLog, board_tag
 
 #: A list of objects: bare, or the first one under a name.

@@ -29,7 +29,8 @@ from rlhealth.sources.rows.headerless import (
 )
 from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
-from rlhealth.sources.rows.printed import Printed, PrintedRow
+from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.row_names import is_learning
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.search_table import is_search, names_setting

@@ -13,17 +13,18 @@ from rlhealth.sources.rows.printed_blocks import Blocks
 from rlhealth.sources.rows.printed_boxes import TRIAL, Boxes
 from rlhealth.sources.rows.printed_calls import CalledRewards
 from rlhealth.sources.rows.printed_columns import Columns
-from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_in, dict_of_a_name
+from rlhealth.sources.rows.printed_dicts import LONGEST_BEFORE, LONGEST_LINE, WANDB_CUT, Dicts, dict_of_a_name
+from rlhealth.sources.rows.printed_headings import EPOCHS, Heading
 from rlhealth.sources.rows.printed_line import LABEL, bare, evaluates, is_labelled, pairs, without_remark
 from rlhealth.sources.rows.printed_lists import ListedRewards
 from rlhealth.sources.rows.printed_rewording import reworded, without_slashes
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.printed_series import PrintedSeries
 from rlhealth.sources.rows.printed_steps import (
     PrintedStep,
     begins_with_count,
     begun_by,
     heading,
-    heads_evaluation,
     steps_in,
 )
 from rlhealth.sources.rows.printed_tensors import BrokenTensors
@@ -45,54 +46,21 @@ from rlhealth.sources.rows.row_names import (
     names_step,
 )
 
-__all__ = ["Printed", "PrintedRow", "dict_in"]
-MOST_REPEATS = 20  # rows of the same names below one heading: the epochs or mini-batches of an update
+#: The rows that a line ends, and whether it was one of the form.
+Taken = Generator[PrintedRow, None, bool]
+
 FEWEST_PAIRS = 2  # on a line with separators
 LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
 _VERL = re.compile(r"\bstep:(\d+) - ")
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: progress, and no metric
 _ASIDE = re.compile(r" \(([A-Za-z_]{2,40}) ([-+]?\d[\d.]{0,20})\)(?=: )")  # `Epoch 1/3 (reward 0.08):   1%|`
-EPOCHS = frozenset({"epoch", "Epoch"})
-LENGTHS = frozenset({"steps"}) | EPOCHS  # beside an episode
 _GLUED = re.compile(r"\s{0,20}\d{1,3}%\|[^|]{0,200}\| (?P<n>\d{1,15})/(?P<total>\d{1,15}) \[[^\]]{5,80}\]\s*(?=\{|$)")
 #: A reward at the end of a short line: `Batch: mean_reward=-0.025`, `Output 3: Mean over 61 episodes - Reward: 4.86`.
 _ENDS_LINE = re.compile(r"\s*[A-Za-z][\w -]{0,60}(?::|\s-)\s[\w -]{0,60}[:=]\s?[-+]?\d[\d.]{0,20}\s*")
 _NAMED_STEP = re.compile(
     r"[Ss]tep|[Ii]ter|[Ee]pisode|[Uu]pdate|[Ee]poch|[Rr]ollout|[Rr]ound|\b[Gg]ame|[Gg]eneration|STEP|ITER|EP|\b[Ee]pi?\b"
 )
-
-
-class PrintedRow(dict[str, Any]):
-    """A row, and how it was printed.
-
-    Attributes:
-        form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line), "bar" (beside a
-            progress bar) or "warning" (of the trainer's own).
-        rank: of the process that printed it, or the trial that it is of; "" if it is not given; with a colon if it is a
-            bare number.
-        is_cut: whether its end is missing.
-        below_heading: whether its step is that of a heading above it.
-        again: whether an earlier row below that heading had some of its names.
-        is_listed: whether it is the rewards of a step that were printed as a list.
-        names_sample: whether it names its sample, as rows of single rollouts do.
-        bar: the progress of the bar on its line; None without one.
-    """
-
-    form = "dict"
-    rank = ""
-    is_cut = False
-    below_heading = False
-    again = False
-    is_listed = False
-    names_sample = False
-    bar: int | None = None
-
-    def of_evaluation(self) -> None:
-        """Marks its metrics as those of an evaluation; step names are kept."""
-        found = {name if names_step(name) or name.startswith("eval") else f"eval/{name}": self[name] for name in self}
-        self.clear()
-        self.update(found)
 
 
 class Printed:
@@ -114,11 +82,7 @@ class Printed:
         self._tensors = BrokenTensors()
         self._bar: PrintedStep | None = None
         self._evaluates = False
-        self._step: PrintedStep | None = None
-        self._heads_evaluation = False
-        self._epoch: int | None = None
-        self._said: set[str] = set()
-        self._repeats = 0
+        self._heading = Heading()
         self._rank = ""
 
     @property
@@ -130,7 +94,7 @@ class Printed:
     @property
     def is_plain(self) -> bool:
         """Whether the next row stands alone: nothing has begun, and no heading, bar or process applies to it."""
-        no_heading = self._step is None and self._epoch is None
+        no_heading = self._heading.step is None and self._heading.epoch is None
         return not self.is_open and no_heading and self._bar is None and not self._rank
 
     def rows(self, line: str) -> Iterator[PrintedRow]:
@@ -164,84 +128,93 @@ class Printed:
             yield from self._rows_before(text)
             yield from self._made([warned] if warned else (), "warning", is_log=True)
             return
+        for form in (self._as_group, self._as_dicts, self._as_heading, self._as_steps, self._as_table):
+            taken = yield from form(text)
+            if taken:
+                return
+        yield from self._as_pairs(text)
+
+    def _as_group(self, text: str) -> Taken:
+        """What a reward function or pandas prints: calls of it, a Series, the rewards of a step as a list."""
         if text.startswith("-----"):
             is_called, ended = self._called.taken(text)
             yield from self._made([ended], "line")
             if is_called:
-                return
+                return True
         if series := self._series.row(text):
             yield from self._made([series], "box")
-            return
+            return True
         listed = self._listed.found(text)
-        if listed is not None:
-            group, sampled = listed
-            for made in self._made([group], "line", sampled):
-                made.is_listed = True
-                yield made
-            return
+        if listed is None:
+            return False
+        group, sampled = listed
+        for made in self._made([group], "line", sampled):
+            made.is_listed = True
+            yield made
+        return True
+
+    def _as_dicts(self, text: str) -> Taken:
+        """Dicts that are printed on one line or on several, beside or below a bar, and one within a block."""
         if self._blocks.is_open and "{" in text and (several := dict_of_a_name(text)):
             yield from self._made(self._blocks.add(several), "block")
-            return
+            return True
         bar, self._bar = self._bar, self._bar if not text.strip() else _bar_in(text)
         if self._dicts.is_open or "{" in text:
             taken = yield from self._from_dicts(text, self._bar or bar)
             if taken:
                 self._bar = None
                 yield from self.end()
-                return
-        if len(text) > LONGEST_PAIRS:
-            return
+                return True
+        return len(text) > LONGEST_PAIRS
+
+    def _as_heading(self, text: str) -> Taken:
+        """A line that names only a step; pairs that stand below one without a sign between them."""
         step = heading(text) if _NAMED_STEP.search(text) else None
-        is_below = self._step is not None and (step is None or step.name != self._step.name)
-        if is_below and (spaced := self._blocks.spaced(text)):
+        if self._heading.applies_to(step) and (spaced := self._blocks.spaced(text)):
             yield from self._made(self._blocks.add(spaced, is_spaced=True), "block")
-            return
-        if step is not None:
-            yield from self.end()
-            self._step, self._said, self._repeats = step, set(), 0
-            self._heads_evaluation = heads_evaluation(text)
-            self._epoch = step.count if step.name == "epoch" else step.epoch if step.epoch is not None else self._epoch
-            return
+            return True
+        if step is None:
+            return False
+        yield from self.end()
+        self._heading.begin(text, step)
+        return True
+
+    def _as_steps(self, text: str) -> Taken:
+        """verl's line of a step, and pairs beside a progress bar."""
         verl = _VERL.search(text)
         if verl:
             yield from self.end()
             yield from self._made([_verl(text[verl.start() :])], "steps", is_cut=len(text) >= WANDB_CUT, is_log=True)
-            return
+            return True
         progress = _PROGRESS.search(text) if "<" in text else None
-        if progress is not None:
-            for made in self._from_line(_BAR.sub(" | ", _ASIDE.sub(r" | \1: \2", text)), "bar"):
-                made.bar = int(progress["n"])
-                yield made
-            return
+        if progress is None:
+            return False
+        for made in self._from_line(_BAR.sub(" | ", _ASIDE.sub(r" | \1: \2", text)), "bar"):
+            made.bar = int(progress["n"])
+            yield made
+        return True
+
+    def _as_table(self, text: str) -> Taken:
+        """Boxes, columns below a line of names, and blocks of a pair a line."""
         was_open = self._boxes.is_open
         yield from self._made(self._boxes.rows(text), "box", is_log=self._boxes.is_of_log)
         if was_open or self._boxes.is_open:
-            return
-        signs = ":" in text or "=" in text or "|" in text
-        if not signs:
+            return True
+        if not _has_sign(text):
             yield from self._made(self._columns.rows(text), "box")
             if self._columns.is_open:
-                return
-        if self._blocks.takes(text):
-            yield from self._made(self._blocks.rows(text), "block")
-            return
-        several = pairs(text) if signs or "·" in text else spaced_pairs(text)
-        is_short = sum(not names_step(name) for name in several) < FEWEST_PAIRS
-        is_counted = is_short and begins_with_count(text)
-        if is_short and begun_by(text) is not None:
-            for name, one in mixed_pairs(text).items():
-                if name == "steps" or not names_step(name):
-                    several.setdefault(name, one)
-        if not several and "," in text and (is_counted or rank.endswith(LABEL)):
-            several = pairs(text.replace(" -> ", ", "))
-        if (not several or " with " in text or "mean/" in text) and PAID.search(text):
-            several = reward_in_sentence(text) | several
-        if "(" in text or len(several) < FEWEST_PAIRS:
-            several = leading_reward(text) | several
+                return True
+        if not self._blocks.takes(text):
+            return False
+        yield from self._made(self._blocks.rows(text), "block")
+        return True
+
+    def _as_pairs(self, text: str) -> Iterator[PrintedRow]:
+        """Names and numbers on one line."""
+        several = self._pairs_of(text)
         if is_labelled(text) and several:
             yield from self._made(self._blocks.add(several), "block")
-            return
-        if len(several) > 1 or (several and _NAMED_STEP.search(text) and steps_in(text)):
+        elif len(several) > 1 or (several and _NAMED_STEP.search(text) and steps_in(text)):
             yield from self._made(self._blocks.end(), "block")
             yield from self._from_line(text, "line", several)
         else:
@@ -249,13 +222,30 @@ class Printed:
             if several and not self._blocks.is_open:
                 yield from self._from_line(text, "line", several)
 
+    def _pairs_of(self, text: str) -> dict[str, Any]:
+        """The names and numbers of a line, in whichever of their forms it has."""
+        several = pairs(text) if _has_sign(text) or "·" in text else spaced_pairs(text)
+        is_short = sum(not names_step(name) for name in several) < FEWEST_PAIRS
+        is_counted = is_short and begins_with_count(text)
+        if is_short and begun_by(text) is not None:
+            for name, one in mixed_pairs(text).items():
+                if name == "steps" or not names_step(name):
+                    several.setdefault(name, one)
+        if not several and "," in text and (is_counted or self._rank.endswith(LABEL)):
+            several = pairs(text.replace(" -> ", ", "))
+        if (not several or " with " in text or "mean/" in text) and PAID.search(text):
+            several = reward_in_sentence(text) | several
+        if "(" in text or len(several) < FEWEST_PAIRS:
+            several = leading_reward(text) | several
+        return several
+
     def _rows_before(self, text: str) -> Iterator[PrintedRow]:
         """The rows of the text before a warning on its line, usually a progress bar; the warning stays open."""
         warnings, self._warnings = self._warnings, Warnings()
         yield from self._rows(text) if text.strip() else ()
         self._warnings = warnings
 
-    def _from_dicts(self, text: str, bar: PrintedStep | None) -> Generator[PrintedRow, None, bool]:
+    def _from_dicts(self, text: str, bar: PrintedStep | None) -> Taken:
         """Dicts that are printed on one line or on several. Returns (to `yield from`) whether the line was part of
         one."""
         found = False
@@ -308,38 +298,13 @@ class Printed:
             made.form, made.rank, made.is_cut = form, made.pop(TRIAL, self._rank), is_cut
             if self._evaluates:
                 made.of_evaluation()
-            self._name_step(made, step)
-            if made.below_heading and self._heads_evaluation:
-                made.of_evaluation()
-            self._name_epoch(made, step)
+            self._heading.name(made, step)
             yield made
 
-    def _name_step(self, row: PrintedRow, step: PrintedStep | None) -> None:
-        """Gives a row without a step the step of its line, or of the heading above it."""
-        weaker = LENGTHS if step is not None and step.name == "episode" else EPOCHS
-        if has_step(row) and not (step and all(name in weaker for name in row if names_step(name))):
-            return
-        if step is None and self._step is not None:
-            row.again = bool(self._said & row.keys())
-            self._repeats += row.again
-            if self._repeats > MOST_REPEATS:
-                self._step = None  # the heading does not apply to every row
-            else:
-                self._said |= row.keys()
-                step, row.below_heading = self._step, True
-        if step is not None:
-            if step.name == "steps" and "Steps" in row:
-                row[step.name] = row.pop("Steps")
-            row.setdefault(step.name, step.count)
-            if step.total is not None and step.name != "epoch":
-                row.setdefault("total_steps", step.total)
 
-    def _name_epoch(self, row: PrintedRow, step: PrintedStep | None) -> None:
-        """Gives a row with a step the epoch of its line, or of the heading above it: the step may count within that
-        epoch."""
-        epoch = step.epoch if step is not None and step.epoch is not None else self._epoch
-        if epoch is not None and has_step(row) and EPOCHS.isdisjoint(row):
-            row["epoch"] = epoch
+def _has_sign(text: str) -> bool:
+    """Whether a line has a sign that stands between a name and its number, or between pairs."""
+    return ":" in text or "=" in text or "|" in text
 
 
 def _bar_in(text: str) -> PrintedStep | None:

@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import Any
 
 from rlhealth.sources.base.spelling import AXES, number
-from rlhealth.sources.rows.printed import PrintedRow
 from rlhealth.sources.rows.printed_line import LABEL
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.printed_warnings import also_in_rows, faults
 from rlhealth.sources.rows.row_names import has_step, is_learning, names_reward
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlhealth.sources.base.counted import counted
 from rlhealth.sources.base.spelling import number
-from rlhealth.sources.rows.printed import PrintedRow
+from rlhealth.sources.rows.printed_row import PrintedRow
 from rlhealth.sources.rows.row_names import has_step, is_learning, is_log_name, names_step, words
 
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|score|return|success|accuracy)(?:$|[^a-z])")

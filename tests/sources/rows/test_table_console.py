@@ -19,7 +19,8 @@ from rlhealth.sources import open_runs
 from rlhealth.sources.base.spelling import number
 from rlhealth.sources.rows import table
 from rlhealth.sources.rows.console import ConsoleLog
-from rlhealth.sources.rows.printed import Printed, dict_in
+from rlhealth.sources.rows.printed import Printed
+from rlhealth.sources.rows.printed_dicts import dict_in
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ROWS: list[dict[str, Any]] = json.loads((FIXTURES / "everywhere" / "grpo-short" / "trainer_state.json").read_text())[
