@@ -45,7 +45,7 @@ class Estimate:
 
     def unknown_until(self, place: int) -> Estimate:
         """The same, but for the points before that index, which are not known yet."""
-        if place <= 0:
+        if place <= 0 or np.isnan(self.value[:place]).all():
             return self
         places = np.arange(len(self))
         return self.at(np.where(places < place, -1, places))
