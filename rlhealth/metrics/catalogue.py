@@ -56,6 +56,7 @@ class Alias:
         unsure: the sentence for the user, if this alias was chosen by a guess of the version.
         smoothed: the largest number of logged points over which each value is averaged; `OVER_N` if the name gives it.
         over: the number of episodes (or steps) in the mean, if the name gives it; otherwise 0.
+        of: "episode" if it is of a whole one: it is used in place of an alias whose `of` is "unsaid".
     """
 
     raw: str
@@ -74,6 +75,7 @@ class Alias:
     steps_of: str = ""
     smoothed: int = 1
     over: int = 0
+    of: str = ""
 
     def is_exception(self, part: str) -> bool:
         """Whether its placeholder does not match that part of a name; an exception may contain `*`."""
@@ -281,6 +283,7 @@ def _alias(raw: str, name: str, entry: Mapping[str, Any], rank: int) -> Alias:
         note=entry.get("note", ""),
         unsure=entry.get("unsure", ""),
         keep_unscaled=entry.get("if_unknown") == "keep",
+        of=entry.get("of", ""),
         excepted=frozenset(entry.get("except", ())),
         steps_of=entry.get("steps_of", ""),
         smoothed=OVER_N if entry.get("smoothed") == "n" else int(entry.get("smoothed", 1)),

@@ -57,6 +57,7 @@ class SortedTags:
         sums: tags of which an alias is the sum.
         named: tags that the user named.
         shares: by canonical name: tags below another word that may be a share of successes.
+        wholes: by canonical name: the best alias that is said to be of a whole episode, as in `chosen`.
     """
 
     known: Recognised
@@ -67,11 +68,20 @@ class SortedTags:
     sums: dict[Alias, list[str]] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     shares: dict[str, list[str]] = field(default_factory=dict)
+    wholes: dict[str, tuple[tuple[int, ...], Alias, str]] = field(default_factory=dict)
 
     def offer(self, name: str, tag: str, alias: Alias, worth: tuple[int, ...]) -> None:
         """Takes the tag for that canonical name, unless a better one was offered; a lower `worth` is better."""
-        if name not in self.chosen or worth < self.chosen[name][0]:
-            self.chosen[name] = (worth, alias, tag)
+        for best in (self.chosen, self.wholes) if alias.of == "episode" else (self.chosen,):
+            if name not in best or worth < best[name][0]:
+                best[name] = (worth, alias, tag)
+
+    def prefer_wholes(self) -> None:
+        """Uses what an episode earned in place of a `reward` of which nothing is said: beside it, that is of the
+        episode's last step."""
+        for name, best in self.wholes.items():
+            if name in self.chosen and self.chosen[name][1].of == "unsaid" and best[0][0] < SUMMARY_RANK:
+                self.chosen[name] = best
 
 
 class OddTags(NamedTuple):
@@ -109,6 +119,7 @@ def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags
             if len(series):
                 _sort(kept, tag, wanted, odd)
         _drop_shares_of_several(kept)
+        kept.prefer_wholes()
         if not any(_REWARD.fullmatch(name) for name in kept.chosen):
             kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
         if len(_kept) >= MOST_KEPT:

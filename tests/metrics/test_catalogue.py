@@ -20,6 +20,7 @@ from tests.metrics.logged import run_of
 INDEXED = {entry["names"] for entry in frameworks()}
 FILES = sorted(INDEXED | {base for file in INDEXED for base in read_texts(FOLDER / file).get("base", [])})
 KEYS = {
+    "of",
     "as",
     "drop",
     "smoothed",

@@ -305,6 +305,18 @@ def cumulative(values: list[float], **others: list[float]) -> Run:
     return run_of(names)
 
 
+@pytest.mark.parametrize("total", ["Total Reward", "episode_reward", "Reward cumulee", "cumulative reward"])
+def test_what_an_episode_earned_is_its_reward_beside_that_of_its_last_step(total: str) -> None:
+    last, earned = [-10.0] * 20, [float(n + 3 * (n % 2)) for n in range(20)]
+    for names in ({"Reward": last, total: earned}, {total: earned, "Reward": last}):
+        assert translate(run_of(names)).metrics["reward"].tag == total
+
+
+def test_a_few_totals_on_the_way_do_not_take_the_place_of_the_rewards() -> None:
+    names = {"reward": [float(n % 7) for n in range(200)], "total_reward": [3.0] * 5}
+    assert translate(run_of(names)).metrics["reward"].tag == "reward"
+
+
 def test_a_cumulative_reward_that_turns_is_that_of_an_episode() -> None:
     values = [float(n + 3 * (n % 2)) for n in range(20)]
     metrics = translate(cumulative(values, final_reward=values[::-1])).metrics

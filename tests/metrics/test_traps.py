@@ -422,3 +422,19 @@ def test_the_reward_that_is_centred_is_not_the_reward() -> None:
     assert "centred" in slime.dropped["rollout/rewards"]
     assert tag_of(verl, "reward") == "critic/score/mean"
     assert tag_of(verl, "objective/rlhf_reward") == "critic/rewards/mean"
+
+
+def test_the_mean_distance_of_ratios_from_1_is_no_mean_ratio() -> None:
+    """Sample Factory calls it `ratio_mean`; 0 is no change, and no ratio of 0."""
+    names = [
+        "train/ratio_mean",
+        "train/ratio_min",
+        "train/ratio_max",
+        "train/fraction_clipped",
+        "train/version_diff_avg",
+    ]
+    found = translate(run_of({name: [0.04] for name in names}))
+    assert found.framework == "sample-factory"
+    assert "val/ratio" not in found.metrics
+    assert {"ratio/min", "ratio/max"} <= found.metrics.keys()
+    assert not found.unrecognised

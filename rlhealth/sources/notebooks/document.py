@@ -15,6 +15,10 @@ from rlhealth.sources.rows.last_words import unformatted_in
 #: The oldest format that needs no conversion; every notebook of the past ten years has it.
 PLAIN_FORMAT = 4
 _COLOUR = re.compile(r"\x1b\[[0-9;]*+m")
+#: What VS Code puts in the place of an exception where it lost the kernel: the process may have gone on.
+_OF_THE_EDITOR = re.compile(
+    r"(?:Failed|Unable) to connect to |Canceled future for |Cannot execute code, session has been disposed"
+)
 _WARNING = re.compile(r"<IPython\.core\.display\.\w+ object>")
 
 
@@ -176,6 +180,8 @@ def _raised(output: Mapping[str, Any]) -> Output:
         said = _first_line(output.get("evalue"))
         return Output(error=said_by_exception(f"{name}: {said}" if said else name), is_exception=True)
     said = _first_line(output.get("evalue")) or _first_line(output.get("traceback"))
+    if _OF_THE_EDITOR.match(said):
+        return Output()
     return Output(error=said_by_exception(said.rstrip(" .")) or "an exception without a name")
 
 

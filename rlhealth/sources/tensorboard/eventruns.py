@@ -106,20 +106,21 @@ def launches(files: Iterable[Path], root: Path) -> list[Launches]:
 
 def _parts(folders: Mapping[Path, list[Path]]) -> Iterator[tuple[Path, tuple[Path, str]]]:
     """Folders that `add_scalars` made below a run's: each holds one curve, under the main tag, from which the folder
-    takes its name.
+    takes its name. tensorboardX does not say which process wrote a file: it is asked where one run alone lies above.
     """
     known = {str(folder): folder for folder in folders}
     for folder, paths in folders.items():
         writers: set[str] = set()
         for above in _above(str(folder), known):
             writers = writers or {process(path) for path in paths}
-            if "" not in writers and writers <= {process(path) for path in folders[above]}:
+            is_told = "" not in writers
+            if (is_told or len(folders[above]) == 1) and writers <= {process(path) for path in folders[above]}:
                 below = folder.relative_to(above).as_posix()
                 tags = {tag for path in paths for tag in extent_or_none(path).first_steps}
                 starts = [
                     start
                     for tag in tags
-                    for start in (tag.replace("/", "_") + "_", tag + "/")
+                    for start in ((tag.replace("/", "_") + "_", tag + "/") if is_told else (tag + "/",))
                     if below.startswith(start)
                 ]
                 if len(tags) == len(starts) == 1:

@@ -161,7 +161,7 @@ class TensorboardReader:
             with contextlib.suppress(OSError):  # one curve less is no reason to leave the run unread
                 for batch in file.read():
                     for tag, points in batch.points.items():
-                        self.run.add(f"{tag}/{curve}", *points.arrays())
+                        self.run.add(tag if tag == curve else f"{tag}/{curve}", *points.arrays())
                     new = True
         return new
 

@@ -104,6 +104,22 @@ def test_an_error_is_shown_in_the_words_of_the_notebook(tmp_path: Path, error: d
     assert runs(tmp_path, broken)[0].raised == said
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to connect to the remote Jupyter Server 'https://example.org/'. Verify the server is running.",
+        "Canceled future for execute_request message before replies were done",
+    ],
+)
+def test_an_editor_that_lost_the_kernel_says_nothing_of_how_the_run_ended(tmp_path: Path, said: str) -> None:
+    broken = book("resumed")
+    broken["cells"] = broken["cells"][:7]
+    broken["cells"][6]["outputs"][-1] = CRASHED | {"evalue": said}
+    (run,) = runs(tmp_path, broken)
+    assert run.raised == ""
+    assert "died" not in ending_of(run, translate(run)).kinds
+
+
 def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path: Path) -> None:
     broken = book("resumed")
     broken["cells"] = broken["cells"][:7]

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.plugins.text import summary_v2 as text_summary
+from tensorboardX import SummaryWriter
 
 from rlhealth.errors import RlhealthError
+from rlhealth.metrics import translate
 from rlhealth.run import Run
 from rlhealth.sources import find_readers
 from rlhealth.sources.tensorboard import reader as tensorboard
@@ -254,6 +256,19 @@ def test_curves_that_add_scalars_put_into_sub_folders_belong_to_the_run(tmp_path
     runs = read(tmp_path)
     assert set(runs) == {"a", "a/trial"}
     assert runs["a"].series["losses/main/policy"].steps.tolist() == list(range(1, 30))
+
+
+def test_each_metric_that_tensorboardx_puts_into_a_folder_of_its_own_belongs_to_the_run(tmp_path: Path) -> None:
+    writer = SummaryWriter(str(tmp_path / "logs"))  # as MAPPO writes it, with a policy for each agent
+    for step in range(1, 9):
+        for name in ("agent0/value_loss", "agent0/policy_loss", "agent0/dist_entropy", "eval_average_episode_rewards"):
+            writer.add_scalars(name, {name: step}, step)
+        writer.add_scalars("losses", {"actor": 0.5, "critic": 0.1}, step)
+    writer.close()
+    run = only(tmp_path)
+    assert {"agent0/value_loss", "eval_average_episode_rewards", "losses/actor", "losses/critic"} <= run.series.keys()
+    assert translate(run).framework == "mappo"
+    assert translate(run).metrics["eval/reward"].values.tolist() == list(range(1, 9))
 
 
 # --- beside the run
