@@ -102,6 +102,7 @@ class Run:
             torn end); None if it shows nothing.
         raised: the exception that ended training, where the console or the cell of the notebook ends with one:
             `RuntimeError: …`.
+        solved: the line in which the script says that its task is solved: `Environment solved in 747 episodes!`.
         refused: how often points came under a name that is not kept: too long, or one too many.
         heartbeat: when the tracker's server last heard from the run, seconds since 1970.
         trainer: the name of the trainer's class, where the log or the code beside it names it, such as "GRPOTrainer".
@@ -125,6 +126,7 @@ class Run:
     modified: float = float("nan")
     clean: bool | None = None
     raised: str = ""
+    solved: str = ""
     refused: int = 0
     heartbeat: float = float("nan")
     trainer: str = ""

@@ -13,7 +13,7 @@ from rlhealth.engine.aftermath import Aftermath
 from rlhealth.engine.causes import explain
 from rlhealth.engine.clause import Clause
 from rlhealth.engine.earlier import EarlierFindings, with_earlier
-from rlhealth.engine.earned import why_not_healthy
+from rlhealth.engine.earned import is_solved, why_not_healthy
 from rlhealth.engine.ending import Ending, ending_of
 from rlhealth.engine.episodes import united
 from rlhealth.engine.facts import Facts
@@ -183,6 +183,8 @@ class Judge:
             beside_metrics=frozenset(quiet - symptoms.looked),
             reward_is_best=aftermath.at_its_best,
         )
+        if is_solved(self.run, self.translation):
+            return answer
         answer.why_not_healthy = why_not_healthy(self.translation, self.run.step_axis)
         if not symptoms.has_looked:
             answer.why_not_healthy = self.book.asks_for_no_look or answer.why_not_healthy or NO_LOOK

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlhealth.check import judge
-from rlhealth.engine.earned import not_recognised, why_not_healthy
+from rlhealth.engine.earned import is_solved, not_recognised, why_not_healthy
 from rlhealth.metrics import translate
 from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
@@ -280,3 +280,27 @@ def test_what_is_wrong_counts_though_health_was_not_earned() -> None:
         logged(reward=wiggling(0.5), reward_std=wiggling(0.5), loss=[*[0.1] * 59, float("nan")]), load_rules()
     )
     assert (verdict.verdict, verdict.no_answer) == ("critical", "")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "is_believed"),
+    [
+        ([0.0, 0.1, 0.3, 0.5], True),
+        ([0.0, 0.1, 0.5, 0.3], False),  # it was higher, and four points show no rise
+        ([0.5, 0.5, 0.5, 0.5], False),
+        ([*np.linspace(0, 1, 20), 0.95], True),
+    ],
+)
+def test_a_script_that_says_its_task_is_solved_is_believed_unless_its_reward_says_otherwise(
+    rewards: list[float], is_believed: bool
+) -> None:
+    run = logged(len(rewards), reward=rewards)
+    assert not is_solved(run, translate(run)), "nobody says so"
+    run.solved = "Environment solved in 354 episodes!"
+    assert is_solved(run, translate(run)) == is_believed
+
+
+def test_a_task_that_is_solved_excuses_no_finding() -> None:
+    run = logged(reward=np.append(np.linspace(0, 1, 40), np.zeros(20)), kl=wiggling(0.2))
+    run.solved = "Environment solved in 354 episodes!"
+    assert judge(run, load_rules()).verdict in ("warning", "critical")

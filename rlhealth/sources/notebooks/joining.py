@@ -13,6 +13,7 @@ from rlhealth.sources.notebooks.outputs import tables_of, trains
 from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
 from rlhealth.sources.rows.last_words import caught_in
 from rlhealth.sources.rows.row_names import names_reward
+from rlhealth.sources.rows.solved import solved_in
 
 #: Trainers that learn from rewards; a table with rewards is one of theirs.
 _REWARDED = re.compile(
@@ -38,11 +39,13 @@ class NotebookRun:
         parts: its tables, in order; a later one continues the run, or follows a resume.
         trainer: the trainer that the code creates; None if that is ambiguous.
         error: the exception that ended its last cell, or the message of a dead kernel.
+        solved: the line in which its last cell says that the task is solved.
     """
 
     parts: list[Table]
     trainer: Trainer | None = None
     error: str = ""
+    solved: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -63,12 +66,14 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
             _take(table, found, fresh)
         _assign(fresh, cell.number, code)
         if fresh:
-            fresh[-1].error = cell.error or caught_in(printed_text(cell.outputs))
+            printed = printed_text(cell.outputs)
+            fresh[-1].error = cell.error or caught_in(printed)
+            fresh[-1].solved = solved_in(printed)
         for run in fresh:
             before = next((one for one in reversed(found) if _continues(one, run)), None)
             if before is not None:
                 before.parts += run.parts
-                before.error = run.error
+                before.error, before.solved = run.error, run.solved
             else:
                 found.append(run)
     return found

@@ -75,10 +75,10 @@ class Notebook:
                 continue
             known = self.runs[index]
             changed |= bring_up_to_date(known, run)
-            changed |= (known.raised, known.clean) != (run.raised, run.clean)
+            changed |= (known.raised, known.solved, known.clean) != (run.raised, run.solved, run.clean)
             known.config, known.excerpted = run.config, run.excerpted
             known.versions, known.trainer = run.versions, run.trainer
-            known.raised, known.clean, known.modified = run.raised, run.clean, modified
+            known.raised, known.solved, known.clean, known.modified = run.raised, run.solved, run.clean, modified
         for gone in self.runs[len(found) :]:  # its output was cleared
             if gone.first_step is not None:
                 gone.rewind(gone.first_step)
@@ -251,6 +251,9 @@ def _describe(run: Run, source: NotebookRun, is_last: bool) -> None:
                 )
         if last.done is not None and last.done >= last.total:
             run.clean = True
+    if is_last and source.solved:
+        run.solved = source.solved
+        run.notes.append(f"its script says: {source.solved}")
     if source.error and is_last and run.clean is None:
         run.notes.append(f"its cell ended with {source.error}")
         run.raised = source.error

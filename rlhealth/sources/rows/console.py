@@ -26,6 +26,7 @@ from rlhealth.sources.rows.row_choice import FormRank, RowChoice
 from rlhealth.sources.rows.row_names import is_learning, is_log_name, is_log_row
 from rlhealth.sources.rows.sampled import Sampled
 from rlhealth.sources.rows.sampled import remarks as of_rollouts
+from rlhealth.sources.rows.solved import solved_in
 from rlhealth.sources.rows.textlog import TextLog
 from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 
@@ -265,7 +266,12 @@ class ConsoleLog(TextLog):
             notes = of_warnings(run.excerpted, is_all=run.excerpted == run.series.keys())
             run.notes += notes
             self._reported += notes
-        self.newest.raised = raised_in(self._tail + self.text.rest) or raised_beside(self.path)
+        tail = self._tail + self.text.rest
+        self.newest.raised = raised_in(tail) or raised_beside(self.path)
+        if solved := solved_in(tail.decode("utf-8", "replace")):
+            self.newest.solved = solved
+            self.newest.notes.append(f"its script says: {solved}")
+            self._reported += self.newest.notes[-1:]
 
     def nothing(self) -> RlhealthError:
         """The error for a file without metrics: the exception before any row, or the lines most similar to a row, and

@@ -45,6 +45,7 @@ from rlhealth.sources.rows.row_names import (
     names_sample,
     names_step,
 )
+from rlhealth.sources.rows.solved import says_solved
 
 #: The rows that a line ends, and whether it was one of the form.
 Taken = Generator[PrintedRow, None, bool]
@@ -127,6 +128,9 @@ class Printed:
         if warned or self._warnings.is_open:
             yield from self._rows_before(text)
             yield from self._made([warned] if warned else (), "warning", is_log=True)
+            return
+        if says_solved(text):
+            yield from self.end()
             return
         for form in (self._as_group, self._as_dicts, self._as_heading, self._as_steps, self._as_table):
             taken = yield from form(text)

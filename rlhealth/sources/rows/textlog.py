@@ -232,7 +232,7 @@ class TextLog:
     def _report(self) -> None:
         last = self.newest
         for run in self.runs:
-            run.clean, run.raised = None, ""
+            run.clean, run.raised, run.solved = None, "", ""
             run.problems[:] = [problem for problem in run.problems if problem not in self._reported]
             run.notes[:] = [note for note in run.notes if note not in self._reported]
         problems = self.problems()

@@ -120,6 +120,14 @@ def test_an_editor_that_lost_the_kernel_says_nothing_of_how_the_run_ended(tmp_pa
     assert "died" not in ending_of(run, translate(run)).kinds
 
 
+def test_a_cell_that_says_its_task_is_solved_says_so_of_its_run(tmp_path: Path) -> None:
+    averages = ["".join(f"Episode {n}00\tAverage Score: {n * more:.2f}\n" for n in range(1, 8)) for more in (0.1, 0.2)]
+    train = "for episode in range(2000):\n    agent.step(state, action, reward, next_state, done)\n    agent.learn()"
+    said = ("Environment solved in 600 episodes!\n", "")
+    cells = [code(train, stream(text)) for text in map("".join, zip(averages, said, strict=True))]
+    assert [run.solved for run in runs(tmp_path, notebook(*cells))] == ["Environment solved in 600 episodes!", ""]
+
+
 def test_a_run_that_broke_before_a_later_one_went_further_has_not_died(tmp_path: Path) -> None:
     broken = book("resumed")
     broken["cells"] = broken["cells"][:7]
