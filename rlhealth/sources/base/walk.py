@@ -66,6 +66,8 @@ ARRAYS = (".npy", ".npz", ".pkl", ".pickle")
 #: Kinds whose readers also take compressed and rotated files; other compressed files are reported as left out.
 TEXTS = ("trainer_state", "jsonl", "json", "csv", "console")
 PACKED = re.compile(r"\.(gz|bz2|xz|zst|lz4|zip|tar|tgz|7z|rar)$", re.IGNORECASE)
+_INTERNAL = "debug-internal.log"
+_OF_WANDB = frozenset({_INTERNAL, "debug.log", "debug-core.log"})
 _NUMBERS = re.compile(r"(\d{1,1000})")
 _UNPACKED_HERE = re.compile(r"\.(gz|bz2|xz)$", re.IGNORECASE)
 #: Suffixes that a rotation adds: `.1`, `.2026-01-31`, `-20260131`, and that of the compression.
@@ -167,9 +169,17 @@ def walk(root: Path, tick: Callable[[int], None] | None = None) -> WalkResult:
                 )
             )
             break
+    if "console" in found.files:
+        found.files["console"] = _without_wandbs(found.files["console"])
     for paths in (*found.files.values(), found.others):
         paths.sort(key=lambda path: natural(str(path)))
     return found
+
+
+def _without_wandbs(consoles: list[Path]) -> list[Path]:
+    """The consoles without the logs that wandb keeps of itself: they tell its settings, and no training."""
+    kept_by = {path.parent for path in consoles if path.name == _INTERNAL}
+    return [path for path in consoles if not (path.name in _OF_WANDB and path.parent in kept_by)]
 
 
 def natural(text: str) -> list[Any]:

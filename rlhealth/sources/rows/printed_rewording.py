@@ -44,6 +44,13 @@ _LINES = (
         ),
         "episode_reward: {total}, running_mean_reward: {mean}",
     ),
+    # Sample Factory's `Fps is (10 sec: 819.2, …). Total num frames: 20480. …`, which heads the line below it,
+    # `Avg episode reward: [(0, '4.430')]`, with each policy's
+    (_line(r"Fps is \([^()\n]{1,120}\)\. Total num frames: (?P<n>\d{1,15})\.[^\n]{0,300}"), "step {n}"),
+    (
+        _line(rf"Avg episode reward: \[\((?P<policy>\d{{1,3}}), '(?P<value>{_VALUE})'\)[^\n]{{0,300}}"),
+        "Avg episode reward/policy_{policy}: {value}",
+    ),
     # `----- rollout reward: -12.4`
     (_line(rf"\s*[-=#]{{3,40}}\s?(?P<name>{PAID_WORDS})\s?[:=]\s?(?P<value>{NUMBER})[-=#\s]*"), "{name}: {value}"),
     # `Reward 30 for game 3`

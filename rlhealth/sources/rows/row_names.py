@@ -25,6 +25,7 @@ _LEARNING = re.compile(
 #: Settings that share their names with metrics, and summaries of a whole run.
 _SETTINGS = re.compile(
     r"coef|weight|fn$|func$|type$|threshold|target|clip_?range|beta|gamma|lambda|scal(?:e|ing)$|^best(?!_fitness)|max_grad|batch_?size"
+    r"|reward_?clip|clip_?rewards?|^(?:normali[sz]e|use|with|pbt|async)_|_gap(?:_absolute)?$|^(?:eval|train)_(?:stats|for|every|script|dir)"
     r"|^return_(?:raw|full|multi|dict|tensors|tokens?|logprobs?|attention|hidden|prompts?|only)(?:_|$)"
 )
 #: Names that only a row of one rollout has, not one of a step; and the number of a list item, `1) reward=0.5`.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlhealth.sources.base.walk import rotations, without_rotated
+from rlhealth.sources.base.walk import rotations, walk, without_rotated
 
 
 @pytest.mark.parametrize("name", [".1", "-20260131", ".2026-01-31", "..1"])
@@ -20,3 +20,10 @@ def test_older_parts_of_a_log_belong_to_it(tmp_path: Path) -> None:
         one.touch()
     assert without_rotated(files) == files[:1]
     assert rotations(files[0]) == [files[2], files[1]]
+
+
+def test_the_logs_that_wandb_keeps_of_itself_are_none_of_training(tmp_path: Path) -> None:
+    for name in ("logs/debug.log", "logs/debug-internal.log", "files/output.log", "mine/debug.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert walk(tmp_path).files["console"] == [tmp_path / "files/output.log", tmp_path / "mine/debug.log"]

@@ -115,6 +115,11 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
         ),
         lambda n, r: f"Evaluation at step {n * 10}: {r:.3f} +/- 0.25",
         lambda n, r: f"[{n * 10}] train_return {r:.3f} / train_length 500.0 / fps 30.0",
+        lambda n, r: (
+            f"[2025-07-01 15:07:04,200][43233] Fps is (10 sec: 613.2, 60 sec: 204.8, 300 sec: nan). Total num frames: {n * 10}."
+            " Throughput: 0: 146.2. Samples: 104274. Policy #0 lag: (min: 5.0, avg: 5.0, max: 5.0)\n"
+            f"[2025-07-01 15:07:04,200][43233] Avg episode reward: {[(0, f'{r:.3f}'), (1, '9.500')]}"
+        ),
         lambda n, r: f"***** Episode {n * 10} reward {r:.3f} *****",
         lambda n, r: f"episode {n * 10} score{r:.3f} average score -2.2 best score 1.75",
         lambda n, r: f"Episode {n * 10}\tFrame {n * 37} \tAverage100 Score: {r:.3f}",
