@@ -19,6 +19,7 @@ from rlhealth.verdict.findings import Episode, Finding, Severity, State
 
 MISSED = 5  # a metric has vanished after this many of its own usual intervals without a point
 ALIGNED = 3  # points that show that two metrics count the same steps
+LENGTHS = ("completions/mean_length", "episodes/mean_length")
 HISTORY = 5  # points that it must have before, so that its interval is known
 
 
@@ -174,7 +175,7 @@ class VanishedMetrics:
             episodes = trail.episodes(ticks.steps) if ticks is not None else ()
             if episodes and len(episodes) > len(trail.gone) and self._was_written_later(place):
                 episodes = episodes[:-1]  # of two axes in one file, the longer has the higher last step, no later one
-            if episodes and trail.metric.tag not in excerpted:
+            if episodes and trail.metric.tag not in excerpted and not self._is_of_episodes(trail.metric):
                 metric, first = trail.metric, episodes[0]
                 last = int(np.searchsorted(metric.steps, first.first_step)) - 1
                 missing = Evidence(
@@ -192,6 +193,16 @@ class VanishedMetrics:
                     )
                 )
         return found
+
+    def _is_of_episodes(self, metric: Metric) -> bool:
+        """Whether a metric of a control task came at the steps at which the length of episodes came, and at no others:
+        where both are missing no episode ended, as happens while the agent survives."""
+        if self.translation.writes_texts:
+            return False
+        lengths = (self.translation.metrics.get(name) for name in LENGTHS)
+        return any(
+            one is not None and one is not metric and np.array_equal(one.steps, metric.steps) for one in lengths
+        )
 
     def _was_written_later(self, place: int) -> bool:
         """Whether most points at later steps than a metric's newest point were written earlier in time."""
