@@ -200,9 +200,7 @@ class VanishedMetrics:
         if self.translation.writes_texts:
             return False
         lengths = (self.translation.metrics.get(name) for name in LENGTHS)
-        return any(
-            one is not None and one is not metric and np.array_equal(one.steps, metric.steps) for one in lengths
-        )
+        return any(one is not None and one is not metric and np.array_equal(one.steps, metric.steps) for one in lengths)
 
     def _was_written_later(self, place: int) -> bool:
         """Whether most points at later steps than a metric's newest point were written earlier in time."""

@@ -440,3 +440,44 @@ def test_the_mean_distance_of_ratios_from_1_is_no_mean_ratio_and_a_lag_in_steps_
     assert not {"val/ratio", "sample/staleness_mean"} & found.metrics.keys()
     assert {"ratio/min", "ratio/max"} <= found.metrics.keys()
     assert not found.unrecognised
+
+
+ROLL_NAMES = ("actor/ppo_ratio_clipfrac", "critic/score/mean")
+OPEN_INSTRUCT = ("scores", "val/sequence_lengths")
+SB2_NAMES = ("episode_reward", "loss/clip_factor", "loss/approximate_kullback-leibler", "input_info/learning_rate")
+
+
+@pytest.mark.parametrize(
+    ("others", "name", "metric", "value"),
+    [
+        (ROLL_NAMES, "actor/policykl", "policy/approxkl_k1", -0.5),  # the new minus the old log-probability
+        (OPEN_INSTRUCT, "objective/kl2_avg", "kl", 0.5),  # since December 2025 that is k3
+        ((*OPEN_INSTRUCT, "objective/kl_avg"), "objective/kl2_avg", "kl/k2", 0.5),  # before, it was k2
+        (("rewards/train/score/mean",), "rewards/train/reward_kl_penalty", "kl", 0.5),  # not yet weighted
+        (("reward/overall", "response_length/mean"), "actor/pg_clipfrac_higher", "clip_ratio/region_mean", 0.5),
+        (("dist_entropy", "value_loss", "ratio"), "kl", "policy/approxkl_exact", 0.5),  # of HATRPO's update
+        ((*SB2_NAMES, "input_info/old_value_pred"), SB2_NAMES[2], "policy/approxkl_avg", 0.5),  # PPO2's
+        (SB2_NAMES, SB2_NAMES[2], "policy/approxkl_exact", 0.5),  # PPO1's
+        (("losses/a_loss", "rewards/step"), "losses/c_loss", "loss/value_avg", 0.25),
+        (("losses/a_loss", "rewards/step", "losses/c_loss"), "losses/cval_loss", "loss/value_avg", 0.25),
+        (("train/kl_approx", "train/reward/reward_mean"), "train/reward/episode_reward_mean", "reward", 0.5),
+    ],
+)
+def test_a_name_means_what_the_source_of_its_trainer_computes(
+    others: tuple[str, ...], name: str, metric: str, value: float
+) -> None:
+    found = translate(run_of({**dict.fromkeys(others, (0.125,)), name: [0.5]})).metrics[metric]
+    assert found.tag == name
+    assert found.values.tolist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("others", "name"),
+    [
+        (OPEN_INSTRUCT, "debug/vllm_local_reverse_kl"),  # signed, and weighted with each token's probability
+        (("train/mb_kl", "objective/kl2", "objective/kl3"), "policy/entropy_avg"),  # nothing fills it
+        (("learners/p/entropy",), "learners/p/mean_IS"),  # of the sampler to the target policy
+    ],
+)
+def test_a_name_that_is_no_estimate_of_what_it_says_is_left_out(others: tuple[str, ...], name: str) -> None:
+    assert name in translate(run_of({**dict.fromkeys(others, (0.125,)), name: [0.5]})).dropped
