@@ -54,6 +54,7 @@ AXES = (
     "n_episode",
     "ep",
     "Ep",
+    "EP",
     "frames",
     "Frames",
     "generation",

@@ -90,6 +90,7 @@ class Printed:
     def is_open(self) -> bool:
         """Whether something has begun that the next lines may continue."""
         is_begun = self._dicts.is_open or self._boxes.is_open or self._blocks.is_open or self._columns.is_open
+        is_begun = is_begun or self._columns.may_go_on
         return is_begun or self._series.is_open or self._warnings.is_open or self._tensors.is_open
 
     @property

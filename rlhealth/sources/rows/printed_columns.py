@@ -1,5 +1,5 @@
 """Tables with spaces between their columns, as pandas and printf print them: a line of names, perhaps a line below it,
-then rows of as many numbers."""
+then rows of as many numbers. Other lines may stand between rows that begin with a rising count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from rlhealth.sources.rows.row_names import is_log_name
 
 MOST_COLUMNS = 200
 LONGEST_HEADING = 4000  # characters
+MOST_BETWEEN = 64  # lines between two rows of a table
 _RULE = re.compile(r"\s*+[-=─━═](?:[-=─━═ ]){4,}+\s*+")
+_ASIDE = re.compile(r"\s\[[^\[\]]{1,20}\]\s*\Z")  # behind a row, `[12s]`
 _UNIT = re.compile(r"(?<=\d)(?:ms|[smh])\Z")  # of a time; a factor, `1.2k`, is no unit
 
 
@@ -21,24 +23,44 @@ class Columns:
 
     def __init__(self) -> None:
         self._names: list[str] = []
+        self._left: list[str] = []  # the names of a table that another line interrupted
+        self._since = 0  # lines since then
+        self._count = -1.0  # that its newest row began with
 
     @property
     def is_open(self) -> bool:
         """Whether the names of a table were read, so that rows may follow."""
         return bool(self._names)
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether rows of a table that another line interrupted may follow."""
+        return bool(self._left)
+
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The row on this line, if there is one. Afterwards `is_open` is true if the line belongs to a table."""
-        cells = line.split() if len(line) <= LONGEST_HEADING else []
+        cells = _ASIDE.sub("", line).split() if len(line) <= LONGEST_HEADING else []
         names = self._names
         if names and _RULE.fullmatch(line):
             return
+        if not names and self._left and len(cells) == len(self._left) and self._goes_on(cells[0]):
+            names = self._left
         cells = [_UNIT.sub("", cell) for cell in cells] if names else cells
         if names and len(cells) in (len(names), len(names) + 1) and all(_is_cell(cell) for cell in cells):
             found = zip(names, cells[-len(names) :], strict=True)
             yield {name: cell for name, cell in found if number(cell) is not None}
+            self._names, self._left = names, []
+            self._count = float(cells[0]) if cells[0].isdecimal() else -1.0
             return
+        self._since = 0 if self._names else self._since + 1
+        self._left = self._names or (self._left if self._since < MOST_BETWEEN else [])
         self._names = cells if _are_names(cells) else []
+        if self._names:
+            self._left, self._count = [], -1.0
+
+    def _goes_on(self, cell: str) -> bool:
+        """Whether a row that begins with that cell continues the table that was interrupted."""
+        return cell.isdecimal() and float(cell) > self._count >= 0
 
 
 def _are_names(cells: list[str]) -> bool:

@@ -154,6 +154,11 @@ def values(run: Run, metric: str) -> tuple[list[int], list[float]]:
             * (n == 0)
             + f"{n * 10:<8} {40960 + n:<12,} {r:<10.3f} {9.0:<10.2f} {2807:<10} {14 + n}s"
         ),
+        lambda n, r: (
+            "     EP    Reward   DropRate      Loss       ε\n  ─────────────────────────────\n" * (n == 0)
+            + f"  {n * 10:5d}   {r:7.3f}     14.0%   0.00000  1.0000  [{n}s]\n"
+            + "  ✅ DDQN saved → models/ddqn_best.keras\n                  models/ddqn_best_target.keras" * (n % 3 == 0)
+        ),
         lambda n, r: "│ step │ reward │\n├──────┼────────┤\n" * (n == 0) + f"│ {n * 10:4d} │ {r:.3f}  │",
         lambda n, r: (
             f"{'Frames':>9} | {'Upd':>4} | {'Mean100':>7}\n--------------------------\n" * (n == 0)
