@@ -21,7 +21,9 @@ from rlhealth.verdict.rises import Rising, rose_beyond_errors, surely_rose
 def is_solved(run: Run, translation: Translation) -> bool:
     """Whether the script of a run said that its task is solved, and a reward does not say otherwise: its newest point
     is above its first, and above all others or it rose on the whole. That shows in a few points, too."""
-    rewards = [_finite(one) for one in _matching(translation, _said()["reward"])] if run.solved else []
+    if not run.solved or translation.is_rl is False:
+        return False
+    rewards = (_finite(one) for one in _matching(translation, _said()["reward"]))
     return any(
         len(one) > 1 and one[-1] > one[0] and (one[-1] == one.max() or Rising(one).somewhat()) for one in rewards
     )
