@@ -23,44 +23,40 @@ class Columns:
 
     def __init__(self) -> None:
         self._names: list[str] = []
-        self._left: list[str] = []  # the names of a table that another line interrupted
-        self._since = 0  # lines since then
-        self._count = -1.0  # that its newest row began with
+        self._since = 0  # other lines since the names, or since the newest row
+        self._count = -1.0  # that the newest row began with; -1 where that is no count
 
     @property
     def is_open(self) -> bool:
         """Whether the names of a table were read, so that rows may follow."""
-        return bool(self._names)
+        return bool(self._names) and not self._since
 
     @property
     def may_go_on(self) -> bool:
         """Whether rows of a table that another line interrupted may follow."""
-        return bool(self._left)
+        return bool(self._names) and self._since > 0
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The row on this line, if there is one. Afterwards `is_open` is true if the line belongs to a table."""
         cells = _ASIDE.sub("", line).split() if len(line) <= LONGEST_HEADING else []
-        names = self._names
-        if names and _RULE.fullmatch(line):
+        if self.is_open and _RULE.fullmatch(line):
             return
-        if not names and self._left and len(cells) == len(self._left) and self._goes_on(cells[0]):
-            names = self._left
+        names = self._names if self.is_open or self._goes_on(cells) else []
         cells = [_UNIT.sub("", cell) for cell in cells] if names else cells
         if names and len(cells) in (len(names), len(names) + 1) and all(_is_cell(cell) for cell in cells):
             found = zip(names, cells[-len(names) :], strict=True)
             yield {name: cell for name, cell in found if number(cell) is not None}
-            self._names, self._left = names, []
-            self._count = float(cells[0]) if cells[0].isdecimal() else -1.0
-            return
-        self._since = 0 if self._names else self._since + 1
-        self._left = self._names or (self._left if self._since < MOST_BETWEEN else [])
-        self._names = cells if _are_names(cells) else []
-        if self._names:
-            self._left, self._count = [], -1.0
+            self._since, self._count = 0, float(cells[0]) if cells[0].isdecimal() else -1.0
+        elif _are_names(cells):
+            self._names, self._since, self._count = cells, 0, -1.0
+        else:
+            self._since += 1
+            self._names = self._names if self._since <= MOST_BETWEEN else []
 
-    def _goes_on(self, cell: str) -> bool:
-        """Whether a row that begins with that cell continues the table that was interrupted."""
-        return cell.isdecimal() and float(cell) > self._count >= 0
+    def _goes_on(self, cells: list[str]) -> bool:
+        """Whether these cells continue a table that was interrupted: as many as its names, with the next count."""
+        is_whole = len(cells) == len(self._names) > 0
+        return is_whole and cells[0].isdecimal() and float(cells[0]) > self._count >= 0
 
 
 def _are_names(cells: list[str]) -> bool:
