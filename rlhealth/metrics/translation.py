@@ -187,15 +187,17 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """The reward of a run that logs no total: its only reward function, or the only one that is the mean reward of a
-    task, unless it rewards only the format. Otherwise that of its evaluations, because a log may contain only
-    evaluations."""
+    task, unless it rewards only the format or its name says that it is a share of another reward. Otherwise that of its
+    evaluations, because a log may contain only evaluations."""
     if "reward" in metrics:
         return {}
     parts = [name for name in metrics if re.fullmatch(PART, name)]
     said = [name for name in parts if _SAID_MEAN.fullmatch(metrics[name].tag)]
     parts = said if len(parts) > 1 and len(said) == 1 else parts
     sole = metrics.get(parts[0] if len(parts) == 1 else EVALUATED) if len(parts) < 2 else None
-    return {} if sole is None or is_paid_for("form_reward", sole.name) else {"reward": replace(sole, name="reward")}
+    if sole is None or any(is_paid_for(kind, sole.name) for kind in ("form_reward", "share_of_reward")):
+        return {}
+    return {"reward": replace(sole, name="reward")}
 
 
 def _ended(metrics: Mapping[str, Metric]) -> dict[str, Metric]:

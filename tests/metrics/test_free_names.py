@@ -419,3 +419,10 @@ def test_the_ending_of_a_name_is_known_where_it_has_several_words(name: str, end
 )
 def test_what_a_curve_was_drawn_over_is_no_part_of_its_name(name: str) -> None:
     assert translate(run_of({name: [0.1, 0.2, 0.3], "loss": [1.0, 0.9, 0.8]})).metrics["reward"].tag == name
+
+
+def test_what_its_name_calls_a_share_of_another_reward_is_not_the_reward_of_the_run() -> None:
+    share = "reward_component_exact_match_bonus_added_to_total_reward"
+    assert "reward" not in translate(run_of({share: [0.0, 0.1]})).metrics
+    assert "reward" not in translate(run_of({"length_penalty_reward": [0.0, 0.1]})).metrics
+    assert "reward" in translate(run_of({"helpful_reward": [0.0, 0.1]})).metrics
