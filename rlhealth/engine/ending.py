@@ -44,10 +44,11 @@ class Ending(NamedTuple):
         idle: seconds from the last sign of life until now; NaN if no time is known.
         usual: the median seconds between steps.
         said: the evidence in a sentence.
-        is_whole: the log shows the whole run, as far as is known. Its first step is no higher than the number of
-                    steps in the log (a resumed run starts higher). It reached its planned steps, if they are known, or
-                        was stopped. Its own times, or the file's date while the log is watched, show that no more
-                        points will come. And it was not restarted.
+        is_over: no more points will come, as far as is known. It reached its planned steps, if they are known, or was
+                    stopped. Its own times, or the file's date while the log is watched, show that it does not go on.
+                        And it was not restarted.
+        is_whole: the log shows the whole run: it is over, and its first step is no higher than the number of steps in
+                    the log (a resumed run starts higher).
     """
 
     state: str
@@ -57,6 +58,7 @@ class Ending(NamedTuple):
     idle: float
     usual: float
     said: str
+    is_over: bool
     is_whole: bool
 
 
@@ -87,7 +89,7 @@ def ending_of(
     waiting = not ended and math.isfinite(idle) and idle < patience
     may_go_on = waiting and (followed or bool(_own_signs(run)))
     is_moment = run.place.kind in SNAPSHOTS
-    from_start = not run.begun_anew and 2 * (run.first_step or 0) <= step
+    from_start = 2 * (run.first_step or 0) <= step
     plan = (
         f"step {step:,} of {planned:,} planned"
         if planned
@@ -95,6 +97,7 @@ def ending_of(
     )
 
     def end(state: str, said: str, *kinds: str) -> Ending:
+        is_over = not run.begun_anew and (state not in OPEN or not (may_go_on or short or is_moment))
         return Ending(
             state=state,
             kinds=frozenset(kinds),
@@ -103,7 +106,8 @@ def ending_of(
             idle=idle,
             usual=usual,
             said=said,
-            is_whole=from_start and (state not in OPEN or not (may_go_on or short or is_moment)),
+            is_over=is_over,
+            is_whole=is_over and from_start,
         )
 
     broken = ["not_finite"] if _says_not_finite(run.raised) else []

@@ -91,6 +91,12 @@ class RuleState:
         first, from_start = self.clause.dated_back(steps, marks, is_worse=False)
         return replace(episode, first_step=int(first[0]), from_start=bool(from_start[0]))
 
+    def _is_shown_by(self, ending: Ending) -> bool:
+        """Whether the log shows what a rule about the end judges: the newest points of a run that is over, and for a
+        measure that is not about these the whole run."""
+        of_newest = KINDS[self.clause.anchor.condition.measure].of_newest
+        return ending.is_over if of_newest else ending.is_whole
+
     @property
     def too_few(self) -> str:
         """Of what there was too little to judge; empty if there was enough."""
@@ -102,7 +108,7 @@ class RuleState:
     def finding(self, ending: Ending, aftermath: Aftermath) -> Finding | None:
         """What the rule found so far, or None."""
         raised = [severity for severity, level in self.levels.items() if level.count]
-        if not raised or (self.asks_at_end and not ending.is_whole):
+        if not raised or (self.asks_at_end and not self._is_shown_by(ending)):
             return None
         severity, base = max(raised), min(raised)
         episodes = tuple(self._episodes(base))

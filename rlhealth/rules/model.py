@@ -60,7 +60,7 @@ class When(StrictData):
 
     Conditions other than the first are evaluated at the first one's steps, at their last point so far. With `at_end`
     they are evaluated only at the last row, and only for a log that shows a whole run, because a statement about a
-    whole run is premature while more rows may come.
+    whole run is premature while more rows may come. A measure of the newest points asks only that no more come.
     """
 
     all: tuple[Condition, ...] = ()

@@ -211,6 +211,14 @@ def test_a_log_that_breaks_off_before_its_plan_a_checkpoint_and_a_run_begun_anew
     assert not ending_of(resumed, translate(resumed), now=LONG_AGO).is_whole
 
 
+def test_a_run_that_was_resumed_is_over_though_its_log_is_not_whole_and_one_begun_anew_is_not_over() -> None:
+    run = Run("run", Place("json", "here"))
+    run.add("train/reward", list(range(151, 251)), [0.5] * 100)
+    assert ending_of(run, translate(run), now=LONG_AGO).is_over
+    run.begun_anew = True
+    assert not ending_of(run, translate(run), now=LONG_AGO).is_over
+
+
 def test_a_checkpoint_shows_a_moment_and_no_end() -> None:
     snapshot = without_times("trainer_state", modified=0.0)
     for ended in (False, True):

@@ -206,6 +206,17 @@ def test_what_is_asked_at_the_end_is_not_reported_while_more_may_come() -> None:
     assert len(judge.verdict(4e9).findings) == 1
 
 
+def test_the_newest_points_are_asked_at_the_end_of_a_resumed_run_and_its_whole_is_not() -> None:
+    run = Run("run", Place("jsonl", "run.jsonl"))
+    run.add("kl", np.arange(901, 921), [9.0] * 8 + [3.0] * 12, 1e9 + np.arange(20))
+    fell = rule("  at_end: true\n  metric: kl\n  last: 4\n  measure: below_all_before\n  above: 7.5")
+    low = rule("  at_end: true\n  metric: kl\n  below: 4")
+    for asked, first_steps in ((fell, [909]), (low, [])):
+        judge = Judge(run, [asked], translation=translated(run))
+        judge.advance()
+        assert [one.first_step for one in judge.verdict(4e9).findings] == first_steps
+
+
 def test_what_a_resume_replaced_is_not_asked_for_its_end() -> None:
     run = Run("run", Place("jsonl", "run.jsonl"))
     run.add("kl", np.arange(1, 11), [1.5] * 2 + [5.0] * 8, 1e9 + np.arange(10))
