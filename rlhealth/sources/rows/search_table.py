@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from rlhealth.sources.rows.row_names import words
 
@@ -26,17 +26,17 @@ _MOVED = re.compile(
 
 
 def is_search(lines: Sequence[str]) -> bool:
-    """Whether a table has no column that counts steps, and several settings that go back to a value which they had
-    before, one of which no run changes on its way."""
+    """Whether a table has no column that counts steps from row to row, and several settings that go back to a value
+    which they had before, one of which no run changes on its way."""
     try:
         heads, *rows = csv.reader(lines[: LOOKED_AT + 1], delimiter=max(",\t;|", key=lines[0].count))
     except (csv.Error, ValueError, IndexError):
         return False
     names = [_last_of(head) for head in heads]
-    if any(_COUNT.search(name) and not _FIXED.fullmatch(name) for name in names):
+    columns = dict(zip(names, zip(*(row for row in rows if len(row) == len(heads)), strict=True), strict=False))
+    if any(_COUNT.search(name) and not _FIXED.fullmatch(name) and _rises(column) for name, column in columns.items()):
         return False
-    columns = zip(*(row for row in rows if len(row) == len(heads)), strict=True)
-    tried = [name for name, column in zip(names, columns, strict=False) if _is_setting(name) and _returns(column)]
+    tried = [name for name, column in columns.items() if _is_setting(name) and _returns(column)]
     return len(tried) >= FEWEST and any(map(_FIXED.fullmatch, tried))
 
 
@@ -51,6 +51,18 @@ def _is_setting(name: str) -> bool:
 
 def _last_of(head: str) -> str:
     return words(head).rpartition("/")[2]
+
+
+def _rises(values: Sequence[str]) -> bool:
+    """Whether numbers rise at half of their rows or more, and fall much seldomer: `warmup_steps` of several runs do
+    not."""
+    try:
+        numbers = [float(value) for value in values if value]
+    except ValueError:
+        return True  # a count in other words
+    rises = sum(one < after for one, after in pairwise(numbers))
+    falls = sum(one > after for one, after in pairwise(numbers))
+    return 2 * rises >= len(numbers) - 1 and rises >= 3 * falls
 
 
 def _returns(values: Sequence[str]) -> bool:

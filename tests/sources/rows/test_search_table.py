@@ -24,6 +24,13 @@ def test_a_table_of_settings_that_were_tried_is_no_run(tmp_path: Path) -> None:
         open_runs(tmp_path)
 
 
+def test_settings_that_are_numbers_of_steps_count_none(tmp_path: Path) -> None:
+    counts = {"warmup_steps": [50, 20, 30, 30] * 3, "steps_per_epoch": [100, 500] * 6, "return_mean": range(12, 0, -1)}
+    TRIED.assign(**counts).to_csv(tmp_path / "ranked.csv", index=False)
+    with pytest.raises(RlhealthError, match="settings that were tried, one row a run"):
+        open_runs(tmp_path / "ranked.csv")
+
+
 def test_settings_beside_a_count_of_steps_are_those_of_a_history(tmp_path: Path) -> None:
     TRIED.assign(episode=range(12), reward_mean=range(12)).to_csv(tmp_path / "log.csv", index=False)
     (run,) = open_runs(tmp_path / "log.csv")
