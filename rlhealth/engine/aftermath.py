@@ -20,6 +20,7 @@ PARTS = 50  # of a long run, the first and last fiftieth are compared too: singl
 FEWEST = 5  # the fewest rows of reward on either side
 BAND = 50  # rows before an onset that give the metric's usual band
 RECENT = 5  # rows that give its present level
+LONG = 10  # rows of a window whose newer half shows by itself whether a finding is over
 SURE = 3.0  # standard errors
 REAL = 0.25  # of the gain so far
 SMALL = 0.1  # of the gain so far: less is no loss
@@ -59,7 +60,8 @@ class Aftermath:
         `elsewhere`: the finding ended because the metric left the range that the rule is about, so its old band says
         nothing. Example: an entropy that turns negative is not the entropy of tokens.
         """
-        if episodes[-1].active or oscillates(metric, episodes, self.until):
+        is_over = not episodes[-1].active or self._has_left(metric, condition, limit)
+        if not is_over or oscillates(metric, episodes, self.until):
             return State.STANDING
         moved = self._moved(episodes, is_fall(metric, condition))
         if moved < 0:
@@ -139,6 +141,17 @@ class Aftermath:
         sure = float(np.sqrt(SURE**2 + luck) * np.hypot(old.error, new.error))
         real = max(REAL * (old.value - start.value), old.spread, new.spread)
         return int(np.sign(change)) if abs(change) > max(sure, real) else 0
+
+    def _has_left(self, metric: Metric, condition: Condition, limit: float) -> bool:
+        """Whether all values of the newer half of a long window lie on the other side of the limit: the window still
+        contains the finding, and the finding is over."""
+        if condition.last < LONG or condition.divided_by is not None or condition.absolute:
+            return False
+        broken = _as_level(condition, limit, metric, float("nan"))
+        now = after(metric, -1, self.until, condition.last // 2)
+        if broken is None or len(now) < condition.last // 2:
+            return False
+        return bool(now.min() > broken if condition.below is not None else now.max() < broken)
 
     def _outside(self, metric: Metric, condition: Condition, limit: float, episodes: tuple[Episode, ...]) -> bool:
         """Whether the metric stays beyond the middle between its earlier band and the limit that it broke."""

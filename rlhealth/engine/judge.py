@@ -27,6 +27,7 @@ from rlhealth.engine.unwanted import Unwanted
 from rlhealth.engine.vanished import VanishedMetrics
 from rlhealth.engine.wording import ending_finding
 from rlhealth.metrics import Translation, translate
+from rlhealth.metrics.recognise import shown_by_values
 from rlhealth.metrics.sorting import odd_tags
 from rlhealth.rules.model import Rule
 from rlhealth.run import Run
@@ -284,4 +285,5 @@ def shape_of(run: Run) -> Shape:
     than by growing, what their values show about them, and the settings."""
     series = tuple((tag, len(one) > 0, one.revision) for tag, one in run.series.items())
     histograms = tuple((tag, len(one) > 0, one.revision) for tag, one in run.histograms.items())
-    return series, histograms, odd_tags(run), dict(run.config), dict(run.versions), run.planned_steps
+    shown = odd_tags(run), shown_by_values(run)
+    return series, histograms, shown, dict(run.config), dict(run.versions), run.planned_steps

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from rlhealth.metrics.catalogue import Names, Version, frameworks, names, pattern_of, version_of
 from rlhealth.metrics.free_names import forms
-from rlhealth.run import Run
+from rlhealth.run import Floats, Run
 
 UNKNOWN: dict[str, Any] = {
     "id": "unknown",
@@ -28,6 +30,14 @@ PLAIN = frozenset({"Trainer"})
 FEWEST_OWN = 3
 #: Trainers that are recognised by a common name.
 _TOO_PLAIN = frozenset({"transformers", "trl-sft", "trl-reward", "trl-ddpo", "torchtune", "art", "mlx-grpo", "monitor"})
+_NONE: Floats = np.empty(0)
+_BELOW_ZERO = -5e-5  # nats: k3 was seen at -9e-6, in half precision
+_FEWEST_SHARES, _SHARES_TESTED = 6, 200  # different ones
+_COUNTED = np.arange(2, 513)  # sequences that a row may be about
+_ROUNDED = frozenset(
+    (50, 100, 250, 500)
+)  # what a few shares may look counted by that were rounded to two or three digits
+_EXACT = 1e-4  # of a sequence
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
 
@@ -96,15 +106,24 @@ def marks_of(run: Run) -> tuple[Any, ...]:
         tuple([tag for tag, one in run.histograms.items() if len(one)]),
         tuple(run.config),
         tuple(run.versions.items()),
-        tuple([_starts_at_zero(run, name) for name in _zero_names()]),
+        tuple([_starts_at_zero(run, name) for name in _names_in("zero")]),
+        shown_by_values(run),
         run.step_axis,
     )
 
 
+def shown_by_values(run: Run) -> tuple[bool, ...]:
+    """What the values of a run show of its trainer so far, for each name that frameworks.yaml asks."""
+    return (
+        *(_is_signed(_values(run, name)) for name in _names_in("signed")),
+        *(_counts_few(_values(run, name)) for name in _names_in("counts_few")),
+    )
+
+
 @cache
-def _zero_names() -> tuple[str, ...]:
-    """The names whose first value identifies a trainer."""
-    return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get("zero", [])))
+def _names_in(key: str) -> tuple[str, ...]:
+    """The names under a key of any entry: values of these identify a trainer."""
+    return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get(key, [])))
 
 
 def recognise(run: Run) -> Recognised:
@@ -217,7 +236,11 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
         return False
     if "any" in entry and not any(_logged(name, seen) for name in entry["any"]):
         return False
-    return all(_starts_at_zero(run, name) for name in entry.get("zero", []))
+    return (
+        all(_starts_at_zero(run, name) for name in entry.get("zero", []))
+        and all(_is_signed(_values(run, name)) for name in entry.get("signed", []))
+        and all(_counts_few(_values(run, name)) for name in entry.get("counts_few", []))
+    )
 
 
 def _logged(name: str, seen: set[str]) -> bool:
@@ -232,8 +255,31 @@ def _has_setting(run: Run, key: str) -> bool:
 
 def _starts_at_zero(run: Run, name: str) -> bool:
     """Only the first value decides, so that a prefix of a run is recognised like the whole run."""
+    values = _values(run, name)
+    return len(values) > 0 and bool(values[0] == 0)
+
+
+def _values(run: Run, name: str) -> Floats:
+    """The values of a series, under its name or below `train/`; none if there is no such series."""
     series = run.series.get(f"train/{name}") or run.series.get(name)
-    return series is not None and len(series) > 0 and bool(series.values[0] == 0)
+    return _NONE if series is None else series.values
+
+
+def _is_signed(values: Floats) -> bool:
+    """Whether some value lies further below 0 than an estimator that is never negative does by rounding."""
+    return len(values) > 0 and bool(np.nanmin(values, initial=0.0) < _BELOW_ZERO)
+
+
+def _counts_few(values: Floats) -> bool:
+    """Whether shares are those of a few hundred items at most, as shares of sequences are and those of tokens are not:
+    multiples of one over their number.
+    """
+    shares = np.unique(values[(values > 0) & (values < 1)])
+    if len(shares) < _FEWEST_SHARES:
+        return False
+    counts = np.outer(_COUNTED, shares[:_SHARES_TESTED])
+    fits = (np.abs(counts - np.round(counts)) < _EXACT).all(axis=1)
+    return bool(fits.any()) and int(_COUNTED[fits.argmax()]) not in _ROUNDED
 
 
 def _recognised(entry: dict[str, Any], seen: set[str], run: Run, sure: bool) -> Recognised:

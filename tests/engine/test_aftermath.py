@@ -77,6 +77,14 @@ def test_truncation_from_the_first_row_on_is_a_note_once_it_is_over_and_reward_h
     assert (stuck.state, stuck.severity) == (State.OVER, Severity.WARNING)
 
 
+def test_what_a_long_window_still_contains_is_over_once_its_newer_half_shows_it() -> None:
+    shares = "0.9x12 0.8..0.55x6 0.2~0.02x{}"
+    still = found("completions-cut-off", completions__clipped_ratio=shares.format(6))
+    over = found("completions-cut-off", completions__clipped_ratio=shares.format(12))
+    assert (still.state, over.state) == (State.STANDING, State.OVER)
+    assert over.last_step > 24, "the window of twenty is above its limit for longer than that of five"
+
+
 def test_rewards_without_differences_before_the_first_gain_are_a_note_once_reward_has_risen() -> None:
     learned = found("reward-constant", framework="trl-grpo", reward="0x20 0..0.8~0.05x60 0.8~0.05x20")
     assert (learned.state, learned.severity, learned.worst_severity) == (State.OVER, Severity.INFO, Severity.CRITICAL)

@@ -65,6 +65,8 @@ ENTRY = {
     "none",
     "axis",
     "zero",
+    "signed",
+    "counts_few",
     "needs_setting",
 }
 ENTRY |= {"spelling", "assume", "assume_since", "sure_names", "sure_settings"}

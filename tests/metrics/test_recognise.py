@@ -63,6 +63,24 @@ def test_a_class_of_the_users_own_does_not_hide_the_framework() -> None:
     assert translate(run_of([*GRPO, "profiling/Time taken: RAGTrainer.retrieve"])).framework == "trl-grpo"
 
 
+@pytest.mark.parametrize(
+    ("kl", "clipped", "framework"),
+    [
+        ([-0.001, 0.02], [one / 80 for one in (21, 24, 17, 29, 25, 22)], "trl-rloo"),
+        ([0.001, 0.02], [one / 80 for one in (21, 24, 17, 29, 25, 22)], "trl-grpo"),
+        ([-0.001, 0.02], [one / 7919 for one in (2100, 2400, 1700, 2900, 2500, 2200)], "trl-grpo"),
+        ([-0.001, 0.02], [0.21, 0.24, 0.17, 0.29, 0.25, 0.22], "trl-grpo"),
+        ([-1e-5, 0.02], [one / 80 for one in (21, 24, 17, 29, 25, 22)], "trl-grpo"),
+        ([-0.001, 0.02], [0.0, 0.0], "trl-grpo"),
+    ],
+)
+def test_rloo_is_known_by_a_signed_kl_and_clipped_shares_of_sequences(
+    kl: list[float], clipped: list[float], framework: str
+) -> None:
+    values = {name: [0.5, 0.6] for name in GRPO} | {"kl": kl, "clip_ratio/region_mean": clipped}
+    assert translate(run_of(values)).framework == framework
+
+
 def test_where_rloo_and_grpo_cannot_be_distinguished_the_report_says_so() -> None:
     assert (
         "taken for GRPO, not RLOO: the names are the same and no setting distinguishes them"
