@@ -17,6 +17,7 @@ LIGHTNING = ("actor/pg_loss", "critic/score/mean_before_processing", "response_l
 ALIGNER = ("train_rollouts/rewards", "train_optim/ppo_ratio")
 FLOW = ("reward_avg", "reward_ori_avg", "clipfrac_gt_one", "zero_std_ratio", "reward_std_mean")
 NANO_AHA = ("train/kl_penalty", "train/non_stop_rate", "train/response_lengths", "train/rewards")
+CS285 = ("rollout/mean_total_reward_across_all_completions_in_batch_and_groups",)
 RLLM = ("reward/solver/mean", "advantage/solver/fraction_zero", "batch/solver/fractions/effective")
 
 
@@ -58,6 +59,11 @@ def logged(marks: tuple[str, ...], *names: str) -> Translation:
         (ALIGNER, "train_rollouts/grouped_reward_std", "reward_group_std"),
         (("rollout_info/ep_rew",), "rollout_info/kl_div_mean", "kl"),  # RL4LMs
         (("grpo/score/mean", "response_length/mean", "actor/pg_loss"), "actor/kl_loss", "kl"),  # MindSpeed-RL
+        (CS285, "train/approximate_kl_divergence_policy_vs_reference_mean_over_minibatches", "kl"),
+        (CS285, "rollout/fraction_of_completions_with_nonzero_advantage", "frac_reward_zero_std"),
+        (CS285, "rollout/fraction_of_completions_that_hit_max_new_tokens_limit", "completions/clipped_ratio"),
+        (CS285, "math_hard/reward_component_exact_match", "rewards/exact_match/mean"),
+        (CS285, "eval/math_hard_test_subset_split_fraction_exact_match_using_boxed_answer_parser", "eval/reward"),
         (("grpo/rewards/mean", "grpo/score/mean", "response_length/mean"), "grpo/score/mean", "reward"),
         (("env/success_once", "train/actor/policy_loss"), "env/return", "reward"),  # RLinf
         (("env/return", "eval/success_once", "train/actor/approx_kl"), "train/actor/entropy_loss", "entropy"),
