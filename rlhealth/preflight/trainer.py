@@ -112,6 +112,8 @@ def _best_match(options: Options) -> dict[str, Any]:
     for entry in frameworks():
         if "needs_setting" in entry and not any(key in options.values for key in entry["needs_setting"]):
             continue
+        if "signed" in entry or "counts_few" in entry:  # known by what it logs
+            continue
         own = _own(entry["names"])
         hits = list(_written(options.values, names(entry["names"])))
         mine = [raw for raw in hits if raw in own]
