@@ -37,7 +37,8 @@ class Ending(NamedTuple):
         state: finished, running, stopped or unknown.
         kinds: what is wrong with the end: `died` (a non-zero exit, or a torn log of a run that went silent), `early`
             (ended in good order or by hand before its plan), `silent` (nothing new for long by the log's own times,
-            before its plan, no end recorded), `torn` (the log ends inside a record, and nothing else says how it
+            before its plan, no end recorded), `raised` (an exception that is not of a notebook's cell, and no plan is
+            known), `torn` (the log ends inside a record, and nothing else says how it
             ended), `at_start` (an exception before a second row), `not_finite` (an exception that says so).
         step: the newest step.
         planned: the number of planned steps, if it is logged.
@@ -130,7 +131,8 @@ def ending_of(
         return end("stopped", f"the process ended with an error before {rows}: {run.raised}", "at_start", *broken)
     if run.raised:
         said = f"training ended with an error at {plan}: {run.raised}"
-        return end("stopped", said, *(["died"] if short else []), *broken)
+        is_unplanned = planned is None and run.planned_steps is None and run.place.kind != "notebook"
+        return end("stopped", said, *(["died"] if short else ["raised"] if is_unplanned else []), *broken)
     if is_moment:
         return end("unknown", f"a checkpoint's state: it shows the run at {plan}, not how it ended")
     if waiting:

@@ -16,6 +16,7 @@ BELOW_ALL = -1.0e300  # a limit above which every finite number lies
 _ENDINGS = {
     "at_start": "the console, or the cell of a notebook, ends with an exception, before a second row was logged",
     "died": "the process left with a non-zero exit code, or the log breaks off inside a record",
+    "raised": "a console ends with an exception, and how many steps were planned is not known",
     "not_finite": "the exception that ended the run says that numbers were not finite",
     "early": "training ended in good order before its planned steps",
     "silent": "nothing was written for long, before the planned steps, and no end was recorded",

@@ -1,5 +1,6 @@
 """Every rule's own cases, what every rule file must keep to, and the shorthand that cases are written in."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,23 +18,28 @@ from tests.meanwhile import asked_meanwhile
 
 RULES = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}
-FILES = find_cases([shipped_rules()], RULES)
-CASES = {file.rule: file.cases for _, file in FILES}
+FILES = {Path(str(file)).stem: file for file in rule_files(shipped_rules())}
 CAUSES = {rule.id for rule in RULES if rule.cause is not None}
 ASKED_MEANWHILE = asked_meanwhile(RULES)
 MEANWHILE = {rule.id: rule for rule in ASKED_MEANWHILE}
 
 
-@pytest.mark.parametrize("rule", CASES)
+@cache
+def cases_of(rule):
+    ((_, tests),) = find_cases([Path(str(FILES[rule]))], RULES)
+    return tests.cases
+
+
+@pytest.mark.parametrize("rule", BY_ID)
 def test_a_rule_says_of_its_cases_what_is_expected(rule):
-    for case in CASES[rule]:
+    for case in cases_of(rule):
         outcome = run_case(case, BY_ID[rule], RULES)
         assert outcome.passed, f"{case.name}\nexp: {outcome.exp}\ngot: {outcome.got}"
 
 
-@pytest.mark.parametrize("rule", [one for one in CASES if BY_ID[one].when is not None and BY_ID[one].when.conditions])
+@pytest.mark.parametrize("rule", [one.id for one in RULES if one.when is not None and one.when.conditions])
 def test_a_finding_is_reported_at_its_raised_step_and_not_a_point_earlier(rule):
-    for case in filter(fires, CASES[rule]):
+    for case in filter(fires, cases_of(rule)):
         whole = said_of(rule, case)
         if not whole:
             assert len(MEANWHILE[rule].aspects) < len(BY_ID[rule].aspects), (
@@ -52,10 +58,10 @@ def said_of(rule, case, until=None):
     return [one for one in judge_case(case, MEANWHILE[rule], ASKED_MEANWHILE, *until).findings if one.rule == rule]
 
 
-@pytest.mark.parametrize("rule", [one for one in CASES if not (BY_ID[one].when and BY_ID[one].when.ending)])
+@pytest.mark.parametrize("rule", [one.id for one in RULES if not (one.when and one.when.ending)])
 def test_all_rules_tell_of_a_prefix_what_they_tell_of_the_whole_up_to_there(rule):
     """In the suite of the first case that fires, and of the first that does not."""
-    for case in CASES[rule] if is_thorough() else {fires(one): one for one in reversed(CASES[rule])}.values():
+    for case in cases_of(rule) if is_thorough() else {fires(one): one for one in reversed(cases_of(rule))}.values():
         run = run_of(case)
         translation = translation_of(case, run, BY_ID[rule])
         whole = told(found(Judge(run, ASKED_MEANWHILE, translation=translation), NEVER))
@@ -82,11 +88,10 @@ def told(findings):
     }
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", BY_ID)
 def test_every_rule_has_a_case_that_fires_and_one_that_is_quiet(rule):
-    cases = [case for _, file in FILES if file.rule == rule.id for case in file.cases]
-    assert any(fires(case) for case in cases), "no case fires"
-    assert any(case.expect == "quiet" for case in cases), "no case is quiet"
+    assert any(fires(case) for case in cases_of(rule)), "no case fires"
+    assert any(case.expect == "quiet" for case in cases_of(rule)), "no case is quiet"
 
 
 @pytest.mark.parametrize("file", list(rule_files(shipped_rules())), ids=lambda file: file.name)

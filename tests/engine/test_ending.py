@@ -74,7 +74,7 @@ def test_a_run_that_stopped_is_below_its_plan() -> None:
             {"died"},
             "training ended with an error at step 62 of 200 planned: RuntimeError: boom",
         ),
-        ("RuntimeError: boom", None, set(), "training ended with an error at step 62: RuntimeError: boom"),
+        ("RuntimeError: boom", None, {"raised"}, "training ended with an error at step 62: RuntimeError: boom"),
         ("KeyboardInterrupt", 200, {"early"}, "stopped by hand at step 62 of 200 planned (KeyboardInterrupt)"),
         ("KeyboardInterrupt", None, set(), "stopped by hand at step 62 (KeyboardInterrupt)"),
     ],
@@ -120,6 +120,14 @@ def test_an_exception_before_anything_was_logged_ended_a_run_at_its_start() -> N
     assert ending.said == "the process ended with an error before it logged a row: OSError: no such model"
     run.raised = "KeyboardInterrupt"
     assert ending_of(run, translate(run), now=LONG_AGO).kinds == set()
+
+
+def test_an_exception_of_a_process_without_a_plan_is_told_and_that_of_a_cell_is_not() -> None:
+    for kind, kinds in (("console", {"raised"}), ("tensorboard", {"raised"}), ("notebook", set())):
+        run = Run("run", Place(kind, "here"), raised="RuntimeError: CUDA error")
+        run.add("reward", [1, 2, 3], [0.1, 0.2, 0.3])
+        ending = ending_of(run, translate(run), now=LONG_AGO)
+        assert (ending.state, ending.kinds) == ("stopped", kinds)
 
 
 def test_a_plan_that_may_count_mini_batches_still_proves_an_early_end() -> None:

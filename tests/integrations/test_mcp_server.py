@@ -14,13 +14,13 @@ import pytest
 
 from tests.conftest import FIXTURES, ROOT, SICK
 
-mcp = pytest.importorskip("mcp", minversion=None, reason="needs the extra mcp")
 Ask = Callable[..., list[Any]]
 
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Ask:
     """Calls tools of one server process one after the other; each answer as the client hands it over."""
+    mcp = pytest.importorskip("mcp", reason="needs the extra mcp")  # here: its import takes a second of each worker
 
     def asked(*calls: tuple[str, dict[str, Any]], folder: Path | None = None) -> list[Any]:
         async def talk() -> list[Any]:

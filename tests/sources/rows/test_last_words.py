@@ -179,6 +179,7 @@ def test_a_long_exception_is_cut_and_says_so() -> None:
     ("console", "errors"),
     [
         ("slurm-7.out", "slurm-7.err"),
+        ("job-1119663.out", "myjob-1119663.err"),
         ("train.log", "train.err"),
         ("job.o123", "job.e123"),
         ("stdout.txt", "stderr.txt"),
@@ -197,6 +198,13 @@ def test_an_exception_in_the_error_file_beside_a_console_ended_its_run(
     with (tmp_path / errors).open("a") as file:
         file.write(" 75%|#######   | 30/40 [00:10<00:03]\n")  # it was caught, and training went on
     assert check(tmp_path / console).runs[0].run.raised == ""
+
+
+def test_the_error_file_of_another_job_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "job-1119663.out").write_text(ROWS)
+    for name in ("myjob-1119664.err", "myjob-91119663.err", "other.err"):
+        (tmp_path / name).write_text(TRACEBACK + ERROR)
+    assert check(tmp_path / "job-1119663.out").runs[0].run.raised == ""
 
 
 def test_a_process_whose_error_file_says_why_it_died_before_its_first_row_died_at_its_start(tmp_path: Path) -> None:
