@@ -191,20 +191,26 @@ def _settings_of(rules: Sequence[Rule]) -> set[str]:
     """The settings that decide whether rules apply to a run, and with which limits: those under `setting`, or as the
     key of a test, in their scopes and conditions.
     """
-    clauses: list[Rule | Aspect] = [*rules, *(aspect for rule in rules for aspect in rule.aspects)]
-    left: list[Any] = [*(rule.scope for rule in rules), *((one.when, one.critical) for one in clauses)]
     found: set[str] = set()
-    while left:
-        said = left.pop()
-        if isinstance(said, tuple):
-            left += said
-        elif isinstance(said, StrictData):
-            named = vars(said)
-            found.update(*(value for value in named.values() if isinstance(value, dict)))
-            if named.get("setting") is not None:
-                found.add(named["setting"])
-            left += named.values()
+    for rule in rules:
+        for part in (rule.scope, rule.when, rule.critical, *rule.aspects):
+            if part is not None:
+                _add_settings(part, found)
     return found
+
+
+def _add_settings(said: StrictData, found: set[str]) -> None:
+    for name, value in vars(said).items():
+        if isinstance(value, StrictData):
+            _add_settings(value, found)
+        elif isinstance(value, dict):
+            found.update(value)
+        elif isinstance(value, tuple):
+            for one in value:
+                if isinstance(one, StrictData):
+                    _add_settings(one, found)
+        elif name == "setting" and value is not None:
+            found.add(value)
 
 
 def _clauses(rule: Rule, translation: Translation, numbers: dict[tuple[Any, ...], int]) -> list[RulePlan]:

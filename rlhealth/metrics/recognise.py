@@ -106,24 +106,33 @@ def marks_of(run: Run) -> tuple[Any, ...]:
         tuple([tag for tag, one in run.histograms.items() if len(one)]),
         tuple(run.config),
         tuple(run.versions.items()),
-        tuple([_starts_at_zero(run, name) for name in _names_in("zero")]),
+        tuple([_starts_at_zero(run, name) for name in _zero_names()]),
         shown_by_values(run),
         run.step_axis,
     )
 
 
 def shown_by_values(run: Run) -> tuple[bool, ...]:
-    """What the values of a run show of its trainer so far, for each name that frameworks.yaml asks."""
-    return (
-        *(_is_signed(_values(run, name)) for name in _names_in("signed")),
-        *(_counts_few(_values(run, name)) for name in _names_in("counts_few")),
+    """What the values of a run show of its trainer so far, for each entry of frameworks.yaml that asks for them."""
+    return tuple([_shows(entry, run) for entry in _asking_values()])
+
+
+@cache
+def _asking_values() -> tuple[dict[str, Any], ...]:
+    return tuple(entry for entry in frameworks() if "signed" in entry or "counts_few" in entry)
+
+
+def _shows(entry: dict[str, Any], run: Run) -> bool:
+    """Whether the values of a run are as an entry asks; the cheaper question first, for a watch asks at every tick."""
+    return all(_is_signed(_values(run, name)) for name in entry.get("signed", [])) and all(
+        _counts_few(_values(run, name)) for name in entry.get("counts_few", [])
     )
 
 
 @cache
-def _names_in(key: str) -> tuple[str, ...]:
-    """The names under a key of any entry: values of these identify a trainer."""
-    return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get(key, [])))
+def _zero_names() -> tuple[str, ...]:
+    """The names whose first value identifies a trainer."""
+    return tuple(dict.fromkeys(name for entry in frameworks() for name in entry.get("zero", [])))
 
 
 def recognise(run: Run) -> Recognised:
@@ -236,11 +245,7 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
         return False
     if "any" in entry and not any(_logged(name, seen) for name in entry["any"]):
         return False
-    return (
-        all(_starts_at_zero(run, name) for name in entry.get("zero", []))
-        and all(_is_signed(_values(run, name)) for name in entry.get("signed", []))
-        and all(_counts_few(_values(run, name)) for name in entry.get("counts_few", []))
-    )
+    return all(_starts_at_zero(run, name) for name in entry.get("zero", [])) and _shows(entry, run)
 
 
 def _logged(name: str, seen: set[str]) -> bool:
@@ -274,7 +279,8 @@ def _counts_few(values: Floats) -> bool:
     """Whether shares are those of a few hundred items at most, as shares of sequences are and those of tokens are not:
     multiples of one over their number.
     """
-    shares = np.unique(values[(values > 0) & (values < 1)])
+    shares = np.sort(values[(values > 0) & (values < 1)])
+    shares = shares[np.append(True, shares[1:] > shares[:-1])] if len(shares) else shares
     if len(shares) < _FEWEST_SHARES:
         return False
     counts = np.outer(_COUNTED, shares[:_SHARES_TESTED])

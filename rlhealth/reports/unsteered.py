@@ -9,6 +9,7 @@ Pipelines and TeamCity look for their own words behind `##`.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, TextIO
 
 #: Printable characters without width, which a comparison by culture leaves out.
@@ -16,17 +17,23 @@ _UNSEEN = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060-\u2064"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-_HASHES = re.compile(rf"#(?=[{_UNSEEN}]*#[{_UNSEEN}\w.-]{{0,60}}\[)")
-_COLONS = re.compile(rf"((?:^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[\s{_UNSEEN}]*:)(?=[{_UNSEEN}]*:)")
+#: Compiled when a text needs them: most are plain, and a compilation takes a hundredth of a first answer.
+_HASHES = rf"#(?=[{_UNSEEN}]*#[{_UNSEEN}\w.-]{{0,60}}\[)"
+_COLONS = rf"((?:^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[\s{_UNSEEN}]*:)(?=[{_UNSEEN}]*:)"
 _WRITTEN_AS = {"json": "\\u0023", "sarif": "\\u0023", "gitlab": "\\u0023", "junit": "&#35;", "html": "&#35;"}
 _TAIL = 64  # characters of a line by which one that is written in pieces is known
 
 
 def without_commands(text: str) -> str:
     """The text with a blank inside each sign of a command."""
-    if "##" not in text and ":" not in text and not re.search(f"[{_UNSEEN}]", text):
+    if text.isascii() and "##" not in text and "::" not in text:
         return text
-    return _COLONS.sub(r"\1 ", _HASHES.sub("# ", text))
+    return _compiled(_COLONS).sub(r"\1 ", _compiled(_HASHES).sub("# ", text))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def in_format(text: str, format: str) -> str:
@@ -34,9 +41,9 @@ def in_format(text: str, format: str) -> str:
     for GitHub stay.
     """
     if format == "github":
-        return _HASHES.sub("# ", text)
+        return _compiled(_HASHES).sub("# ", text)
     written = _WRITTEN_AS.get(format)
-    return without_commands(text) if written is None else _HASHES.sub(lambda _: written, text)
+    return without_commands(text) if written is None else _compiled(_HASHES).sub(lambda _: written, text)
 
 
 class CommandFreeStream:
