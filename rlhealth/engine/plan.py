@@ -18,7 +18,7 @@ from rlhealth.metrics import Translation
 from rlhealth.metrics.translation import EVALUATED, is_evaluated_only
 from rlhealth.parsing.strict_data import StrictData
 from rlhealth.rules.conditions import Condition
-from rlhealth.rules.model import Aspect, Rule
+from rlhealth.rules.model import Rule
 from rlhealth.run import Run
 from rlhealth.verdict.findings import Severity, Skipped
 
