@@ -244,12 +244,21 @@ class ConsoleLog(TextLog):
         cut = "1 printed row is cut; what is whole in it was read"
         if self._cut > 1:
             cut = f"{self._cut:,} printed rows are cut; what is whole in them was read"
-        return [*super().problems(), *([f"{self.path.name}: {cut}"] if self._cut else [])]
+        first, *others = self._choice.trials or [""]
+        trials = (
+            f"{self.path.name}: of its {1 + len(others)} trials only {first} was read; "
+            "to judge each, check the folder of its results (result.json, progress.csv)"
+        )
+        return [
+            *super().problems(),
+            *([f"{self.path.name}: {cut}"] if self._cut else []),
+            *([trials] if others else []),
+        ]
 
     def remarks(self) -> list[str]:
         """What was left out on purpose, as sentences."""
         left = self._choice
-        ranks = counted(left.ranks, "row of another process or trial was", "rows of other processes or trials were")
+        ranks = counted(left.ranks, "row of another process was", "rows of other processes were")
         return [
             *super().remarks(),
             *of_rollouts(self._sampled),

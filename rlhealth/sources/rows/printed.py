@@ -52,6 +52,7 @@ Taken = Generator[PrintedRow, None, bool]
 
 FEWEST_PAIRS = 2  # on a line with separators
 LONGEST_PAIRS = 1 << 16  # characters of a line that is not a dict
+_RESULT = re.compile(r"Result for (?P<trial>[\w.-]{1,200}):\s*")  # Ray's heading of a trial's result
 _VERL = re.compile(r"\bstep:(\d+) - ")
 _PROGRESS = re.compile(r"(?P<n>\d{1,15})/(?P<total>\d{1,15}) \[\d+:\d\d(?::\d\d)?<")
 _BAR = re.compile(r"(?:^|:)\s{0,4}\d{1,3}%\|[^|]{0,200}\|")  # `Training:  12%|###   |`: progress, and no metric
@@ -85,6 +86,7 @@ class Printed:
         self._evaluates = False
         self._heading = Heading()
         self._rank = ""
+        self._trial = ""
 
     @property
     def is_open(self) -> bool:
@@ -132,6 +134,10 @@ class Printed:
             return
         if says_solved(text):
             yield from self.end()
+            return
+        if text.startswith("Result for ") and (result := _RESULT.fullmatch(text)) is not None:
+            yield from self.end()
+            self._trial = result["trial"]
             return
         for form in (self._as_group, self._as_dicts, self._as_heading, self._as_steps, self._as_table):
             taken = yield from form(text)
@@ -300,7 +306,8 @@ class Printed:
             if not is_log and not is_log_row(row):
                 continue
             made = PrintedRow(row)
-            made.form, made.rank, made.is_cut = form, made.pop(TRIAL, self._rank), is_cut
+            made.form, made.rank, made.is_cut = form, self._rank, is_cut
+            made.trial = made.pop(TRIAL, self._trial if form == "block" else "")
             if self._evaluates:
                 made.of_evaluation()
             self._heading.name(made, step)

@@ -13,8 +13,8 @@ class PrintedRow(dict[str, Any]):
     Attributes:
         form: "dict", "box", "steps" (verl's), "line" (several pairs), "block" (a pair a line), "bar" (beside a
             progress bar) or "warning" (of the trainer's own).
-        rank: of the process that printed it, or the trial that it is of; "" if it is not given; with a colon if it is a
-            bare number.
+        rank: of the process that printed it; "" if it is not given; with a colon if it is a bare number.
+        trial: the trial of a search that it is of, as Ray names it; "" if it is not given.
         is_cut: whether its end is missing.
         below_heading: whether its step is that of a heading above it.
         again: whether an earlier row below that heading had some of its names.
@@ -25,6 +25,7 @@ class PrintedRow(dict[str, Any]):
 
     form = "dict"
     rank = ""
+    trial = ""
     is_cut = False
     below_heading = False
     again = False

@@ -81,6 +81,7 @@ class RowChoice:
 
     Attributes:
         ranks: rows of other processes that were left out.
+        trials: the trials of a search whose rows are read and left out, the first of which is read.
         twice: rows that were printed twice.
         samples: names of rows that are not about learning and occur several times below one heading.
         labels: the bare numbers before the rows.
@@ -91,6 +92,7 @@ class RowChoice:
 
     def __init__(self, before: RowChoice | None = None) -> None:
         self.ranks = 0
+        self.trials: dict[str, None] = {}
         self.twice = 0
         self.samples: frozenset[tuple[str, ...]] = before.samples if before else frozenset()
         self.labels: Labels = Labels(rises=before.labels.rises, fell=before.labels.fell) if before else Labels()
@@ -113,6 +115,10 @@ class RowChoice:
 
     def judge(self, row: PrintedRow) -> FormRank | None:
         """The rank of the row; None if it is not one of the run."""
+        if row.trial:
+            self.trials[row.trial] = None
+            if row.trial != next(iter(self.trials)):
+                return None
         if row.rank:
             self._rank = row.rank if self._rank is None else self._rank
             if row.rank.endswith(LABEL):

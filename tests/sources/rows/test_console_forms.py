@@ -243,7 +243,7 @@ def test_rows_of_several_ranks_are_one_run_of_the_first_of_them(tmp_path: Path) 
     lines = [f"[rank{rank}]: step={n} loss={n}.{rank} reward={rank}.5" for n in (1, 2, 3) for rank in (2, 0, 1)]
     run = log(tmp_path, "\n".join(lines) + "\n")
     assert values(run, "loss") == [(1, 1.2), (2, 2.2), (3, 3.2)]
-    assert any("6 rows of other processes or trials were left out" in note for note in run.notes)
+    assert any("6 rows of other processes were left out" in note for note in run.notes)
 
 
 def test_a_row_that_is_printed_twice_is_read_once(tmp_path: Path) -> None:
@@ -481,7 +481,7 @@ def test_settings_that_are_printed_as_dicts_do_not_hide_verls_steps(tmp_path: Pa
 def test_a_result_of_ray_is_read_whole_though_some_of_its_lines_are_no_numbers(tmp_path: Path) -> None:
     """Ray's `pretty_print` writes each result as YAML."""
 
-    def result(n: int) -> str:
+    def result(n: int, trial: str = "DQN_shogi_96499_00000") -> str:
         found = {
             "custom_metrics": {},
             "episode_len_mean": 7.125,
@@ -497,10 +497,15 @@ def test_a_result_of_ray_is_read_whole_though_some_of_its_lines_are_no_numbers(t
             "trial_id": "96499_00000",
         }
         body = "".join(f"  {line}\n" for line in yaml.safe_dump(found).splitlines())
-        return f"Result for DQN_shogi_96499_00000:\n{body}  \n== Status ==\nUsing FIFO scheduling algorithm.\n"
+        return f"Result for {trial}:\n{body}  \n== Status ==\nUsing FIFO scheduling algorithm.\n"
 
     run = log(tmp_path, "".join(map(result, range(1, 13))))
     assert values(run, "info/learner/player_0/learner_stats/mean_q") == [(100 * n, 1.5 * n) for n in range(1, 13)]
     metrics = translate(run).metrics
     assert translate(run).framework == "rllib"
     assert metrics["agents/player_1/reward"].values.tolist() == [-0.25 * n for n in range(1, 13)]
+    assert not run.problems
+    several = (result(n // 3, f"DQN_shogi_96499_0000{n % 3}") for n in range(3, 39))
+    run = log(tmp_path, "".join(several))
+    assert values(run, "info/learner/player_0/learner_stats/mean_q") == [(100 * n, 1.5 * n) for n in range(1, 13)]
+    assert any("of its 3 trials only DQN_shogi_96499_00000 was read" in one for one in run.problems)

@@ -165,7 +165,7 @@ def test_the_status_of_ray_tune_is_a_row_of_its_first_trial(tmp_path: Path) -> N
     )
     run = log(tmp_path, "".join(status.format(n, 4000 * n, n / 8 - 3) for n in range(1, 31)))
     assert values(run, "reward") == [(n, n / 8 - 3) for n in range(1, 31)]
-    assert any("30 rows of other processes or trials were left out" in note for note in run.notes)
+    assert any("of its 2 trials only PPO_00000 was read" in one for one in run.problems)
 
 
 def test_a_count_before_the_first_bar_has_a_column_of_its_own(tmp_path: Path) -> None:
