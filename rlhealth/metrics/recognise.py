@@ -34,9 +34,7 @@ _NONE: Floats = np.empty(0)
 _BELOW_ZERO = -5e-5  # nats: k3 was seen at -9e-6, in half precision
 _FEWEST_SHARES, _SHARES_TESTED = 6, 200  # different ones
 _COUNTED = np.arange(2, 513)  # sequences that a row may be about
-_ROUNDED = frozenset(
-    (50, 100, 250, 500)
-)  # what a few shares may look counted by that were rounded to two or three digits
+_ROUNDED = frozenset((50, 100, 250, 500))  # by these a few shares look counted that were rounded to two or three digits
 _EXACT = 1e-4  # of a sequence
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _PROFILED = re.compile(r"(?:train/)?profiling/Time.taken[^A-Za-z]{1,4}(\w++)\.")
@@ -119,7 +117,12 @@ def shown_by_values(run: Run) -> tuple[bool, ...]:
 
 @cache
 def _asking_values() -> tuple[dict[str, Any], ...]:
-    return tuple(entry for entry in frameworks() if "signed" in entry or "counts_few" in entry)
+    return tuple(filter(asks_values, frameworks()))
+
+
+def asks_values(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of frameworks.yaml is known by what a run logged, so that settings never show it."""
+    return "signed" in entry or "counts_few" in entry
 
 
 def _shows(entry: dict[str, Any], run: Run) -> bool:

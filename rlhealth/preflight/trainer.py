@@ -9,7 +9,7 @@ from typing import Any
 
 from rlhealth.errors import RlhealthError
 from rlhealth.metrics.catalogue import FOLDER, Names, frameworks, names
-from rlhealth.metrics.recognise import PLAIN, Recognised, recognise
+from rlhealth.metrics.recognise import PLAIN, Recognised, asks_values, recognise
 from rlhealth.metrics.settings import plain, settings_of
 from rlhealth.metrics.translation import translate
 from rlhealth.parsing.checked import meant
@@ -112,7 +112,7 @@ def _best_match(options: Options) -> dict[str, Any]:
     for entry in frameworks():
         if "needs_setting" in entry and not any(key in options.values for key in entry["needs_setting"]):
             continue
-        if "signed" in entry or "counts_few" in entry:  # known by what it logs
+        if asks_values(entry):
             continue
         own = _own(entry["names"])
         hits = list(_written(options.values, names(entry["names"])))
