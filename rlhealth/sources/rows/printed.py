@@ -127,6 +127,10 @@ class Printed:
         if rank != self._rank:
             yield from self.end()
             self._rank = rank
+        if "\n" in text:  # it heads the lines below it, and is the first of them
+            for part in text.split("\n"):
+                yield from self._rows(part)
+            return
         text, warned = self._warnings.taken(text, line)
         if warned or self._warnings.is_open:
             yield from self._rows_before(text)

@@ -1,5 +1,6 @@
 """Tables drawn with bars: boxes of Stable-Baselines3 and OpenAI baselines, grids of rich and tabulate, RLinf's boxes
-with titles between their parts, and notebook tables with a line of headings.
+with titles between their parts, and notebook tables with a line of headings; and the pairs that rllab, rlkit and garage
+draw between two lines.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _STEP_OF = re.compile(r"\s*+Global Step:\s*+(?P<step>\d{1,15})/\d{1,15}\s*+")
 _COUNTED = re.compile(r"\s*+(?P<count>\w{1,20}):\s++(?P<cell>\S.*)")
 #: The first heading of Ray Tune's status, which has a row for each of its trials.
 TRIAL = "Trial name"
+#: The line above and below the pairs of rllab, rlkit and garage, `-----------  ----------`, and such a pair.
+_LINES_OF_PAIRS = re.compile(r"-{3,200} {2}-{3,40}\s*")
+_PAIR = re.compile(r"(?P<name>[A-Za-z_][^\s|]{0,100}(?: [^\s|]{1,40}){0,8}) {2,200}(?P<value>[^\s|]{1,40})\s*")
 _VALUED = re.compile(r"\s[-+]?\d[\d.,]{0,20}(?:%|s|ms)?\Z")
 MOST_CELLS = 200
 
@@ -40,6 +44,7 @@ class Boxes:
         self._box: dict[str, Any] = {}
         self._heading = ""
         self._title = ""
+        self._is_of_pairs = False
         self._columns: list[str] = []
         self._last: list[str] = []
 
@@ -55,6 +60,14 @@ class Boxes:
 
     def rows(self, line: str) -> Iterator[dict[str, Any]]:
         """The rows that end with this line."""
+        if _LINES_OF_PAIRS.fullmatch(line):
+            self._is_of_pairs = not self._box
+            yield from self.end()
+            return
+        if self._is_of_pairs and (pair := _PAIR.fullmatch(line)) is not None:
+            yield from self._pair(pair["name"], pair["value"])
+            return
+        self._is_of_pairs = False
         if _RULE.fullmatch(line):
             is_inner = line.lstrip().startswith(_INNER)
             if self._last and not self._box and (is_inner or _are_headings(self._last)):  # they stand directly above

@@ -51,6 +51,19 @@ _LINES = (
         _line(rf"Avg episode reward: \[\((?P<policy>\d{{1,3}}), '(?P<value>{_VALUE})'\)[^\n]{{0,300}}"),
         "Avg episode reward/policy_{policy}: {value}",
     ),
+    # PFRL's and ChainerRL's `outdir:results step:180 episode:0 R:180.0`, which heads its `statistics:[…]`,
+    # and the episodes of their evaluations
+    (
+        _line(
+            r"outdir:\S{1,300} (?:global_)?step:(?P<step>\d{1,15}) (?:(?:episode|local_step):\d{1,15} )?"
+            rf"(?:last_R:\s?\S{{1,30}} average_)?R:\s?(?P<value>{_VALUE}|nan)\s*"
+        ),
+        "step {step}\nepisode_reward: {value}",
+    ),
+    (
+        _line(rf"evaluation episode \d{{1,9}} length:\s?(?P<length>\d{{1,15}}) R:\s?(?P<value>{_VALUE})\s*"),
+        "reward: {value}, length: {length}",
+    ),
     # `----- rollout reward: -12.4`
     (_line(rf"\s*[-=#]{{3,40}}\s?(?P<name>{PAID_WORDS})\s?[:=]\s?(?P<value>{NUMBER})[-=#\s]*"), "{name}: {value}"),
     # `Reward 30 for game 3`
@@ -111,6 +124,11 @@ _NAMES_FIRST = re.compile(
 _OF_DREAMER = re.compile(
     rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
 )
+#: `statistics:[('average_q', 9.8), ('average_loss', np.float64(0.05))]`, below PFRL's line of a step.
+_STATISTICS = re.compile(r"statistics:\[(?P<pairs>\('[^\[\]\n]{1,2000}\))\]\s*")
+_STATISTIC = re.compile(
+    rf"\('(?!cumulative_steps|n_updates)(?P<name>\w{{1,60}})', (?:np\.\w{{1,20}}\()?(?P<value>{_VALUE}|nan)\)"
+)
 
 
 def reworded(text: str) -> str:
@@ -126,6 +144,8 @@ def reworded(text: str) -> str:
         return f"{averaged['before']}{averaged['of']} reward{averaged['after']}"
     if "," in text and (paired := _paired(text)):
         return paired
+    if text.startswith("statistics:[") and (listed := _STATISTICS.fullmatch(text)) is not None:
+        return ", ".join(f"{one['name']}: {one['value']}" for one in _STATISTIC.finditer(listed["pairs"]))
     if text.startswith("**") and (starred := _STARRED.fullmatch(text)) is not None:
         text = starred["said"]
     if (after := _AFTER.match(text) if "fter " in text else None) is not None:

@@ -42,7 +42,8 @@ _HEADS_EVALUATION = re.compile(rf"[\W_]*+{_EVALUATION}\b", re.IGNORECASE)
 #: Text that may follow the count in a heading. `Step 1: Add the two numbers:` is prose, and the text after
 #: `Step 1, evaluating...` is often samples.
 _LAST_WORDS = re.compile(
-    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|begins?|metrics|summary|results?|stats|statistics|report|scorecard)?[\W_]*",
+    r"[\W_]*+(?:done|start(?:ed|s|ing)?|finish(?:ed)?|complet(?:ed?|ion)|ended|over|begins?|metrics|summary|results?|stats|statistics"
+    r"|report|scorecard)?[\W_]*",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"[^\d:=|]{0,60}:\s*")  # only after brackets, `[Step 3] Losses:`

@@ -34,6 +34,8 @@ TENS = [1.609, 2.303, 2.708, 2.996, 3.219, 3.401, 3.555, 3.689]
         ("loguru", "prime-rl", "sampling/kl_k3", [1, 2, 3], [0.001, 0.002, 0.003]),
         ("transformers_bars", "trl-grpo", "reward", [5, 10, 15, 20, 25, 30, 35, 40], TENS),
         ("pandas_frame", "generic", "reward", list(range(5, 65, 5)), [step / 64 for step in range(5, 65, 5)]),
+        ("pfrl", "generic", "eval/reward", [50, 105, 150], [0.625, 0.625, 0.625]),
+        ("dowel", "generic", "reward", [1000, 2000, 3000], [10.0, 20.0, 30.0]),
         ("loguru", "prime-rl", "grad_norm", [1, 2, 3], [0.5, 1.0, 1.5]),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_headings import MOST_REPEATS
 from rlhealth.sources.rows.printed_row import PrintedRow
@@ -22,6 +24,14 @@ def test_a_row_without_a_step_has_that_of_the_heading_above_it() -> None:
         (3, 1500, True),
         (4, 1500, True),
     ]
+
+
+@pytest.mark.parametrize(
+    "said", ["EPISODE 7 COMPLETED", "--- Episode 7 complete ---", "Episode 7 over!", "Episode 7 ended."]
+)
+def test_a_line_that_says_that_an_episode_is_over_is_a_heading(said: str) -> None:
+    (made,) = rows([said, "=" * 40, "reward: 2.0 | loss: 0.5"])
+    assert (made["episode"], made["reward"], made.below_heading) == (7, "2.0", True)
 
 
 def test_a_row_with_a_step_of_its_own_keeps_it() -> None:
