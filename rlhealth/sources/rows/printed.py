@@ -205,6 +205,7 @@ class Printed:
         if progress is None:
             return False
         for made in self._from_line(_BAR.sub(" | ", _ASIDE.sub(r" | \1: \2", text)), "bar"):
+            yield from self._made(self._blocks.end(), "block")
             made.bar = int(progress["n"])
             yield made
         return True

@@ -103,6 +103,7 @@ class RowChoice:
         self._counts: Counter[FormRank] = Counter()
         self._wide: Counter[FormRank] = Counter()  # the rows of each form that have many names
         self._paid: set[FormRank] = set()  # the forms about learning that include a reward
+        self._placed: set[FormRank] = set()  # the forms that name a step
         self._rank: str | None = None
         self._recent: deque[dict[str, object]] = deque(maxlen=REMEMBERED)
         self._drawn: tuple[int, dict[str, object]] = (0, {})
@@ -153,7 +154,10 @@ class RowChoice:
     def _count(self, form: FormRank, row: Mapping[str, Any], times: int) -> None:
         """Counts a row of that form, or several of the same names."""
         is_wide = len(row) >= MANY
-        self._counts[form] += times * (FEWEST if is_wide and not _COUNTS.isdisjoint(row) else 1)
+        is_placed = not _COUNTS.isdisjoint(row)
+        if is_placed:
+            self._placed.add(form)
+        self._counts[form] += times * (FEWEST if is_wide and is_placed else 1)
         self._wide[form] += times * is_wide
 
     def accepts(self, best: FormRank, one: FormRank, row: PrintedRow) -> bool:
@@ -172,10 +176,13 @@ class RowChoice:
             return True
         if one is FormRank.SAMPLE:
             return False
-        if best in _LEARNING and one not in _LEARNING and not (self._is_of_step(row) or _is_evaluation(row)):
-            return False
+        if best in _LEARNING and best not in _BARS and one not in _LEARNING:
+            if not (self._is_of_step(row) or _is_evaluation(row)):
+                return False
         if best is FormRank.LEARNING_DICT:
             return one is FormRank.DICT or (one is FormRank.LINE and self._has_their_reward(row))
+        if best is FormRank.LEARNING_BAR:
+            return one is FormRank.LINE and self._has_their_reward(row)
         if best is FormRank.LEARNING_LINE:
             return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
         return best is FormRank.LINE and one > best
@@ -252,7 +259,8 @@ class RowChoice:
         return True
 
     def best(self) -> FormRank | None:
-        """The best form so far; None if there was no row. Lines with a reward rank above dicts without one. Warnings
+        """The best form so far; None if there was no row. Lines with a reward rank above dicts without one, and below
+        bars with a loss, which count, if they name no step. Warnings
         are the best form only if there is nothing else, or only one row that is not about learning."""
         warnings = self._counts[FormRank.WARNING]
         held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
@@ -265,6 +273,8 @@ class RowChoice:
             and FormRank.LEARNING_LINE in self._paid & {*often}
         ):
             found = FormRank.LEARNING_LINE
+        if found is FormRank.LINE and found not in self._placed and FormRank.LEARNING_BAR in often:
+            found = FormRank.LEARNING_BAR
         is_stray = found is None or (not often and found not in _LEARNING and warnings >= FEWEST)
         return FormRank.WARNING if warnings and is_stray else found
 

@@ -509,6 +509,28 @@ def test_what_stands_in_brackets_before_a_bar_is_read(tmp_path: Path) -> None:
     assert values(log(tmp_path, f"{drawn}\n"), "reward")[1] == pytest.approx(REWARDS)
 
 
+def test_between_bars_of_losses_a_line_of_rewards_has_the_step_of_its_bar(tmp_path: Path) -> None:
+    """As trlX draws them, with the title of its table of answers, and what DeepSpeed prints behind a bar."""
+    drawn = io.StringIO()
+    progress = tqdm(total=COUNT, file=drawn, mininterval=0, miniters=1)
+    for n, reward in enumerate(REWARDS):
+        losses = {"losses/total_loss": 1 / (n + 1), "losses/policy_loss": 0.5 - reward, "losses/value_loss": reward}
+        progress.set_description(f"[{' | '.join(f'{name}: {value:.2f}' for name, value in losses.items())}]")
+        progress.update()
+        if n % 10 == 0:
+            print(
+                "[2023-09-24 18:30:26,709] [INFO] [loss_scaler.py:188:update_scale] [deepspeed] OVERFLOW! Rank 0 "
+                "Skipping step. Attempted loss scale: 65536, reducing to 32768",
+                file=drawn,
+            )
+            print(f"{'':40}Evaluation #{n // 10} reward/mean: {reward:.3g}{'':40}", file=drawn)
+    run = log(tmp_path, drawn.getvalue())
+    assert translate(run).framework == "trlx"
+    assert values(run, "eval/reward") == ([1, 11, 21], pytest.approx([float(f"{REWARDS[n]:.3g}") for n in (0, 10, 20)]))
+    assert len(run.series["losses/value_loss"]) == COUNT
+    assert not [name for name in run.series if "scale" in name or "reducing" in name]
+
+
 def test_a_bar_that_tells_how_often_the_task_was_done_gives_the_reward(tmp_path: Path) -> None:
     run = log(tmp_path, bar(lambda reward: {"eps": 3, "succ": f"{100 * float(reward):.1f}%", "len": 220}))
     assert values(run, "reward")[1] == pytest.approx(REWARDS)
