@@ -176,13 +176,12 @@ class RowChoice:
             return True
         if one is FormRank.SAMPLE:
             return False
-        if best in _LEARNING and best not in _BARS and one not in _LEARNING:
-            if not (self._is_of_step(row) or _is_evaluation(row)):
-                return False
-        if best is FormRank.LEARNING_DICT:
-            return one is FormRank.DICT or (one is FormRank.LINE and self._has_their_reward(row))
         if best is FormRank.LEARNING_BAR:
             return one is FormRank.LINE and self._has_their_reward(row)
+        if best in _LEARNING and one not in _LEARNING and not (self._is_of_step(row) or _is_evaluation(row)):
+            return False
+        if best is FormRank.LEARNING_DICT:
+            return one is FormRank.DICT or (one is FormRank.LINE and self._has_their_reward(row))
         if best is FormRank.LEARNING_LINE:
             return one not in (FormRank.BAR, FormRank.LEARNING_BAR)
         return best is FormRank.LINE and one > best
@@ -260,8 +259,8 @@ class RowChoice:
 
     def best(self) -> FormRank | None:
         """The best form so far; None if there was no row. Lines with a reward rank above dicts without one, and below
-        bars with a loss, which count, if they name no step. Warnings
-        are the best form only if there is nothing else, or only one row that is not about learning."""
+        bars with a loss if they name no step, for a bar counts. Warnings are the best form only if there is nothing
+        else, or only one row that is not about learning."""
         warnings = self._counts[FormRank.WARNING]
         held = [one for one in FormRank if self._counts[one] and one is not FormRank.WARNING]
         most = max((self._counts[one] for one in held if one not in _BARS), default=0)
