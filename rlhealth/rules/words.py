@@ -164,7 +164,7 @@ def _metrics(names: str, last: str) -> str:
 def _divided(per: Divisor) -> str:
     parts = [f"`{per.metric}`"] if per.metric is not None else []
     if per.max_so_far and parts:
-        parts = [f"the largest {parts[0]} so far"]
+        parts = ["its largest value so far" if per.metric == "same" else f"the largest {parts[0]} so far"]
     if per.power != 1 and parts:
         parts = [f"{parts[0]} to the power of {per.power:g}"]
     parts += [f"the setting {per.setting}"] if per.setting is not None else []

@@ -18,6 +18,8 @@ ALIGNER = ("train_rollouts/rewards", "train_optim/ppo_ratio")
 FLOW = ("reward_avg", "reward_ori_avg", "clipfrac_gt_one", "zero_std_ratio", "reward_std_mean")
 NANO_AHA = ("train/kl_penalty", "train/non_stop_rate", "train/response_lengths", "train/rewards")
 CS285 = ("rollout/mean_total_reward_across_all_completions_in_batch_and_groups",)
+REASONING = ("reward_avg", "tokens_per_sec", "avg_response_len")
+REASONING_PRINTED = ("reward_avg", "tok/sec", "avg_resp_len")
 RLLM = ("reward/solver/mean", "advantage/solver/fraction_zero", "batch/solver/fractions/effective")
 
 
@@ -116,6 +118,14 @@ def test_a_teachers_log_ratio_is_no_kl_to_the_reference() -> None:
     found = logged(("mismatch_kl/all/mean",), "ref_kl/mean")
     assert "kl" not in found.metrics
     assert "ref_kl/mean" in found.dropped
+
+
+@pytest.mark.parametrize("marks", [REASONING, REASONING_PRINTED])
+def test_a_ratio_of_whole_sequences_is_not_that_of_tokens(marks: tuple[str, ...]) -> None:
+    found = logged(marks, "policy_ratio", "kl_loss", "entropy_avg", "eval_acc")
+    assert found.framework == "reasoning-from-scratch"
+    assert found.metrics.keys() >= {"reward", "completions/mean_length", "entropy", "eval/reward"}
+    assert not {"val/ratio", "kl", "objective/kl"} & found.metrics.keys()
 
 
 def test_a_kl_of_absolute_differences_is_a_gap_of_log_probabilities() -> None:
