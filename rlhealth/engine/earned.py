@@ -34,11 +34,17 @@ def why_not_healthy(translation: Translation, axis: str = "") -> str:
 
     A healthy run needs a reward, or a metric in its place, with enough points, that rose beyond its noise. It also
     needs one witness that something was learned: KL, entropy, gradients, spread of the rewards, or a reward that surely
-    rose. earned.yaml lists the metrics that count.
+    rose. Where it was evaluated as often, the evaluations must have risen, too. earned.yaml lists the metrics that
+    count.
 
     Args:
         axis: what the steps count, in a word, as a run has it.
     """
+    return _why_reward_shows_nothing(translation, axis) or _why_evaluations_show_nothing(translation)
+
+
+def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
+    """Why no reward and no witness shows that something was learned; empty if they do."""
     if translation.is_rl is False:
         return f"this is {translation.title}; rlhealth judges reinforcement learning"
     said = _said()
@@ -73,6 +79,17 @@ def why_not_healthy(translation: Translation, axis: str = "") -> str:
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
 
+def _why_evaluations_show_nothing(translation: Translation) -> str:
+    """What many evaluations say against a reward that rose: what a policy earns while it explores also rises where it
+    only explores less. Empty if there are too few, or if one kind of them rose."""
+    least = int(_said()["points"]["reward"])
+    often = [one for one in _evaluations(translation) if _count(one) >= least]
+    if not often or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often):
+        return ""
+    longest = max(map(_count, often))
+    return f"nothing is wrong, but the reward of {longest:,} evaluations has not risen beyond its noise, as that of training has"
+
+
 def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
     """The total alone, if it is logged often enough or about as often as its components, because one component can rise
     at the cost of another."""
@@ -89,9 +106,14 @@ def _may_be_in_any_order(translation: Translation, axis: str) -> bool:
 
 def _evaluation_rose(translation: Translation) -> bool:
     """Whether the reward of evaluations surely rose."""
+    return _some_surely_rose(_evaluations(translation))
+
+
+def _evaluations(translation: Translation) -> list[Metric]:
+    """The rewards of evaluations."""
     said = _said()["evaluated"]
     evaluated = _matching(translation, said["metrics"])
-    return _some_surely_rose(one for one in evaluated if any(word in one.tag.lower() for word in said["named"]))
+    return [one for one in evaluated if any(word in one.tag.lower() for word in said["named"])]
 
 
 def _some_surely_rose(metrics: Iterable[Metric]) -> bool:

@@ -86,6 +86,18 @@ def test_the_reward_of_evaluations_that_surely_rose_proves_what_that_of_training
     assert why_not_healthy(translate(logged(40, train_loss=-wavering, train_acc=0.4, val_acc=accuracy))) != ""
 
 
+def test_a_reward_that_rises_in_training_and_in_none_of_many_evaluations_shows_no_learning() -> None:
+    """Its exploration shrank, and what it does without exploring is what it did at the start."""
+    rising, still = np.linspace(0, 100, 60) + rng.normal(size=60), -28.2 + 0.03 * np.sin(np.arange(60))
+    trained = {"rollout/ep_rew_mean": rising, "train/approx_kl": wiggling(0.01)}
+    assert why_not_healthy(translate(logged(**trained))) == ""
+    said = why_not_healthy(translate(logged(**trained, eval__mean_reward=still)))
+    assert "the reward of 60 evaluations has not risen" in said
+    assert why_not_healthy(translate(logged(**trained, eval__mean_reward=rising - 30))) == ""
+    few = np.where(np.arange(60) % 6 == 0, still, np.nan)
+    assert why_not_healthy(translate(logged(**trained, eval__mean_reward=few))) == ""
+
+
 def test_in_self_play_the_rating_proves_what_a_reward_between_equals_does_not() -> None:
     even, rising = wiggling(0.2, 90), 1200 + 10 * np.arange(90) + 5 * rng.normal(size=90)
     lost = np.concatenate([wiggling(0.1, 30), wiggling(0.5, 30), wiggling(0.1, 30)])
