@@ -86,8 +86,8 @@ def _why_evaluations_show_nothing(translation: Translation) -> str:
     often = [one for one in _evaluations(translation) if _count(one) >= least]
     if not often or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often):
         return ""
-    longest = max(map(_count, often))
-    return f"nothing is wrong, but the reward of {longest:,} evaluations has not risen beyond its noise, as that of training has"
+    count = max(map(_count, often))
+    return f"nothing is wrong, but the reward of {count:,} evaluations has not risen, as that of training has"
 
 
 def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:
