@@ -71,6 +71,7 @@ class Rising:
                 self._rose_row_by_row()
                 or self._rose_for_good()
                 or self._rose_at_once(smoothed)
+                or self._rose_by_ranks(smoothed)
                 or (len(self.values) > smoothed and self._rose(_said()["early_rise"]))
             )
 
@@ -163,6 +164,19 @@ class Rising:
         high = np.maximum.accumulate(values[::-1])[::-1][fewest : most + 1]
         return bool(np.any(low / 2 - before / 2 > asked["spans"] * (high / 2 - low / 2)))
 
+    def _rose_by_ranks(self, smoothed: int) -> bool:
+        """Whether so few of its pairs of points are in falling order that chance does not explain it (Kendall 1938), and
+        its thirds lie apart. Points that share samples are in order by chance, too; they do not count.
+        """
+        asked, values = _numbers("by_ranks"), self.values
+        if smoothed > 1 or not asked["points"] <= len(values) <= asked["at_most"] or self._is_level:
+            return False
+        third = len(values) // 3
+        if values[-third:].min() <= values[:third].max():
+            return False
+        falling = sum(int(np.count_nonzero(values[at + 1 :] <= values[at])) for at in range(len(values) - 1))
+        return sum(_orders(len(values))[: falling + 1]) <= asked["chance"] * math.factorial(len(values))
+
     def _rose_in_order(self, smoothed: int) -> bool:
         """Whether the points rise with time, by so many standard errors of their rank correlation with time (Spearman
         1904), and the means of equal parts do so too. This finds a slow rise in large noise, where both ends alone show
@@ -188,6 +202,15 @@ class Rising:
         return _is_late(self.values, asked) or (
             len(self.values) >= parts * int(asked["each"]) and _is_late(_means(self.values, parts), asked)
         )
+
+
+@cache
+def _orders(count: int) -> list[int]:
+    """How many orders of so many points have 0, 1, 2, … pairs in falling order (the Mahonian numbers)."""
+    found = [1]
+    for points in range(2, count + 1):
+        found = [sum(found[max(0, pairs - points + 1) : pairs + 1]) for pairs in range(len(found) + points - 1)]
+    return found
 
 
 def _is_late(values: Floats, asked: dict[str, float]) -> bool:

@@ -34,6 +34,18 @@ def test_few_rows_that_rise_one_by_one_are_a_rise_though_they_share_their_sample
     assert not Rising(two_down).early(smoothed=25)
 
 
+def test_few_points_of_separate_episodes_in_rising_order_are_a_rise() -> None:
+    """As ML-Agents writes them by default: ten means, the first of which differ more than the last."""
+    summaries = np.array([-17.2, 148.0, 275.0, 340.0, 427.0, 341.0, 343.0, 366.0, 492.0, 454.0])
+    assert Rising(summaries).early()
+    assert not Rising(summaries).early(smoothed=100), "neighbours that share episodes are in order by chance"
+    assert not Rising(summaries[::-1]).early()
+    assert not Rising(summaries[:6]).early(), "six points are in order by chance once in 720 runs"
+    assert not Rising(np.round(summaries, -3)).early(), "ties are no rise"
+    noise = np.random.default_rng(4).normal(size=(2000, 10))
+    assert np.mean([Rising(one)._rose_by_ranks(1) for one in noise]) <= 0.003
+
+
 def test_the_mean_of_all_samples_so_far_does_not_rise_because_its_first_sample_was_bad() -> None:
     noise = np.random.default_rng(0).normal(0, 0.01, 14)
     assert not Rising(-9 / np.arange(1, 15) + noise / 100).early(smoothed=25)
