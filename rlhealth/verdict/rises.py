@@ -165,7 +165,7 @@ class Rising:
         return bool(np.any(low / 2 - before / 2 > asked["spans"] * (high / 2 - low / 2)))
 
     def _rose_by_ranks(self, smoothed: int) -> bool:
-        """Whether so few of its pairs of points are in falling order that chance does not explain it (Kendall 1938), and
+        """Whether so few pairs of its points are in falling order that chance does not explain it (Kendall 1938), and
         its thirds lie apart. Points that share samples are in order by chance, too; they do not count.
         """
         asked, values = _numbers("by_ranks"), self.values
