@@ -74,9 +74,8 @@ def read_code(cells: Iterable[Cell]) -> Code:
             tree = _parsed(cell.code)
             if tree is not None:
                 reading.trainings, reading.made = [], []
-                with contextlib.suppress(
-                    RecursionError
-                ):  # Python itself parses what is nested deeper than it can be visited
+                # Python itself parses what is nested deeper than it can be visited
+                with contextlib.suppress(RecursionError):
                     reading.visit(tree)
                 code.trainings[cell.number] = reading.trainings
                 code.trainers += [(cell.number, trainer) for trainer in reading.made]
