@@ -23,7 +23,7 @@ from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.commented import COMMENTS, header_in, last_comment
 from rlhealth.sources.rows.csv_cells import Cells, Table
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
-from rlhealth.sources.rows.headerless import numbered_header, with_commas
+from rlhealth.sources.rows.headerless import algorithm_of, numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.metric_files import has_one_metric, tag_alone
 from rlhealth.sources.rows.rows import Rows
@@ -62,6 +62,7 @@ class CsvLog(TextLog):
         self._tag = tag
         self._comment = ""  # the newest above the header
         self._only = ""  # the tag of the only metric below the newest header
+        self._algorithm = ""  # that its only column is named after
         self._given = list(names)
         self._names: list[str] = list(names)
         self._comma = ","
@@ -125,6 +126,11 @@ class CsvLog(TextLog):
             rows.flush(is_over=self.is_over())
         more = [export.read() for export in self._exports]
         return self.text.offset > before or any(more)
+
+    def remarks(self) -> list[str]:
+        """How the rows were read, as sentences."""
+        taken = f"the column {self._algorithm} is named after an algorithm, and is read as its rewards"
+        return super().remarks() + ([taken] if self._algorithm else [])
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
@@ -229,6 +235,7 @@ class CsvLog(TextLog):
             return b""
         below = rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]
         cells = numbered_header(self.path.name, [text, *below]) or cells
+        self._algorithm = algorithm_of(self.path.name, [text, *below])
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
             named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
             hint = f"add a first line that names its {named}"

@@ -44,6 +44,14 @@ _COUNT = re.compile(
     r"(?:^|_)(?:step|timestep|iteration|iter|update|episode|epoch|rollout|round|game|match|trial|run|generation|gen|batch"
     r"|frame|cycle|eps?)s?(?=_|$)"
 )
+#: Names of algorithms, as plots of several of them call their curves: `DQN`, `Noisy DQN`, `double_q_learning`, `PPO*`.
+_ALGORITHM = re.compile(
+    r"(?:(?:noisy|double|dueling|deep|rainbow|recurrent|prioriti[sz]ed|multi[_ -]?step|n[_ -]?step|distributional"
+    r"|vanilla|discrete|expected)[_ -]{0,2}){0,3}"
+    r"(?:dqn|ddqn|dddqn|d3qn|qr[_ -]?dqn|drqn|c51|iqn|rainbow|ppo2?|a2c|a3c|sac|td3|ddpg|trpo|reinforce|vpg|acktr"
+    r"|impala|sarsa|q[_ -]?learning|actor[_ -]?critic|mappo|maddpg|qmix)\W{0,2}"
+)
+_NO_REWARD = re.compile(r"(?:^|_)(?:len(?:gth)?s?|times?|duration|epsilon|eps|q|values?|lr|rate|count)(?=_|$)")
 _AROUND = re.compile(rb"(?m)^[ \t]++|[ \t,;]++(?=\r?$)")
 _BETWEEN = re.compile(rb"[ \t]*+[,;][ \t]*+|[ \t]++")
 _EVALUATED = re.compile(r"(?:^|_)(?:eval|evaluation|val|validation|test)(?=_|$)")
@@ -95,10 +103,23 @@ def names_of(name: str, text: str) -> list[str]:
     return _wider(stem, rows) if is_of_rewards(stem) else []
 
 
+def algorithm_of(name: str, lines: Sequence[str]) -> str:
+    """The algorithm that the only column of a list that pandas saved is named after, `,DQN`: what is drawn of an
+    algorithm alone is its reward, unless the file is named after something else (`dqn_loss.csv`); empty for any other
+    table."""
+    if len(lines) < FEWEST or not lines[0].startswith(",") or not lines[1].startswith("0,"):
+        return ""
+    column, plain = lines[0][1:].strip(' "'), words(stem_of(name)).replace("-", "_")
+    is_other = _OTHER.search(plain) or _NO_REWARD.search(plain) or (is_log_name(plain) and not is_of_rewards(plain))
+    return column if _ALGORITHM.fullmatch(words(column)) and not is_other else ""
+
+
 def numbered_header(name: str, lines: Sequence[str]) -> list[str]:
     """The columns of a list that pandas saved without a name, `,0` or `0`, in a file that is named after it:
-    `pd.DataFrame(returns).to_csv("returns.csv")`; empty for any other table. A 0 above whole numbers may be the first
-    of them."""
+    `pd.DataFrame(returns).to_csv("returns.csv")`, or with that of an algorithm; empty for any other table. A 0 above
+    whole numbers may be the first of them."""
+    if algorithm_of(name, lines):
+        return ["", "episode_rewards"]
     if len(lines) < FEWEST or lines[0].strip() not in (",0", "0") or not is_of_rewards(stem_of(name)):
         return []
     own = tag_of(stem_of(name))

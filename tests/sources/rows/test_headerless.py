@@ -287,6 +287,31 @@ def test_a_table_of_a_folder_that_counts_nothing_from_the_start_is_none(
         find_readers(tmp_path)
 
 
+@pytest.mark.parametrize("algorithm", ["DQN", "Noisy DQN", "PPO*", "double_q_learning", "Dueling Double DQN", "SAC"])
+def test_a_curve_that_is_named_after_an_algorithm_is_its_reward(tmp_path: Path, algorithm: str) -> None:
+    pd.DataFrame({algorithm: RETURNS}).to_csv(tmp_path / "agent_4_2.csv")
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == RETURNS.tolist()
+    assert f"the column {algorithm} is named after an algorithm, and is read as its rewards" in run.notes
+
+
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        ("dqn_loss.csv", "DQN"),
+        ("episode_lengths.csv", "PPO"),
+        ("dqn_epsilon.csv", "DQN"),
+        ("a.csv", "price"),
+        ("a.csv", "A"),
+    ],
+)
+def test_what_is_named_after_something_else_is_not(tmp_path: Path, file: str, column: str) -> None:
+    pd.DataFrame({column: RETURNS}).to_csv(tmp_path / file)
+    read = CsvLog(tmp_path / file)
+    read.poll()
+    assert "reward" not in {name for run in read.runs for name in translate(run).metrics}
+
+
 @pytest.mark.parametrize("index", [True, False])
 def test_a_list_that_pandas_saved_without_a_name_is_under_the_name_of_its_file(tmp_path: Path, index: bool) -> None:
     pd.DataFrame(RETURNS).to_csv(tmp_path / "returns.csv", index=index)
