@@ -93,9 +93,9 @@ class RuleState:
 
     def _is_shown_by(self, ending: Ending) -> bool:
         """Whether the log shows what a rule about the end judges: the newest points of a run that is over, and for a
-        measure that is not about these the whole run."""
-        of_newest = KINDS[self.clause.anchor.condition.measure].of_newest
-        return ending.is_over if of_newest else ending.is_whole
+        measure that a part of it does not show the whole run."""
+        kind = KINDS[self.clause.anchor.condition.measure]
+        return ending.is_over if kind.of_newest or kind.in_parts else ending.is_whole
 
     @property
     def too_few(self) -> str:

@@ -21,6 +21,8 @@ class MeasureKind:
         predicts: whether it predicts a future event, which has no first row.
         of_newest: whether it is about the newest points, which are unlike those before: what it finds began with the
             first of them.
+        in_parts: whether the log of a resumed run shows it too, which lacks the first steps: a reward that falls from
+            its first row to its last is lost wherever it began.
     """
 
     words: str
@@ -31,6 +33,7 @@ class MeasureKind:
     falls: bool = False
     predicts: bool = False
     of_newest: bool = False
+    in_parts: bool = False
 
 
 KINDS: dict[str, MeasureKind] = {
@@ -105,6 +108,7 @@ KINDS: dict[str, MeasureKind] = {
         "Mann and Kendall's score of the order of all points of {metric} ({last} to 120 of them)",
         unit="correlation",
         falls=True,
+        in_parts=True,
     ),
     "standstill": MeasureKind(
         "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"

@@ -206,12 +206,13 @@ def test_what_is_asked_at_the_end_is_not_reported_while_more_may_come() -> None:
     assert len(judge.verdict(4e9).findings) == 1
 
 
-def test_the_newest_points_are_asked_at_the_end_of_a_resumed_run_and_its_whole_is_not() -> None:
+def test_the_newest_points_and_a_fall_are_asked_at_the_end_of_a_resumed_run_and_its_whole_is_not() -> None:
     run = Run("run", Place("jsonl", "run.jsonl"))
     run.add("kl", np.arange(901, 921), [9.0] * 8 + [3.0] * 12, 1e9 + np.arange(20))
     fell = rule("  at_end: true\n  metric: kl\n  last: 4\n  measure: below_all_before\n  above: 7.5")
+    falls = rule("  at_end: true\n  metric: kl\n  last: 8\n  measure: order_score\n  below: -2.33")
     low = rule("  at_end: true\n  metric: kl\n  below: 4")
-    for asked, first_steps in ((fell, [909]), (low, [])):
+    for asked, first_steps in ((fell, [909]), (falls, [901]), (low, [])):
         judge = Judge(run, [asked], translation=translated(run))
         judge.advance()
         assert [one.first_step for one in judge.verdict(4e9).findings] == first_steps
