@@ -119,13 +119,12 @@ class Rising:
         third must lie above the first without that averaging.
         """
         asked = _numbers("row_by_row")
-        values, third = self.values, len(self.values) // 3
+        values = self.values
         moves = np.diff(values)
         moves = moves[moves != 0]
         if not asked["points"] <= len(values) <= asked["at_most"] or len(moves) + 1 < asked["points"] or self._is_level:
             return False
-        unshared = np.diff(values * np.arange(1, len(values) + 1), prepend=0.0)
-        if unshared[-third:].min() <= unshared[:third].max():
+        if not _are_apart(np.diff(values * np.arange(1, len(values) + 1), prepend=0.0)):
             return False
         ups = int(np.count_nonzero(moves > 0))
         as_many = sum(math.comb(len(moves), one) for one in range(ups, len(moves) + 1))
@@ -146,9 +145,8 @@ class Rising:
         """Whether the lowest point of the last third lies above the highest of the first third. This needs no constant
         noise: the returns of an agent that has learned vary more than those of one that fails at once.
         """
-        third = len(self.values) // 3
         few = len(self.values) < int(_said()["apart"]["points"]) * smoothed
-        return not few and bool(self.values[-third:].min() > self.values[:third].max())
+        return not few and _are_apart(self.values)
 
     def _rose_at_once(self, smoothed: int) -> bool:
         """Whether its first points lie so far below all later ones that these seem level beside them: what was learned
@@ -171,8 +169,7 @@ class Rising:
         asked, values = _numbers("by_ranks"), self.values
         if smoothed > 1 or not asked["points"] <= len(values) <= asked["at_most"] or self._is_level:
             return False
-        third = len(values) // 3
-        if values[-third:].min() <= values[:third].max():
+        if not _are_apart(values):
             return False
         falling = sum(int(np.count_nonzero(values[at + 1 :] <= values[at])) for at in range(len(values) - 1))
         return sum(_orders(len(values))[: falling + 1]) <= asked["chance"] * math.factorial(len(values))
@@ -202,6 +199,12 @@ class Rising:
         return _is_late(self.values, asked) or (
             len(self.values) >= parts * int(asked["each"]) and _is_late(_means(self.values, parts), asked)
         )
+
+
+def _are_apart(values: Floats) -> bool:
+    """Whether the lowest of the last third of three values or more lies above the highest of the first."""
+    third = len(values) // 3
+    return bool(values[-third:].min() > values[:third].max())
 
 
 @cache

@@ -233,9 +233,9 @@ class CsvLog(TextLog):
             cells = [cell.strip(' "') for cell in text.split(self._comma)]
         if not cells:
             return b""
-        below = rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]
-        cells = numbered_header(self.path.name, [text, *below]) or cells
-        self._algorithm = algorithm_of(self.path.name, [text, *below])
+        lines = [text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]
+        cells = numbered_header(self.path.name, lines) or cells
+        self._algorithm = algorithm_of(self.path.name, lines)
         if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
             named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
             hint = f"add a first line that names its {named}"
@@ -243,7 +243,7 @@ class CsvLog(TextLog):
         if set(cells) >= RUN_TABLE:
             hint = "export the history of a run: open a chart's menu, Export, CSV"
             raise self._refused("a table of runs, one row a run, and not a history", hint)
-        if is_search([text, *below]):
+        if is_search(lines):
             hint = "check the logs of the runs that it sums up"
             raise self._refused("a table of settings that were tried, one row a run, and not a history", hint)
         self._only = ""

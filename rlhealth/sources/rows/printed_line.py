@@ -93,6 +93,8 @@ _REMARKS = (
     re.compile(rf"{_REMARKED.replace('SIGNS', ':=')}\s{{0,40}}(?:<-{{1,20}}|<={{2,20}}|←){_REMARK}"),
     re.compile(rf"{_REMARKED.replace('SIGNS', ':')}\s{{1,40}}(?:\#|//){_REMARK}"),
 )
+#: What DeepSpeed prints, often behind a progress bar: `OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, …`.
+_OVERFLOW = re.compile(r"OVERFLOW! Rank [^\n]*")
 
 
 def bare(line: str) -> tuple[str, str]:
@@ -120,7 +122,10 @@ def process_of(line: str) -> str:
 
 
 def without_remark(text: str) -> str:
-    """The line without a remark after its number, which follows an arrow or a comment sign."""
+    """The line without a remark after its number, which follows an arrow or a comment sign, and without what DeepSpeed
+    says of its loss scale."""
+    if "OVERFLOW!" in text:
+        text = _OVERFLOW.sub("", text)
     if "<" in text or "#" in text or "//" in text or "←" in text:
         for remark in _REMARKS:
             if (found := remark.search(text)) is not None:

@@ -126,8 +126,6 @@ _NAMES_FIRST = re.compile(
 _OF_DREAMER = re.compile(
     rf"\[(?P<step>\d{{1,15}})\] (?P<pairs>[\w./-]{{1,60}} {_VALUE}(?: / [\w./-]{{1,60}} {_VALUE}){{1,60}})\s*"
 )
-#: What DeepSpeed prints, often behind a progress bar: `OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, …`.
-_OVERFLOW = re.compile(r"OVERFLOW! Rank [^\n]*")
 #: `statistics:[('average_q', 9.8), ('average_loss', np.float64(0.05))]`, below PFRL's line of a step.
 _STATISTICS = re.compile(r"statistics:\[(?P<pairs>\('[^\[\]\n]{1,2000}\))\]\s*")
 _STATISTIC = re.compile(
@@ -146,8 +144,6 @@ def reworded(text: str) -> str:
         return f"generation {evolved['n']}: {named}" if "fitness" in named.lower() else text
     if (averaged := _AVERAGED.fullmatch(text)) is not None and PAID.search(text) is None:
         return f"{averaged['before']}{averaged['of']} reward{averaged['after']}"
-    if "OVERFLOW!" in text:
-        return _OVERFLOW.sub("", text)
     if "," in text and (paired := _paired(text)):
         return paired
     if text.startswith("statistics:[") and (listed := _STATISTICS.fullmatch(text)) is not None:

@@ -227,7 +227,7 @@ class RowChoice:
         return has_step(row)
 
     def _has_their_reward(self, row: PrintedRow) -> bool:
-        """Whether a line between a trainer's boxes has the reward that the boxes lack: a callback prints what an
+        """Whether a line between a trainer's boxes or bars has the reward that these lack: a callback prints what an
         environment without a monitor does not tell the trainer."""
         found = not self.are_paid and names_reward(row)
         self.has_guessed = self.has_guessed or found
