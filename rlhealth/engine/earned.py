@@ -81,10 +81,10 @@ def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
 
 def _why_evaluations_show_nothing(translation: Translation) -> str:
     """What many evaluations say against a reward that rose: what a policy earns while it explores also rises where it
-    only explores less. Empty if there are too few, or if one kind of them rose."""
+    only explores less. Empty if there are too few, if one kind of them rose, or if nearly all end as they should."""
     least = int(_said()["points"]["reward"])
     often = [one for one in _evaluations(translation) if _count(one) >= least]
-    if not often or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often):
+    if not often or _is_done(translation) or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often):
         return ""
     count = max(map(_count, often))
     return f"nothing is wrong, but the reward of {count:,} evaluations has not risen, as that of training has"
@@ -114,6 +114,13 @@ def _evaluations(translation: Translation) -> list[Metric]:
     said = _said()["evaluated"]
     evaluated = _matching(translation, said["metrics"])
     return [one for one in evaluated if any(word in one.tag.lower() for word in said["named"])]
+
+
+def _is_done(translation: Translation) -> bool:
+    """Whether nearly all of the newest third of the evaluations did what was asked."""
+    said = _said()["evaluated"]
+    shares = [_finite(one) for one in _matching(translation, said["shares"])]
+    return any(len(one) and float(np.mean(one[len(one) * 2 // 3 :])) >= float(said["done"]) for one in shares)
 
 
 def _some_surely_rose(metrics: Iterable[Metric]) -> bool:

@@ -43,10 +43,10 @@ def plain(tag: str) -> str:
 def forms(tag: str) -> tuple[str, ...]:
     """The plain names that a tag may have, the most certain first: `Average Reward/(t)` is `average_reward`,
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
-    episodes becomes `mean_reward_of_100`, whatever the order of its words.
+    episodes becomes `mean_reward_of_100`, and a running one `rolling_reward`, whatever the order of its words.
     """
     tag = _DRAWN_OVER.sub("", _without_environment(in_english(tag)))
-    found: list[str] = _of_the_last(tag)
+    found: list[str] = _of_the_last(tag) or _running(tag)
     averaged = len(found)
     for text in dict.fromkeys((tag, HUMP.sub("_", tag), _without_aside(tag))):
         parts = [part for part in (plain(part) for part in text.split("/")) if part]
@@ -138,6 +138,16 @@ def _of_the_last(tag: str) -> list[str]:
         return ["mean_reward_over_steps"]
     over = int(counts[0])
     return [f"mean_reward_of_{over}"] if over >= _FEWEST_AVERAGED or (others and over > 1) else []
+
+
+def _running(tag: str) -> list[str]:
+    """The name for a running mean of the reward, if a tag's words are those of one: `ep_ret_ma`, `Smoothed Score`. A
+    plain `running_reward` has a name of its own, as its script is known."""
+    said = _said(tag)
+    others = [word for word in said if word not in _words()["paid"] and word != "mean"]
+    is_running = not _words()["running"].isdisjoint(others) and len(said) - len(others) - said.count("mean") == 1
+    known = _words()["running"] | _words()["beside_the_last"] | _words()["first_words"]
+    return ["rolling_reward"] if is_running and said != ["running", "reward"] and known.issuperset(others) else []
 
 
 def _without_first(name: str) -> list[str]:

@@ -94,6 +94,9 @@ def test_a_reward_that_rises_in_training_and_in_none_of_many_evaluations_shows_n
     said = why_not_healthy(translate(logged(**trained, eval__mean_reward=still)))
     assert "the reward of 60 evaluations has not risen" in said
     assert why_not_healthy(translate(logged(**trained, eval__mean_reward=rising - 30))) == ""
+    solved = {"eval__mean_reward": still, "eval__success_rate": 1 - 0.05 * rng.random(60)}
+    assert why_not_healthy(translate(logged(**trained, **solved))) == "", "before it was evaluated first"
+    assert why_not_healthy(translate(logged(**trained, **solved | {"eval__success_rate": np.full(60, 0.6)}))) != ""
     few = np.where(np.arange(60) % 6 == 0, still, np.nan)
     assert why_not_healthy(translate(logged(**trained, eval__mean_reward=few))) == ""
 
