@@ -106,9 +106,10 @@ def _is_paid(name: str) -> bool:
     return not (_words()["paid"] | _words()["solved"]).isdisjoint(_said(name))
 
 
-def _said(name: str) -> list[str]:
+@lru_cache(maxsize=256)  # each form of a name asks for them anew
+def _said(name: str) -> tuple[str, ...]:
     """The words of a name, each replaced by its standard synonym."""
-    return [_meant(word) for word in _split(name)]
+    return tuple([_meant(word) for word in _split(name)])
 
 
 def _split(name: str) -> list[str]:
@@ -147,7 +148,7 @@ def _running(tag: str) -> list[str]:
     others = [word for word in said if word not in _words()["paid"] and word != "mean"]
     is_running = not _words()["running"].isdisjoint(others) and len(said) - len(others) - said.count("mean") == 1
     known = _words()["running"] | _words()["beside_the_last"] | _words()["first_words"]
-    return ["rolling_reward"] if is_running and said != ["running", "reward"] and known.issuperset(others) else []
+    return ["rolling_reward"] if is_running and said != ("running", "reward") and known.issuperset(others) else []
 
 
 def _without_first(name: str) -> list[str]:

@@ -229,7 +229,7 @@ def _class_of(trainer: str) -> str:
 def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int, bool], set[str]]) -> set[str]:
     key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1)), entry.get("spelling") == "free"
     if key not in views:
-        found = {*tags, *(bare(tag, key[0], key[1]) for tag in tags)}
+        found = {*tags, *(bare(tag, key[0], key[1]) for tag in tags if tag.startswith(key[0]))}
         views[key] = found | {form for tag in found for form in forms(tag)} if key[2] else found
     return views[key]
 
