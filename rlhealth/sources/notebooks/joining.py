@@ -11,7 +11,7 @@ from rlhealth.sources.notebooks.code import Code, Trainer
 from rlhealth.sources.notebooks.document import Cell, Document, printed_text
 from rlhealth.sources.notebooks.outputs import tables_of, trains
 from rlhealth.sources.notebooks.table import Table, goes_on, is_same, joined
-from rlhealth.sources.rows.last_words import caught_in
+from rlhealth.sources.rows.last_words import caught_in, counts_on
 from rlhealth.sources.rows.row_names import names_reward
 from rlhealth.sources.rows.solved import solved_in
 
@@ -81,13 +81,14 @@ def runs_of(document: Document, code: Code) -> list[NotebookRun]:
 
 def died_at_start(document: Document, code: Code) -> tuple[Trainer, str] | None:
     """The last training by rewards that was started, with the exception that ended its cell; or that was to follow the
-    last cell that ran, which an exception ended. None if that cell completed, or there is none."""
+    last cell that ran, which an exception ended. None if that cell completed or printed that it went on, or if there is
+    none."""
     planned: Trainer | None = None
     is_last = True
     for cell in reversed(document.cells):
         trainer = _rewarded_trainer(cell, code)
         if trainer is not None and cell.has_run:
-            return (trainer, cell.error) if cell.error else None
+            return (trainer, cell.error) if cell.error and not counts_on(printed_text(cell.outputs)) else None
         if cell.has_run and is_last and planned is not None and cell.error:
             return planned, cell.error
         is_last = is_last and not cell.has_run

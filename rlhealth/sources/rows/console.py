@@ -16,7 +16,7 @@ from rlhealth.sources.base.values import hidden, training_config
 from rlhealth.sources.rows.dense_dicts import FEWEST, dense_rows
 from rlhealth.sources.rows.error_file import raised_beside
 from rlhealth.sources.rows.json_columns import RowBlock, stretches
-from rlhealth.sources.rows.last_words import TAIL, raised_in
+from rlhealth.sources.rows.last_words import TAIL, counts_on, raised_in
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare, pairs
 from rlhealth.sources.rows.printed_row import PrintedRow
@@ -79,6 +79,7 @@ class ConsoleLog(TextLog):
 
     def _begin(self) -> None:
         self._tail = b""
+        self._raised = ""  # the exception that it ends with
         self._printed = Printed()
         self._choice = RowChoice()
         self._sampled = Sampled()
@@ -276,8 +277,11 @@ class ConsoleLog(TextLog):
             run.notes += notes
             self._reported += notes
         tail = self._tail + self.text.rest
-        self.newest.raised = raised_in(tail) or raised_beside(self.path)
-        if solved := solved_in(tail.decode("utf-8", "replace")):
+        said = tail.decode("utf-8", "replace")
+        self._raised = self.newest.raised = raised_in(tail) or raised_beside(self.path)
+        if self.newest.died_at_start and counts_on(said):
+            self.newest.raised = ""  # its rows were not read, but there were some
+        if solved := solved_in(said):
             self.newest.solved = solved
             self.newest.notes.append(f"its script says: {solved}")
             self._reported += self.newest.notes[-1:]
@@ -289,9 +293,9 @@ class ConsoleLog(TextLog):
         error = super().nothing()
         if not self.text.offset:
             return error
-        if self.newest.raised:
+        if self._raised:
             return RlhealthError(
-                f"{error}; it ends with {self.newest.raised}",
+                f"{error}; it ends with {self._raised}",
                 hint=f"if rows were printed before that, they have none of these forms: {FORMS}",
                 location=error.location,
             )

@@ -31,6 +31,11 @@ _CAUGHT = re.compile(
 )
 #: A bar of tqdm, with how many of how many are done.
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,300}\| (\d{1,12})/(\d{1,12}) \[")
+#: What a line counts that a training counts.
+_COUNTED = re.compile(
+    r"\b(?:epoch|episode|step|iteration|iter|update|batch|round|game)s?\b[\s:#=\[(]{0,8}(\d{1,12})", re.IGNORECASE
+)
+FEWEST_COUNTED = 10  # different numbers; settings and the first step are a few
 _UNFORMATTED = "Unexpected exception formatting exception. Falling back to standard exception"
 _MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
 
@@ -75,6 +80,12 @@ def caught_in(text: str) -> str:
         if (caught := _CAUGHT.fullmatch(bare(line)[1].strip())) is not None:
             return "" if any(map(_is_of_a_row, lines[place + 1 :])) else said_by_exception(caught[0].strip())
     return ""
+
+
+def counts_on(text: str) -> bool:
+    """Whether lines of a text count what a training counts: it had gone on for a while, even if none of them could be
+    read as a row. Of 53 labelled notebooks and consoles that died before their first row none counts to five."""
+    return len(set(_COUNTED.findall(text))) >= FEWEST_COUNTED
 
 
 def unformatted_in(text: str) -> str:

@@ -176,6 +176,13 @@ def test_a_loop_of_ones_own_that_broke_before_its_first_row_died_at_its_start(tm
     assert ending_of(run, translate(run)).kinds == {"at_start"}
 
 
+def test_a_loop_that_counted_its_epochs_did_not_die_at_its_start_though_its_rows_are_unread(tmp_path: Path) -> None:
+    broken = CRASHED | {"ename": "FileNotFoundError", "evalue": "no folder"}
+    unread = stream("".join(f"Epoch {epoch}, test BLEU: 0.14\n" for epoch in range(30)))
+    with pytest.raises(RlhealthError, match="no training table"):
+        runs(tmp_path, notebook(code(LOOP, unread, broken)))
+
+
 def test_an_exception_that_ipython_could_not_format_ended_its_cell(tmp_path: Path) -> None:
     said = stream("Unexpected exception formatting exception. Falling back to standard exception\n")
     raised = stream(

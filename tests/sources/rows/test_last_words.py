@@ -119,6 +119,16 @@ def test_a_console_that_ends_in_a_traceback_before_its_first_row_died_at_its_sta
     assert run.findings[0].message == f"the process ended with an error before it logged a row: {ERROR.strip()}"
 
 
+def test_what_counted_its_epochs_did_not_die_at_its_start_though_its_rows_are_unread(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    unread = "".join(f"Epoch {epoch}, test BLEU: 0.14\n" for epoch in range(30))
+    path.write_text(SETTINGS + unread + TRACEBACK + ERROR)
+    with pytest.raises(RlhealthError, match="no metrics found.*it ends with"):
+        find_readers(path)
+    with pytest.raises(RlhealthError, match="no runs found"):
+        find_readers(tmp_path)
+
+
 def test_another_program_that_ends_in_a_traceback_is_no_run_of_a_folder(tmp_path: Path) -> None:
     broken = 'Traceback (most recent call last):\n  File "scratch.py", line 3, in <module>\nAssertionError: 2\n'
     (tmp_path / "scratch.log").write_text("INFO:__main__:this is info\n" + broken)
