@@ -123,7 +123,7 @@ def test_what_counted_its_epochs_did_not_die_at_its_start_though_its_rows_are_un
     path = tmp_path / "train.log"
     unread = "".join(f"Epoch {epoch}, test BLEU: 0.14\n" for epoch in range(30))
     path.write_text(SETTINGS + unread + TRACEBACK + ERROR)
-    with pytest.raises(RlhealthError, match="no metrics found.*it ends with"):
+    with pytest.raises(RlhealthError, match=r"no metrics found.*it ends with"):
         find_readers(path)
     with pytest.raises(RlhealthError, match="no runs found"):
         find_readers(tmp_path)
