@@ -18,7 +18,7 @@ demo: dev
 	-$(BIN)/rlhealth check fixtures/runs/lr-jump
 
 test: dev
-	$(BIN)/python -m pytest -n 8
+	$(BIN)/python -m pytest -n 4
 
 # Every Python that is there (nox finds them by their names, such as python3.12), and the lowest versions of the dependencies.
 test-all: dev

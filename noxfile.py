@@ -20,7 +20,7 @@ PYTHONS = ["3.11", "3.12", "3.13"]
 def tests(session: nox.Session) -> None:
     """The newest versions."""
     session.install("--quiet", "--editable", ".[dev]")
-    session.run("pytest", "-n", "8", "-rs", "--hypothesis-profile", "thorough", *session.posargs)
+    session.run("pytest", "-n", "4", "-rs", "--hypothesis-profile", "thorough", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -31,7 +31,7 @@ def lowest(session: nox.Session) -> None:
     )  # nox would have the tests write into a folder of its own, below our pyproject.toml
     constraints.write_text("".join(f"{one}\n" for one in lowest_versions()))
     session.install("--quiet", "--constraint", str(constraints), "--editable", ".", *developers_tools())
-    session.run("pytest", "-n", "8", "-rs", "--hypothesis-profile", "thorough", *session.posargs)
+    session.run("pytest", "-n", "4", "-rs", "--hypothesis-profile", "thorough", *session.posargs)
 
 
 def lowest_versions() -> list[str]:
