@@ -145,10 +145,12 @@ def _running(tag: str) -> list[str]:
     """The name for a running mean of the reward, if a tag's words are those of one: `ep_ret_ma`, `Smoothed Score`. A
     plain `running_reward` has a name of its own, as its script is known."""
     said = _said(tag)
-    others = [word for word in said if word not in _words()["paid"] and word != "mean"]
-    is_running = not _words()["running"].isdisjoint(others) and len(said) - len(others) - said.count("mean") == 1
-    known = _words()["running"] | _words()["beside_the_last"] | _words()["first_words"]
-    return ["rolling_reward"] if is_running and said != ("running", "reward") and known.issuperset(others) else []
+    rest = [word for word in said if word != "mean" and word not in _words()["running"]]
+    others = [word for word in rest if word not in _words()["paid"]]
+    if said == ("running", "reward") or _words()["running"].isdisjoint(said) or len(rest) - len(others) != 1:
+        return []
+    is_known = (_words()["beside_the_last"] | _words()["first_words"]).issuperset(others)
+    return ["rolling_reward"] if is_known else []
 
 
 def _without_first(name: str) -> list[str]:
