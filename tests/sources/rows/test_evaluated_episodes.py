@@ -29,9 +29,16 @@ def verdicts(path: Path, rows: list[dict[str, Any]]) -> set[tuple[str, bool]]:
     return {(str(run.verdict), bool(run.translation.is_rl)) for run in rlhealth.check(path).runs}
 
 
-@pytest.mark.parametrize("name", ["eval_results.csv", "evaluation_log.csv", "ppo-benchmark.csv"])
+@pytest.mark.parametrize(
+    "name", ["eval_results.csv", "evaluation_log.csv", "ppo-benchmark.csv", "rl_test_performance.csv"]
+)
 def test_episodes_of_an_evaluation_are_not_judged(tmp_path: Path, name: str) -> None:
     assert verdicts(tmp_path / name, EPISODES) == {("unknown", False)}
+
+
+def test_a_column_that_counts_evaluated_episodes_says_so_whatever_the_file_is_called(tmp_path: Path) -> None:
+    rows = [{"evaluation_episode": row["episode"], "reward": row["reward"]} for row in EPISODES]
+    assert verdicts(tmp_path / "lunar.csv", rows) == {("unknown", False)}
 
 
 def test_the_run_says_what_it_is(tmp_path: Path) -> None:
@@ -51,6 +58,7 @@ def test_the_run_says_what_it_is(tmp_path: Path) -> None:
         ("eval_results.csv", [{**row, "epsilon": 0.5} for row in EPISODES]),
         ("eval_results.csv", [{**row, "loss": 0.5} for row in EPISODES]),
         ("evaluator.csv", EPISODES),
+        ("test.csv", EPISODES),
         ("eval_results.csv", [{"step": row["episode"], "reward": row["reward"]} for row in EPISODES]),
     ],
 )
