@@ -23,6 +23,7 @@ RECENT = 5  # rows that give its present level
 LONG = 10  # rows of a window whose newer half shows by itself whether a finding is over
 SURE = 3.0  # standard errors
 REAL = 0.25  # of the gain so far
+AGAIN = 0.5  # of the gain so far: what makes a fall of its own of one that follows a fall that was made good
 SMALL = 0.1  # of the gain so far: less is no loss
 SCALED = ("loss", "grad_norm", "critic/grad_norm")  # and every value loss: their scale grows with the reward
 FROM_ZERO = ("kl", "objective/kl")  # training begins at 0: policy and reference are one model
@@ -72,12 +73,14 @@ class Aftermath:
         return State.LASTING if is_outside else State.OVER
 
     def regained(self, episodes: tuple[Episode, ...], fell: bool = False) -> bool | None:
-        """Whether reward is back at its level before the first episode, within one standard error.
+        """Whether reward is back at its level before the first episode, within one standard error. A fall of the reward
+        itself (`fell`) was made good if reward was back once, for 20 rows: what falls later is another fall.
 
         None if too few rows show it: there is no reward, the finding began with the run, or it has only just ended.
-        `fell`: the finding is a fall of the reward itself, see `_levels`.
         """
         old, new, _, luck = self._levels(episodes, fell)
+        if fell and self.reward is not None:
+            new = level_of(best(after(self.reward, episodes[-1].last_step, self.until, len(self.reward))))
         if old is None or new is None:
             return None
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
@@ -131,15 +134,16 @@ class Aftermath:
         return level_of(old), level_of(now), level_of(past[:WINDOW]), luck
 
     def _moved(self, episodes: tuple[Episode, ...], fell: bool) -> int:
-        """-1 if reward has not regained its level from before the first episode, 1 if it has passed it, else
-        0.
+        """-1 if reward has not regained its level from before the first episode, or has lost it again, 1 if it has
+        passed it, else 0.
         """
         old, new, start, luck = self._levels(episodes, fell)
         if old is None or new is None or start is None:
             return 0
         change = new.value - old.value
         sure = float(np.sqrt(SURE**2 + luck) * np.hypot(old.error, new.error))
-        real = max(REAL * (old.value - start.value), old.spread, new.spread)
+        share = AGAIN if fell and self.regained(episodes, fell) else REAL
+        real = max(share * (old.value - start.value), old.spread, new.spread)
         return int(np.sign(change)) if abs(change) > max(sure, real) else 0
 
     def _has_left(self, metric: Metric, condition: Condition, limit: float) -> bool:

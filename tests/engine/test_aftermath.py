@@ -70,6 +70,14 @@ def test_a_fall_of_the_reward_is_a_note_only_once_reward_shows_that_it_came_back
     assert (part.state, part.severity) == (State.LASTING, Severity.CRITICAL)
 
 
+def test_a_fall_that_was_made_good_once_is_over_whatever_chance_does_later() -> None:
+    fall = "0.1..0.8~0.03x60 0.8..0.2~0.03x30 0.2~0.03x20 0.2..0.8~0.03x40 0.8~0.03x40"
+    dip = found("reward-decline", reward=f"{fall} 0.6~0.2x20")
+    assert (dip.state, dip.severity) == (State.OVER, Severity.INFO)
+    lost = found("reward-decline", reward=f"{fall} 0.8..0.2~0.03x30 0.2~0.03x20")
+    assert (lost.state, lost.severity) == (State.LASTING, Severity.CRITICAL), "it was lost again"
+
+
 def test_truncation_from_the_first_row_on_is_a_note_once_it_is_over_and_reward_has_risen() -> None:
     learned = found("completions-cut-off", completions__clipped_ratio="0.95x60 0.1x60", reward="0.1..0.8~0.02x120")
     assert (learned.state, learned.severity, learned.worst_severity) == (State.OVER, Severity.INFO, Severity.CRITICAL)
