@@ -189,3 +189,16 @@ def test_rows_in_a_text_about_runs_are_no_run_unless_the_text_is_named(tmp_path:
     (error,) = check(tmp_path).errors
     assert error.hint == "notes.md holds rows of a log among its text: name the file itself to read it"
     assert check(tmp_path / "notes.md").runs[0].translation.metrics["reward"].steps.tolist() == list(range(10, 40))
+
+
+def test_a_log_that_was_pasted_into_a_note_is_read_as_one_but_never_a_readme(tmp_path: Path) -> None:
+    rows = "".join(f"    Episode {n}\tAverage Reward: 0.{n}\tMax: 0.9\n" for n in range(10, 90))
+    note = tmp_path / "reacher.md"
+    note.write_text(f"# Hyper parameters\n\nThe usual ones.\n\n{rows}")
+    (run,) = check(tmp_path).runs
+    assert run.translation.metrics["reward"].steps.tolist() == list(range(10, 90))
+    note.write_text(note.read_text() + "\n".join(f"What we thought of attempt {n}." for n in range(60)))
+    assert not check(tmp_path).runs, "less than two thirds of it are rows"
+    note.write_text(rows)
+    note.rename(tmp_path / "README.md")
+    assert not check(tmp_path).runs

@@ -52,6 +52,11 @@ _TABLE_HEAD = re.compile(r"[ \t#]*[\"'\w./()-]{1,100}(?:[ \t,;|]{1,40}[\"'\w./()
 _CHECKPOINTS = re.compile(r'\{\s*"[^"\n]{1,200}":\s*\{\s*"checkpoints":\s*\[\s*\{\s*"steps":\s*\d+,\s*"file_path":')
 #: A metric of MLflow's: milliseconds since 1970, a value and a step.
 _MLFLOW = re.compile(rb"1\d{12} [-+.\w]{1,30} -?\d{1,18}\r?\n")
+#: Texts about runs: what rows they hold may be examples.
+NOTES = (".md", ".markdown", ".rst")
+_PASTED_ROW = re.compile(rf"\w\s*[:=|]\s*{_NUMBER}(?!\w)|\A[\s|+=-]+\Z", re.IGNORECASE)
+_PASTED_LINES = 60
+_PASTED_SHARE = 2 / 3
 _TIMES = 3  # how often one name must stand with a number: settings say each once
 _MAGIC = ((b":W&B", "wandb"), (b":SWL", "swanlab"), (b"SQLite format 3\0", "trackio"))
 _MOST_MEMBERS = 10_000
@@ -110,6 +115,8 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
     left: list[UnreadFile] = []
     for path in paths:
         if _NEVER.search(path.name):
+            if is_pasted_log(path):
+                texts.append(path)
             continue
         if is_wandb_export(path):
             tracked.setdefault("wandb_export", []).append(path)
@@ -128,6 +135,17 @@ def others(paths: Iterable[Path]) -> tuple[dict[str, list[Path]], list[Path], li
         elif _is_text(head):
             texts.append(path)
     return tracked, texts, left
+
+
+def is_pasted_log(path: Path) -> bool:
+    """Whether a note is a log that was pasted into a file and given a title: sixty lines or more, two thirds of which
+    are rows. In a README rows are examples, however many."""
+    if path.suffix.lower() not in NOTES or path.stem.lower() == "readme":
+        return False
+    head, _ = _ends(path)
+    lines = [line for line in head.decode(encoding_of(head) or "utf-8", "replace").splitlines() if line.strip()]
+    rows = sum(len(line) < 4096 and _PASTED_ROW.search(line) is not None for line in lines)
+    return len(lines) >= _PASTED_LINES and rows >= _PASTED_SHARE * len(lines)
 
 
 def why_unread(path: Path) -> str:

@@ -24,8 +24,6 @@ LOOKED_FOR = (
     "evaluations.npz and console logs, in it and below"
 )
 _BESIDE = "beside a log of training: name the file itself to read it"
-#: Texts about runs, whose rows may be examples: they are not read unless they are named.
-_NOTES = (".md", ".markdown", ".rst")
 
 
 def find_readers(
@@ -282,7 +280,7 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
             hint=f"there are files of {others}: leave --source away",
             location=str(path),
         )
-    texts = (one for one in found.others if one.suffix.lower() in _NOTES)
+    texts = (one for one in found.others if one.suffix.lower() in candidates.NOTES)
     note = next(filter(candidates.why_unread, texts), None)
     copies = (one for folder in found.copies for one in sorted(folder.glob("*-checkpoint.ipynb")))
     copy = next(

@@ -152,6 +152,26 @@ class Table:
         )
 
 
+def without_summaries(block: bytes, newest: bytes, columns: int, comma: str) -> tuple[bytes, int]:
+    """The lines without those that sum up a training in columns of their own, and how many these are.
+
+    transformers ends a training with a row of other names (`train_runtime`, `total_flos`). A writer that wrote its
+    header before puts it below the first columns: less than half of a row's cells, of which the first says the step of
+    the whole row before it again (`newest` before the first line).
+    """
+    between = comma.encode()
+    if block.count(between) >= block.count(b"\n") * (columns - 1):
+        return block, 0
+    kept = []
+    lines = block.splitlines(keepends=True)
+    for line in lines:
+        is_short = 2 * (line.count(between) + 1) < columns and newest.count(between) + 1 == columns
+        if not (is_short and line.partition(between)[0].strip() == newest.partition(between)[0].strip()):
+            kept.append(line)
+            newest = line
+    return b"".join(kept), len(lines) - len(kept)
+
+
 def _missing(frame: pd.DataFrame | None, text: bytes) -> int:
     """How many lines are neither blank nor in the frame."""
     found = 0 if frame is None else len(frame)

@@ -21,7 +21,7 @@ from rlhealth.sources.base.settings_file import settings_file
 from rlhealth.sources.base.spelling import BLANKS, number
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.commented import COMMENTS, header_in, last_comment
-from rlhealth.sources.rows.csv_cells import Cells, Table
+from rlhealth.sources.rows.csv_cells import Cells, Table, without_summaries
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
 from rlhealth.sources.rows.headerless import algorithm_of, numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
@@ -70,6 +70,8 @@ class CsvLog(TextLog):
         self._columns = 0
         self._open = b""
         self._torn = self._first_torn = 0
+        self._newest = b""  # line
+        self._summaries = 0
         self._several: dict[str, Rows] = {}
         self._writers: str | None = None  # None until the first rows
         self._numbered: dict[str, int] = {}
@@ -97,7 +99,8 @@ class CsvLog(TextLog):
         """The file was rewritten: SB3 does so to extend the header when a new metric appears."""
         super().start_again()
         self._names, self._open, self._comment = list(self._given), b"", ""
-        self._torn = self._first_torn = 0
+        self._torn = self._first_torn = self._summaries = 0
+        self._newest = b""
         for run in self.runs:
             self._empty(run)
         self._several = {name: Rows(lambda _, run=rows.runs[0]: run) for name, rows in self._several.items()}  # type: ignore[misc]
@@ -105,6 +108,7 @@ class CsvLog(TextLog):
     def begin_part(self) -> None:
         """The next part of a rotated table has its own header."""
         self._names, self._open, self._comment, self._columns = list(self._given), b"", "", 0
+        self._newest = b""
 
     def read(self) -> bool:
         """Takes the new rows; also the last line, if it has all its cells and the file is not being written."""
@@ -130,7 +134,10 @@ class CsvLog(TextLog):
     def remarks(self) -> list[str]:
         """How the rows were read, as sentences."""
         taken = f"the column {self._algorithm} is named after an algorithm, and is read as its rewards"
-        return super().remarks() + ([taken] if self._algorithm else [])
+        lines = counted(self._summaries, "line that sums", "lines that sum")
+        summed = f"{lines} up the training, in other columns, left out"
+        said = ((taken, self._algorithm), (summed, self._summaries))
+        return super().remarks() + [one for one, so in said if so]
 
     def problems(self) -> list[str]:
         """What was lost in reading, as sentences."""
@@ -166,6 +173,10 @@ class CsvLog(TextLog):
             )
         if self._decimal_comma:  # as spreadsheets in many countries write them
             block = _COMMA.sub(b".", block)
+        block, summaries = without_summaries(block, self._newest, self._columns, self._comma)
+        self._newest = block[block.rfind(b"\n", 0, -1) + 1 :] or self._newest
+        self._summaries += summaries
+        self.text.line += summaries
         cells = Table(self._names, max(self._columns, len(self._names)), self._comma).read(block)
         self._count(cells)
         if cells.frame is not None and len(cells.frame):

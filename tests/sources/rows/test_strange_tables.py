@@ -168,3 +168,13 @@ def test_metrics_behind_the_index_that_pandas_writes_are_a_log_and_a_table_of_da
     )
     with pytest.raises(RlhealthError, match="no runs found"):
         open_runs(tmp_path)
+
+
+def test_what_transformers_logs_of_a_whole_training_stands_in_other_columns_and_is_left_out(tmp_path: Path) -> None:
+    head = "step,reward,loss,kl,grad_norm,learning_rate,completions/mean_length,epoch\n"
+    rows = "".join(f"{n},{r},0.1,0.01,0.5,1e-6,200.5,0.1\n" for n, r in ROWS)
+    run = read(tmp_path, "metrics.csv", f"{head}{rows}{ROWS[-1][0]},4760.18,0.168\n")
+    assert reward(run) == ROWS
+    assert "1 line that sums up the training, in other columns, left out" in run.notes
+    again = read(tmp_path, "log.csv", f"{head}{rows}7,0.5,0.2\n")
+    assert reward(again) == [*ROWS, (7, 0.5)], "a short row of a new step is a row"
