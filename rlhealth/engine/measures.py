@@ -111,6 +111,7 @@ MAKE: dict[str, Make] = {
     "rank_trend": lambda one, smoothed, parts: WithoutError(RankTrend(one.last)),
     "order_score": lambda one, smoothed, parts: WithoutError(OrderScore(one.last, smoothed)),
     "standstill": lambda one, smoothed, parts: WithoutError(Standstill(one.last)),
+    "standstill_beyond_chance": lambda one, smoothed, parts: WithoutError(Standstill(one.last, by_chance=True)),
     "max_so_far": lambda one, smoothed, parts: WithoutError(MaxSoFar()),
     "above_lowest": lambda one, smoothed, parts: WithoutError(AboveLowest(one.last, one.at_least or one.last, parts)),
     "below_all_before": lambda one, smoothed, parts: WithoutError(BelowAllBefore(one.last, smoothed)),

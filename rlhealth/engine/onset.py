@@ -16,7 +16,7 @@ from rlhealth.engine.trends import moved
 from rlhealth.engine.windows import sorted_median
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition
-from rlhealth.rules.measures import COUNTS, KINDS
+from rlhealth.rules.measures import COUNTS, KINDS, STANDSTILLS
 from rlhealth.run import Floats, Ints
 from rlhealth.series import first_points
 
@@ -43,7 +43,7 @@ def dated_back(
         there = _counted(condition, metric, per, scale, every[None, :])[0]
         began = np.maximum.accumulate(np.where(there, -1, every))[places] + 1
         places = np.minimum(began, places)  # an empty streak has no first row: the onset is the row itself
-    elif condition.measure == "standstill" and len(ends):
+    elif condition.measure in STANDSTILLS and len(ends):
         places = _first_row(points_of(condition, metric, per, scale, np.arange(int(ends.max()))), _value_began, places)
     elif KINDS[condition.measure].of_newest and len(ends):
         newest_began = partial(_newest_began, condition, metric)

@@ -16,7 +16,7 @@ from rlhealth.engine.trends import STILL
 from rlhealth.engine.windows import count_until, level_of_start
 from rlhealth.metrics import Metric
 from rlhealth.rules.conditions import Condition, Versus
-from rlhealth.rules.measures import COUNTS, KINDS
+from rlhealth.rules.measures import COUNTS, KINDS, STANDSTILLS
 from rlhealth.run import Floats
 
 SLACK = 1e-8  # of the largest value: sums and means round, and a share is rounded to nine decimals
@@ -211,7 +211,7 @@ def _of_measure(condition: Condition, one: Extremes) -> Range:
         return low - one.slack, high + one.slack
     if name == "max_so_far":
         return first, high
-    if name == "standstill" and condition.last > 1 and one.least_change > STILL:
+    if name in STANDSTILLS and condition.last > 1 and one.least_change > STILL:
         return 0.0, 0.0
     if name in ("std", "range"):
         return (_least_span(condition, one) if name == "range" else 0.0), high - low + one.slack

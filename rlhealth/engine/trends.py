@@ -19,6 +19,7 @@ OFTEN = 8  # after each so many points, windows that can no longer qualify are l
 FASTER = 1.3  # times the earlier rate: a decay that slows down never arrives
 SURE = 3.0  # errors by which the rate must be greater
 ALIKE = 1.5  # neighbouring differences share a point: n of them are worth n / 1.5 (two MA(1) series, Bartlett)
+UPPER = 2.0  # standard errors
 STILL = 1e-9  # a smaller difference of two points counts as none
 REGULAR = 3  # values, each of which was written a multiple of three or more times: by chance one in 27 is, or fewer
 LEAST_PAIRS = 3  # degrees of freedom that Fisher's transform uses up (Biometrika 10, 1915)
@@ -221,17 +222,24 @@ class Standstill:
     A log that repeats the mean of the last finished episode in every row is constant between episodes, and one with a
     row for each update repeats the reward of its batch. A reward of few levels is constant by chance: its values recur,
     and some last a single row, which is rare where rows repeat a value until the next episode ends.
+
+    Args:
+        by_chance: a value that a part p of the n points before it had, as a lost game has, is expected to stand for
+            log(n (1 - p)) / log(1 / p) points once in so many (the longest run of Bernoulli trials; Schilling, The
+            College Mathematics Journal 21, 1990). Half of that is what it usually lasts, if that is more: three times
+            as long is half as long again as chance explains.
     """
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, by_chance: bool = False) -> None:
         self.window = window
+        self.by_chance = by_chance
         self.count = 0
         self.begun = 1  # the number of the point with which the newest value began
         self.value = np.nan  # and what it was then
         self.before = np.nan
         self.known = 0, 0, 0  # values before the newest one; those that occur repeatedly; and of these the new ones
         self.common = 0  # what divides the number of rows of each of them
-        self.seen: set[float] = set()
+        self.seen: dict[float, int] = {}  # values that lasted for more than one point, and how many points had them
         self.held = Held()
 
     def extend(self, values: Floats) -> Floats:
@@ -254,11 +262,15 @@ class Standstill:
         """For how many points a value usually lasted when each of these values began; shape (n,), as both."""
         lengths = np.diff(starts)
         is_back = np.zeros(len(values), np.bool_)  # whether it had been written more than once before
+        by_chance = np.ones(len(values))  # half of how long it lasts at most, if that is more
         if self.seen or bool((lengths > 1).any()):
             for place, (value, length) in enumerate(zip(values.tolist(), [*lengths.tolist(), 0], strict=True)):
-                is_back[place] = value in self.seen
-                if length > 1:
-                    self.seen.add(value)
+                had = self.seen.get(value, 0)
+                is_back[place] = had > 0
+                if had and self.by_chance:
+                    by_chance[place] = max(longest_by_chance(had, int(starts[place]) - 1) / 2, 1.0)
+                if length > 1 or (had and length):
+                    self.seen[value] = had + length
         ended, repeated, fresh = (
             before + np.append(0, np.cumsum(one))
             for before, one in zip(self.known, (lengths > 0, lengths > 1, (lengths > 1) & ~is_back[:-1]), strict=True)
@@ -269,4 +281,12 @@ class Standstill:
         self.common = int(common[-1])
         is_regular = (common >= REGULAR) & (ended >= REGULAR)  # each update logs the reward of its batch
         is_held = never_back | is_regular | ((ended >= HELD) & (ended - repeated <= SINGLE * ended))
-        return np.where(is_held, (starts - 1) / np.fmax(ended, 1), 1.0)
+        return np.fmax(np.where(is_held, (starts - 1) / np.fmax(ended, 1), 1.0), by_chance)
+
+
+def longest_by_chance(had: int, count: int) -> float:
+    """How many points in a row have a value by chance, at most once in `count` points of which `had` have it. Its part
+    of the points is taken at two standard errors above, for a few games say little of how often they are lost."""
+    part = had / count
+    part = min(part + UPPER * float(np.sqrt(part * (1 - part) / count)), 1 - 0.5 / count)
+    return float(-np.log(max(count * (1 - part), 1.0)) / np.log(part))

@@ -113,6 +113,11 @@ KINDS: dict[str, MeasureKind] = {
     "standstill": MeasureKind(
         "how many times longer than usual {metric} has stood still ({window} or more)", unit="ratio"
     ),
+    "standstill_beyond_chance": MeasureKind(
+        "how many times longer than usual {metric} has stood still, or than half of what chance explains of a common "
+        "value ({window} or more)",
+        unit="ratio",
+    ),
     "max_so_far": MeasureKind("the largest value of {metric} so far", level=True, at_once=True),
     "above_lowest": MeasureKind("how far the largest of {window} of {metric} lies above its lowest so far"),
     "below_all_before": MeasureKind(
@@ -128,4 +133,5 @@ KINDS: dict[str, MeasureKind] = {
 }
 MEASURES = tuple(KINDS)
 COUNTS = ("count", "streak")  # each point is compared with its past before it is counted
+STANDSTILLS = ("standstill", "standstill_beyond_chance")  # begin with the first row of the newest value
 ESTIMATED = tuple(name for name, kind in KINDS.items() if kind.has_error)

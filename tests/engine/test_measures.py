@@ -51,6 +51,7 @@ MADE = {
     "rank_trend": lambda: RankTrend(3),
     "order_score": lambda: OrderScore(3),
     "standstill": lambda: Standstill(3),
+    "standstill_beyond_chance": lambda: Standstill(3, by_chance=True),
     "mean_fraction": lambda: MeanFraction(3, 2, 10),
     "mean_fraction, less the start": lambda: EstimateVersusStart(MeanFraction(2, 1, 6), MeanFraction(4, 4, 6)),
     "drop_from_best, smoothed": lambda: DropFromBest(4, 2, 5),

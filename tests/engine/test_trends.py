@@ -17,6 +17,26 @@ def test_a_value_that_comes_back_is_no_longer_written_but_chance():
     assert Standstill(8).extend(coins)[-1] == 12
 
 
+def test_a_game_that_is_often_lost_is_lost_many_times_in_a_row_by_chance() -> None:
+    chance = np.random.default_rng(1)
+    plays = [np.where(chance.random(200) < 0.75, -1.0, 1.0) for _ in range(200)]
+    ends = [Standstill(8).extend(games)[-1] > 3 for games in plays]
+    beyond = [Standstill(8, by_chance=True).extend(games)[-1] > 3 for games in plays]
+    assert (sum(ends) > 10, sum(beyond)) == (True, 0)
+    for games in plays[:10]:
+        gone = np.append(games, np.full(60, -1.0))
+        whole = Standstill(8, by_chance=True).extend(gone)
+        assert whole[-1] > 3, "sixty in a row are no chance"
+        pieces = Standstill(8, by_chance=True)
+        assert np.array_equal(np.concatenate([pieces.extend(one) for one in np.array_split(gone, 11)]), whole, True)
+
+
+def test_a_value_that_was_rare_stands_for_as_long_as_any() -> None:
+    rewards = np.append(np.random.default_rng(2).normal(size=200), np.full(12, -3.0))
+    for by_chance in (False, True):
+        assert Standstill(8, by_chance).extend(rewards)[-1] == 12
+
+
 def test_values_that_never_stand_in_a_single_row_are_written_until_the_next_one_comes():
     means = np.repeat([15.3, 15.4, 15.5, 15.4, 15.3, 15.4, 15.2, 15.3, 15.4, 15.4, 15.3], 10)
     assert Standstill(8).extend(means)[100:].max() < 2.5, "two episodes may have the same mean"
