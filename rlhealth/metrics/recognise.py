@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rlhealth.metrics.catalogue import Names, Version, frameworks, names, patter
 from rlhealth.metrics.free_names import forms
 from rlhealth.run import Floats, Run
 
+View = tuple[tuple[str, ...], int, bool]  # prefixes that are no part of a name, how often, and any spelling
 UNKNOWN: dict[str, Any] = {
     "id": "unknown",
     "title": "an unknown trainer",
@@ -144,18 +145,47 @@ def recognise(run: Run) -> Recognised:
         spaced(tag) for tag, one in run.histograms.items() if len(one)
     ]
     known = _class_of(run.trainer or next((match[1] for match in map(_PROFILED.match, tags) if match), ""))
-    views: dict[tuple[tuple[str, ...], int, bool], set[str]] = {}
+    views: dict[View, set[str]] = {}
     named = next((entry for entry in frameworks() if run.trainer and known and entry.get("class") == known), None)
-    for entry in frameworks():
-        seen = _seen(entry, tags, views)
+    for entry, view, needs, some in _asked():
+        seen = _seen(view, tags, views)
+        if not needs <= seen or (some and some.isdisjoint(seen)):
+            continue
         if _fits(entry, seen, run, known) and not (named is not None and entry["id"] == "generic"):
             if entry["id"] == "generic" and (found := _rewritten(run, tags)) is not None:
                 return found
             found = _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
             return found if entry.get("spelling") == "free" else replace(found, own=_unfolded(entry, _lowered(tags)))
     if named is not None:  # too little was logged to recognise the trainer, but the code names it
-        return _recognised(named, _seen(named, tags, views), run, sure=True)
-    return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(UNKNOWN, tags, views), run, sure=True)
+        return _recognised(named, _seen(_view(named), tags, views), run, sure=True)
+    return _rewritten(run, tags) or _recognised(UNKNOWN, _seen(_view(UNKNOWN), tags, views), run, sure=True)
+
+
+class Asked(NamedTuple):
+    """What an entry of frameworks.yaml asks of the names alone, so that most are passed over at once: it fits no run
+    that lacks one of `needs`, or, where `some` is not empty, all of `some`. Names with `*` are asked later."""
+
+    entry: dict[str, Any]
+    view: View
+    needs: frozenset[str]
+    some: frozenset[str]
+
+
+@cache
+def _asked() -> tuple[Asked, ...]:
+    return tuple(
+        Asked(
+            entry,
+            _view(entry),
+            frozenset(name for name in entry.get("all", []) if "*" not in name),
+            frozenset() if any("*" in name for name in entry.get("any", [])) else frozenset(entry.get("any", [])),
+        )
+        for entry in frameworks()
+    )
+
+
+def _view(entry: dict[str, Any]) -> View:
+    return tuple(entry.get("prefix", [])), int(entry.get("strip", 1)), entry.get("spelling") == "free"
 
 
 def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
@@ -171,13 +201,14 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
         if len(held) >= FEWEST_OWN and "/" in held[0]
     ]
     lowered = _lowered(tags)
+    folded = {file for tag in lowered for file in _files_by_fold().get(tag, ())}
     for entry in frameworks():
-        if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN:
+        if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN or not (own or entry["names"] in folded):
             continue
         for names_of in (*own, _unfolded(entry, lowered)):
             if len(names_of) < FEWEST_OWN:
                 continue
-            seen = _seen(entry, list(names_of.values()), {})
+            seen = _seen(_view(entry), list(names_of.values()), {})
             known = names(entry["names"]).exact
             if sum(name in known for name in seen) >= FEWEST_OWN and _fits(entry, seen, run, ""):
                 return replace(_recognised(entry, seen, run, sure=False), own=names_of)
@@ -211,6 +242,16 @@ def _folds(file: str) -> dict[str, str]:
 
 
 @cache
+def _files_by_fold() -> dict[str, frozenset[str]]:
+    """The files of names that have a name of that form (`_folds`)."""
+    found: dict[str, set[str]] = {}
+    for file in {entry["names"] for entry in frameworks()}:
+        for fold in _folds(file):
+            found.setdefault(fold, set()).add(file)
+    return {fold: frozenset(files) for fold, files in found.items()}
+
+
+@cache
 def _folded_patterns(file: str) -> list[tuple[re.Pattern[str], str]]:
     """What matches `rewards_{f}_mean`, and the name with slashes: of the names in a file that have a `{f}` between two
     of them, for at the end it would match anything."""
@@ -226,12 +267,13 @@ def _class_of(trainer: str) -> str:
     )
 
 
-def _seen(entry: dict[str, Any], tags: list[str], views: dict[tuple[tuple[str, ...], int, bool], set[str]]) -> set[str]:
-    key = tuple(entry.get("prefix", [])), int(entry.get("strip", 1)), entry.get("spelling") == "free"
-    if key not in views:
-        found = {*tags, *(bare(tag, key[0], key[1]) for tag in tags if tag.startswith(key[0]))}
-        views[key] = found | {form for tag in found for form in forms(tag)} if key[2] else found
-    return views[key]
+def _seen(view: View, tags: list[str], views: dict[View, set[str]]) -> set[str]:
+    """The tags as they are, and as an entry reads them; kept in `views`."""
+    if view not in views:
+        prefixes, times, is_free = view
+        found = {*tags, *(bare(tag, prefixes, times) for tag in tags if tag.startswith(prefixes))}
+        views[view] = found | {form for tag in found for form in forms(tag)} if is_free else found
+    return views[view]
 
 
 def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool:

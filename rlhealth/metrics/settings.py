@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
 
 
 def _key(run: Run, alias: Alias, known: Recognised) -> str | None:
-    if not alias.fits(known.low, known.high):
+    if not run.config or not alias.fits(known.low, known.high):
         return None
     if alias.raw in run.config:
         return alias.raw
