@@ -26,6 +26,7 @@ from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_w
 from rlhealth.sources.rows.headerless import algorithm_of, numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.metric_files import has_one_metric, tag_alone
+from rlhealth.sources.rows.row_names import is_log_name, names_step
 from rlhealth.sources.rows.rows import Rows
 from rlhealth.sources.rows.search_table import is_search
 from rlhealth.sources.rows.textlog import TextLog, board_tag
@@ -247,7 +248,7 @@ class CsvLog(TextLog):
         lines = [text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]
         cells = numbered_header(self.path.name, lines) or cells
         self._algorithm = algorithm_of(self.path.name, lines)
-        if all(number(cell) is not None or cell.lower() in BLANKS for cell in cells):
+        if _are_values(cells):
             named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
             hint = f"add a first line that names its {named}"
             raise self._refused("the table has no header line", hint)
@@ -314,6 +315,13 @@ def _settings_beside(path: Path) -> dict[str, Any]:
     for folder in path.absolute().parents[:HYDRA_ABOVE]:
         found = found or settings_file(folder / ".hydra" / "config.yaml")
     return found
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    """Whether a first line holds values and no names: nothing but numbers, or mostly numbers beside words that name no
+    metric and no step (`0,0,move_right,-4.07,160`)."""
+    words = [cell for cell in cells if number(cell) is None and cell.lower() not in BLANKS]
+    return not words or (len(cells) > 3 * len(words) and not any(is_log_name(one) or names_step(one) for one in words))
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -178,3 +178,20 @@ def test_what_transformers_logs_of_a_whole_training_stands_in_other_columns_and_
     assert "1 line that sums up the training, in other columns, left out" in run.notes
     again = read(tmp_path, "log.csv", f"{head}{rows}7,0.5,0.2\n")
     assert reward(again) == [*ROWS, (7, 0.5)], "a short row of a new step is a row"
+
+
+@pytest.mark.parametrize(
+    ("first", "columns"),
+    [("0,0,move_right,-4.07,160,0.08", 6), ("1,0.5,-1", 3), ("2024-01-02,1,0.5,0.25,0.1", 5)],
+)
+def test_a_first_line_of_values_is_no_header(first: str, columns: int, tmp_path: Path) -> None:
+    with pytest.raises(RlhealthError) as raised:
+        read(tmp_path, "output.csv", f"{first}\n" * 20)
+    assert "no header line" in str(raised.value) and f"{columns} columns" in raised.value.hint
+
+
+@pytest.mark.parametrize("first", ["step,reward,0,1,2,3,4,5,6", "Episode,0.25,0.5,0.75,1.0"])
+def test_a_header_may_have_numbers_for_names(first: str, tmp_path: Path) -> None:
+    columns = first.count(",") + 1
+    run = read(tmp_path, "output.csv", f"{first}\n" + "".join(",".join([str(n)] * columns) + "\n" for n in range(20)))
+    assert run.last_step == 19
