@@ -15,6 +15,7 @@ from rlhealth.parsing.python_code import tree_of
 from rlhealth.sources.base.values import training_config
 from rlhealth.sources.notebooks.document import Cell
 from rlhealth.sources.notebooks.literals import NotPlain, settings_in, value_of
+from rlhealth.sources.notebooks.printed_names import PrintedNames
 
 LONGEST_CODE = 1 << 20  # characters of a cell
 #: Settings of the trainer; those of adapters, quantisation and sampling are not its own.
@@ -57,11 +58,13 @@ class Code:
         trainings: by cell, the trainers that are started in it, in their order.
         trainers: by cell, every trainer that is made in it.
         versions: library versions that pip or Unsloth printed; those in the code may be newer than the run.
+        printed: the trainer's names of what the code prints under names of its own.
     """
 
     trainings: dict[int, list[Trainer]] = field(default_factory=dict)
     trainers: list[tuple[int, Trainer]] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    printed: PrintedNames = field(default_factory=PrintedNames)
 
 
 def read_code(cells: Iterable[Cell]) -> Code:
@@ -77,6 +80,7 @@ def read_code(cells: Iterable[Cell]) -> Code:
                 # Python itself parses what is nested deeper than it can be visited
                 with contextlib.suppress(RecursionError):
                     reading.visit(tree)
+                code.printed.read(tree)
                 code.trainings[cell.number] = reading.trainings
                 code.trainers += [(cell.number, trainer) for trainer in reading.made]
         for output in cell.outputs:

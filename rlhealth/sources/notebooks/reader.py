@@ -14,6 +14,7 @@ from rlhealth.sources.base.saved import Stamp, is_being_written, stamp_of
 from rlhealth.sources.notebooks.code import Code, read_code
 from rlhealth.sources.notebooks.document import Document, documents
 from rlhealth.sources.notebooks.joining import NotebookRun, died_at_start, runs_of
+from rlhealth.sources.notebooks.printed_names import PrintedNames
 from rlhealth.sources.notebooks.table import plain
 from rlhealth.sources.rows.printed_warnings import of_warnings
 from rlhealth.sources.rows.rewritten import bring_up_to_date
@@ -188,7 +189,7 @@ def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> l
     axis = source.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
     for part in source.parts:
-        rows.take(part.rows)
+        rows.take(_as_returned(row, code.printed) for row in part.rows)
     rows.flush(is_over=True)
     runs = [run for run in rows.runs if run.series]
     for index, run in enumerate(runs):
@@ -196,6 +197,12 @@ def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> l
         run.versions.update(code.versions)
         _describe(run, source, is_last=index == len(runs) - 1)
     return runs
+
+
+def _as_returned(row: dict[str, float], printed: PrintedNames) -> dict[str, float]:
+    """A row under the trainer's names, where the code prints what it returned under others."""
+    named = {printed.of(tag): value for tag, value in row.items()}
+    return named if len(named) == len(row) else row
 
 
 def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:
