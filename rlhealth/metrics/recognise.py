@@ -317,7 +317,7 @@ def _values(run: Run, name: str) -> Floats:
 
 def _is_signed(values: Floats) -> bool:
     """Whether some value lies further below 0 than an estimator that is never negative does by rounding."""
-    return len(values) > 0 and bool(np.nanmin(values, initial=0.0) < _BELOW_ZERO)
+    return bool(np.any(values < _BELOW_ZERO))
 
 
 def _counts_few(values: Floats) -> bool:
