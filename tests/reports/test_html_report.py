@@ -14,7 +14,8 @@ from rlhealth.metrics import translate
 from rlhealth.reports import write
 from rlhealth.reports.html.curve import path, scale_of, thinned
 from rlhealth.reports.html.levels import Level, level_of, usual
-from rlhealth.reports.html.markup import Html, el
+from rlhealth.reports.html.markup import Html, el, prose
+from rlhealth.rules.loading import load_rules
 from rlhealth.run import Place, Run
 from rlhealth.verdict.verdicts import RunVerdict, Verdict
 from tests.examples import examples
@@ -137,3 +138,10 @@ def test_markup_escapes_whatever_is_not_markup() -> None:
     )
     assert el("p", "a\u202eb\x1b[31m") == "<p>a\\u202eb\\x1b[31m</p>"
     assert el("input", disabled=True, value=None) == "<input disabled>"
+
+
+def test_what_a_rule_says_is_whole_on_the_page() -> None:
+    for rule in load_rules():
+        said = [rule.because, *rule.try_, "; ".join(one.text for one in rule.source)]
+        said += [text for one in rule.aspects for text in (one.because or "", *(one.try_ or ()))]
+        assert not [text for text in said if "…" in prose(text) and "…" not in text], rule.id

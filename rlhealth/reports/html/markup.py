@@ -12,6 +12,7 @@ from rlhealth.reports.words import clean, shortened
 #: The sign of each verdict and severity.
 SIGNS = {"healthy": "✓", "warning": "▲", "critical": "✗", "unknown": "?", "info": "i"}
 _LONGEST = 600  # characters of one name on the page; the JSON report has names whole
+_LONGEST_PROSE = 4000  # characters of a rule's own text, which may have names from the log in it
 _VOID = frozenset({"meta", "input"})
 _DRAWN = frozenset({"path", "rect"})  # SVG has no void elements: these close themselves
 
@@ -56,9 +57,9 @@ def named(said: str) -> Html:
     return Html(f"<code>{broken}</code>")
 
 
-def prose(said: str) -> str:
+def prose(said: str) -> Html:
     """A rule's own text, whose line breaks are only those of its file."""
-    return " ".join(said.split())
+    return Html(escape(shortened(clean(" ".join(said.split())), _LONGEST_PROSE), quote=False))
 
 
 def badge(verdict: str, said: str = "") -> Html:
