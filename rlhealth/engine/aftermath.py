@@ -41,8 +41,26 @@ class MeanLevel(NamedTuple):
     spread: float
 
 
-#: Before a finding, now, at the start of the run, and the allowance for luck in the first.
-Levels = tuple[MeanLevel | None, MeanLevel | None, MeanLevel | None, float]
+class Levels(NamedTuple):
+    """Levels of the reward around a finding; None where there are too few rows.
+
+    Attributes:
+        before: before its first episode.
+        now: of the newest rows since its last.
+        back: the level to which reward came back since then: of a fall of the reward itself the best, for it is made
+            good if reward was back once; of any other finding that of now.
+        start: at the start of the run.
+        luck: the allowance for luck in `before`, see `Aftermath._levels`.
+    """
+
+    before: MeanLevel | None
+    now: MeanLevel | None
+    back: MeanLevel | None
+    start: MeanLevel | None
+    luck: float
+
+
+NO_LEVELS = Levels(None, None, None, None, 0.0)
 
 
 class Aftermath:
@@ -78,9 +96,7 @@ class Aftermath:
 
         None if too few rows show it: there is no reward, the finding began with the run, or it has only just ended.
         """
-        old, new, _, luck = self._levels(episodes, fell)
-        if fell and self.reward is not None:
-            new = level_of(best(after(self.reward, episodes[-1].last_step, self.until, len(self.reward))))
+        old, _, new, _, luck = self._levels(episodes, fell)
         if old is None or new is None:
             return None
         return new.value >= old.value - float(np.sqrt(1 + luck) * np.hypot(old.error, new.error))
@@ -113,14 +129,14 @@ class Aftermath:
         return any(risen) and any(high)
 
     def _levels(self, episodes: tuple[Episode, ...], fell: bool) -> Levels:
-        """Levels of the reward: before the first episode, now, and at the start; None if there are too few rows.
+        """The levels of the reward around these episodes.
 
         A fall is dated where half of the gain is lost, so the rows before it are falling too: its level before is the
-        best so far. The best of m levels is a lucky one, so sqrt(q^2 + 2 ln m) errors are needed in place of q; the
-        last item returned is 2 ln m (see `DropFromBest`).
+        best so far. The best of m levels is a lucky one, so sqrt(q^2 + 2 ln m) errors are needed in place of q; `luck`
+        is 2 ln m (see `DropFromBest`).
         """
         if self.reward is None:
-            return None, None, None, 0.0
+            return NO_LEVELS
         key = episodes[0].first_step, episodes[-1].last_step, fell
         if key not in self._compared:
             self._compared[key] = self._levels_around(self.reward, *key)
@@ -128,16 +144,17 @@ class Aftermath:
 
     def _levels_around(self, reward: Metric, first: int, last: int, fell: bool) -> Levels:
         past = before(reward, first, len(reward))
-        old = best(past) if fell else past[-WINDOW:]
-        luck = 2 * float(np.log(max(len(past) / WINDOW, 1.0))) if fell else 0.0
-        now = after(reward, last, self.until, WINDOW)
-        return level_of(old), level_of(now), level_of(past[:WINDOW]), luck
+        start, now = level_of(past[:WINDOW]), level_of(after(reward, last, self.until, WINDOW))
+        if not fell:
+            return Levels(level_of(past[-WINDOW:]), now, now, start, 0.0)
+        back = level_of(best(after(reward, last, self.until, len(reward))))
+        return Levels(level_of(best(past)), now, back, start, 2 * float(np.log(max(len(past) / WINDOW, 1.0))))
 
     def _moved(self, episodes: tuple[Episode, ...], fell: bool) -> int:
         """-1 if reward has not regained its level from before the first episode, or has lost it again, 1 if it has
         passed it, else 0.
         """
-        old, new, start, luck = self._levels(episodes, fell)
+        old, new, _, start, luck = self._levels(episodes, fell)
         if old is None or new is None or start is None:
             return 0
         change = new.value - old.value

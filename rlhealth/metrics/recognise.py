@@ -147,11 +147,9 @@ def recognise(run: Run) -> Recognised:
     known = _class_of(run.trainer or next((match[1] for match in map(_PROFILED.match, tags) if match), ""))
     views: dict[View, set[str]] = {}
     named = next((entry for entry in frameworks() if run.trainer and known and entry.get("class") == known), None)
-    for entry, view, needs, some in _asked():
-        seen = _seen(view, tags, views)
-        if not needs <= seen or (some and some.isdisjoint(seen)):
-            continue
-        if _fits(entry, seen, run, known) and not (named is not None and entry["id"] == "generic"):
+    for asked in _asked():
+        entry, seen = asked.entry, _seen(asked.view, tags, views)
+        if _fits(asked, seen, run, known) and not (named is not None and entry["id"] == "generic"):
             if entry["id"] == "generic" and (found := _rewritten(run, tags)) is not None:
                 return found
             found = _recognised(entry, seen, run, sure=bool(known) and entry.get("class") == known)
@@ -162,26 +160,35 @@ def recognise(run: Run) -> Recognised:
 
 
 class Asked(NamedTuple):
-    """What an entry of frameworks.yaml asks of the names alone, so that most are passed over at once: it fits no run
-    that lacks one of `needs`, or, where `some` is not empty, all of `some`. Names with `*` are asked later."""
+    """An entry of frameworks.yaml, and the names that it asks for: plain ones apart from those with `*`, so that most
+    entries are passed over at once.
+
+    Attributes:
+        view: how it reads tags.
+        every, every_like: the names of `all`.
+        some, some_like: those of `any`.
+    """
 
     entry: dict[str, Any]
     view: View
-    needs: frozenset[str]
+    every: frozenset[str]
+    every_like: tuple[str, ...]
     some: frozenset[str]
+    some_like: tuple[str, ...]
 
 
 @cache
 def _asked() -> tuple[Asked, ...]:
     return tuple(
-        Asked(
-            entry,
-            _view(entry),
-            frozenset(name for name in entry.get("all", []) if "*" not in name),
-            frozenset() if any("*" in name for name in entry.get("any", [])) else frozenset(entry.get("any", [])),
-        )
+        Asked(entry, _view(entry), *_apart(entry.get("all", [])), *_apart(entry.get("any", [])))
         for entry in frameworks()
     )
+
+
+def _apart(asked: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The plain names, and those with `*`."""
+    like = tuple(name for name in asked if "*" in name)
+    return frozenset(asked).difference(like), like
 
 
 def _view(entry: dict[str, Any]) -> View:
@@ -202,15 +209,16 @@ def _rewritten(run: Run, tags: list[str]) -> Recognised | None:
     ]
     lowered = _lowered(tags)
     folded = {file for tag in lowered for file in _files_by_fold().get(tag, ())}
-    for entry in frameworks():
+    for asked in _asked():
+        entry = asked.entry
         if entry.get("spelling") == "free" or entry["id"] in _TOO_PLAIN or not (own or entry["names"] in folded):
             continue
         for names_of in (*own, _unfolded(entry, lowered)):
             if len(names_of) < FEWEST_OWN:
                 continue
-            seen = _seen(_view(entry), list(names_of.values()), {})
+            seen = _seen(asked.view, list(names_of.values()), {})
             known = names(entry["names"]).exact
-            if sum(name in known for name in seen) >= FEWEST_OWN and _fits(entry, seen, run, ""):
+            if sum(name in known for name in seen) >= FEWEST_OWN and _fits(asked, seen, run, ""):
                 return replace(_recognised(entry, seen, run, sure=False), own=names_of)
     return None
 
@@ -276,7 +284,11 @@ def _seen(view: View, tags: list[str], views: dict[View, set[str]]) -> set[str]:
     return views[view]
 
 
-def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool:
+def _fits(asked: Asked, seen: set[str], run: Run, trainer: str) -> bool:
+    entry = asked.entry
+    has_some = "any" not in entry or not asked.some.isdisjoint(seen)
+    if not asked.every <= seen or not (has_some or asked.some_like):
+        return False
     if trainer and entry.get("class") and entry["class"] != trainer:
         return False
     is_named = bool(trainer) and entry.get("class") == trainer
@@ -284,11 +296,11 @@ def _fits(entry: dict[str, Any], seen: set[str], run: Run, trainer: str) -> bool
         return False
     if "axis" in entry and run.step_axis not in entry["axis"]:
         return False
-    if not all(_logged(name, seen) for name in entry.get("all", [])) or any(
+    if not all(_logged(name, seen) for name in asked.every_like) or any(
         _logged(name, seen) for name in entry.get("none", [])
     ):
         return False
-    if "any" in entry and not any(_logged(name, seen) for name in entry["any"]):
+    if not has_some and not any(_logged(name, seen) for name in asked.some_like):
         return False
     return all(_starts_at_zero(run, name) for name in entry.get("zero", [])) and _shows(entry, run)
 

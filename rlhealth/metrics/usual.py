@@ -58,7 +58,7 @@ def has_adapters(config: Mapping[str, Any]) -> bool:
 
 
 def _number(config: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
-    for place in _MODEL if config else ():
+    for place in _MODEL:
         for name in names:
             value = plain(config.get(place + name))
             if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15:

@@ -46,9 +46,9 @@ def join(*children: str | Html | None) -> Html:
     return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))
 
 
-def text(said: str) -> Html:
-    """Text of the page."""
-    return Html(escape(shortened(clean(said), _LONGEST), quote=False))
+def text(said: str, most: int = _LONGEST) -> Html:
+    """Text of the page, of at most so many characters."""
+    return Html(escape(shortened(clean(said), most), quote=False))
 
 
 def named(said: str) -> Html:
@@ -59,7 +59,7 @@ def named(said: str) -> Html:
 
 def prose(said: str) -> Html:
     """A rule's own text, whose line breaks are only those of its file."""
-    return Html(escape(shortened(clean(" ".join(said.split())), _LONGEST_PROSE), quote=False))
+    return text(" ".join(said.split()), _LONGEST_PROSE)
 
 
 def badge(verdict: str, said: str = "") -> Html:

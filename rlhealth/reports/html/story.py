@@ -70,7 +70,7 @@ def story(
         el(
             "p",
             el("code", f"rlhealth explain {cause.rule}"),
-            el("span", prose(f"Source: {cause.source}"), class_="source") if cause.source else None,
+            el("span", " Source: ", prose(cause.source), class_="source") if cause.source else None,
             class_="more",
         ),
         class_=f"story {tone}",

@@ -189,7 +189,7 @@ def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> l
     axis = source.parts[0].axis
     rows = Rows(lambda number: notebook.make(before + number), steps=axis or None)
     for part in source.parts:
-        rows.take(_as_returned(row, code.printed) for row in part.rows)
+        rows.take(_as_returned(part.rows, code.printed))
     rows.flush(is_over=True)
     runs = [run for run in rows.runs if run.series]
     for index, run in enumerate(runs):
@@ -199,10 +199,15 @@ def _runs(source: NotebookRun, code: Code, notebook: Notebook, before: int) -> l
     return runs
 
 
-def _as_returned(row: dict[str, float], printed: PrintedNames) -> dict[str, float]:
-    """A row under the trainer's names, where the code prints what it returned under others."""
-    named = {printed.of(tag): value for tag, value in row.items()}
-    return named if len(named) == len(row) else row
+def _as_returned(rows: list[dict[str, float]], printed: PrintedNames) -> list[dict[str, float]]:
+    """Rows under the trainer's names, where the code prints what it returned under others; a row that has both stays
+    as it is."""
+    tags = {tag for row in rows for tag in row}
+    own = {tag: name for tag in tags if (name := printed.of(tag)) != tag}
+    if not own:
+        return rows
+    named = [{own.get(tag, tag): value for tag, value in row.items()} for row in rows]
+    return [new if len(new) == len(row) else row for new, row in zip(named, rows, strict=True)]
 
 
 def _died_at_start(document: Document, code: Code, notebook: Notebook) -> list[Run]:

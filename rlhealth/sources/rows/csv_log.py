@@ -99,9 +99,8 @@ class CsvLog(TextLog):
     def start_again(self) -> None:
         """The file was rewritten: SB3 does so to extend the header when a new metric appears."""
         super().start_again()
-        self._names, self._open, self._comment = list(self._given), b"", ""
+        self.begin_part()
         self._torn = self._first_torn = self._summaries = 0
-        self._newest = b""
         for run in self.runs:
             self._empty(run)
         self._several = {name: Rows(lambda _, run=rows.runs[0]: run) for name, rows in self._several.items()}  # type: ignore[misc]
