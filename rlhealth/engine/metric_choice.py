@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from rlhealth.engine.cannot_run import CannotRun
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.catalogue import pattern_of_any
-from rlhealth.metrics.metric import DerivedSeries
+from rlhealth.metrics.metric import Clock
 
 
 def pick(name: str, translation: Translation, anchor: Metric | None = None) -> Metric:
@@ -53,26 +51,9 @@ def _named(name: str, translation: Translation) -> Metric | None:
 def clock_of(anchor: Metric | None, translation: Translation) -> Metric | None:
     """The step itself as a metric."""
     longest = anchor or max(translation.metrics.values(), key=len, default=None)
-    return (
-        None
-        if longest is None
-        else replace(longest, name="step", tag="", unit="steps", transform="", source=_Clock(longest))
-    )
-
-
-class _Clock(DerivedSeries):
-    """The steps of another metric, as values."""
-
-    def __init__(self, of: Metric) -> None:
-        super().__init__(of.tag)
-        self._of = of
-
-    def _raw(self) -> tuple[int, int]:
-        return self._of.revision, len(self._of)
-
-    def _make(self, start: int) -> None:
-        steps = self._of.steps[start:]
-        self._made.extend(steps, steps.astype(np.float64), self._of.times[start:])
+    if longest is None:
+        return None
+    return replace(longest, name="step", tag="", unit="steps", transform="", source=Clock(longest.tag, longest.source))
 
 
 def pick_all(names: str, translation: Translation) -> list[Metric]:

@@ -106,6 +106,7 @@ class Names:
     eras: list[dict[str, str]] = field(default_factory=list)
     ignore: list[str] = field(default_factory=list)
     planned: dict[str, Any] | None = None
+    environment_steps: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> tuple[list[Alias], dict[str, str]]:
         """The aliases for a raw name without prefix, and the values of its placeholders."""
@@ -258,6 +259,7 @@ def _add(found: Names, part: Mapping[str, Any], rank: int, is_own: bool) -> None
         found.lacks = frozenset(part.get("lacks", ()))
         found.switches = dict(part.get("switches", {}))
     found.planned = found.planned or part.get("planned")
+    found.environment_steps = found.environment_steps or part.get("environment_steps", {})
 
 
 def _aliases(raw: str, entry: Any, rank: int) -> list[Alias]:

@@ -155,6 +155,37 @@ class ConvertedSeries(DerivedSeries):
         self._made.extend(self._series.steps[start:][keep], values[keep], self._series.times[start:][keep])
 
 
+class Clock(DerivedSeries):
+    """The steps of other points, as values."""
+
+    def __init__(self, tag: str, points: Points) -> None:
+        super().__init__(tag)
+        self._points = points
+
+    def _raw(self) -> tuple[int, int]:
+        return self._points.revision, len(self._points)
+
+    def _make(self, start: int) -> None:
+        steps = self._points.steps[start:]
+        self._made.extend(steps, steps.astype(np.float64), self._points.times[start:])
+
+
+class RunningSum(DerivedSeries):
+    """The sum of other points so far; one without a value adds nothing."""
+
+    def __init__(self, tag: str, points: Points) -> None:
+        super().__init__(tag)
+        self._points = points
+
+    def _raw(self) -> tuple[int, int]:
+        return self._points.revision, len(self._points)
+
+    def _make(self, start: int) -> None:
+        before = float(self._made.values[-1]) if start else 0.0
+        added = np.nan_to_num(self._points.values[start:], nan=0.0, posinf=0.0, neginf=0.0)
+        self._made.extend(self._points.steps[start:], before + np.cumsum(added), self._points.times[start:])
+
+
 class EndedEpisodes(DerivedSeries):
     """A reward without the points at which no episode had ended yet: 0, beside a mean length of 0, which no episode
     has. A loop that logs more often than episodes end begins with such points."""

@@ -9,7 +9,16 @@ from typing import Any
 
 from rlhealth.metrics.aliases import check_aliases
 from rlhealth.metrics.catalogue import Alias, meaning
-from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, Metric, Points, SummedSeries
+from rlhealth.metrics.metric import (
+    Clock,
+    ConvertedSeries,
+    EndedEpisodes,
+    HistogramSeries,
+    Metric,
+    Points,
+    RunningSum,
+    SummedSeries,
+)
 from rlhealth.metrics.recognise import Recognised, bare, spaced
 from rlhealth.metrics.rewards import PART, is_paid_for
 from rlhealth.metrics.settings import chosen_options, option_versions_of, options_of, planned_steps_of, settings_of
@@ -108,6 +117,7 @@ def translate(run: Run, aliases: Mapping[str, str] | None = None, previous: Tran
     metrics = _distributed(run, known, settings) | metrics
     metrics |= _total(metrics)
     metrics |= _ended(metrics)
+    metrics |= _environment_steps(run, known, metrics)
     chosen = chosen_options(run, known)
     absent = tuple(not_logged(tag) for tag in wanted if tag not in sorting.named)
     return Translation(
@@ -206,6 +216,16 @@ def _ended(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     if reward is None or length is None:
         return {}
     return {"reward": replace(reward, source=EndedEpisodes(reward.tag, reward.source, length.source))}
+
+
+def _environment_steps(run: Run, known: Recognised, metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """How many steps the policy has taken in its environment, where the trainer's names say how that is known."""
+    name, said = "environment_steps", known.names.environment_steps
+    of = metrics.get("reward" if run.step_axis in said.get("axes", ()) else said.get("sum_of", ""))
+    if of is None:
+        return {}
+    points = RunningSum(of.tag, of.source) if "sum_of" in said else Clock(of.tag, of.source)
+    return {name: _metric(name, of.tag, Alias(of.tag, name), points)}
 
 
 def is_evaluated_only(translation: Translation) -> bool:

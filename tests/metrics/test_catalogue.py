@@ -48,6 +48,7 @@ SECTIONS = {
     "options",
     "derived",
     "planned",
+    "environment_steps",
     "lacks",
     "switches",
 }

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlhealth.metrics import translate
-from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, SummedSeries
+from rlhealth.metrics.metric import ConvertedSeries, EndedEpisodes, HistogramSeries, RunningSum, SummedSeries
 from rlhealth.metrics.transforms import change_of, reduction_of
 from rlhealth.run import Histogram, Series
 from tests.examples import examples
@@ -46,6 +46,20 @@ def test_a_metric_that_grows_equals_the_metric_of_the_whole(values: list[float],
     np.testing.assert_array_equal(metric.values, ConvertedSeries(whole, change).values)
     np.testing.assert_array_equal(metric.steps, ConvertedSeries(whole, change).steps)
     assert metric.revision == 0
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    lengths=st.lists(st.sampled_from([0.0, 1.0, 200.0, math.nan, math.inf]), max_size=20),
+    cuts=st.lists(st.integers(0, 20), max_size=4),
+)
+def test_a_running_sum_that_grows_is_that_of_the_whole(lengths: list[float], cuts: list[int]) -> None:
+    growing = Series("l")
+    so_far = RunningSum("l", growing)
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(lengths)], strict=True):
+        growing.extend(range(len(lengths))[start:end], lengths[start:end])
+        _ = so_far.values
+    assert so_far.values.tolist() == np.cumsum([one if math.isfinite(one) else 0.0 for one in lengths]).tolist()
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -26,6 +26,19 @@ def test_a_new_name_a_setting_or_another_run_makes_a_new_translation() -> None:
     assert translate(run_of(GRPO, prefix="train/"), previous=first) is not first
 
 
+def test_steps_in_the_environment_are_the_steps_of_the_run_or_the_sum_of_its_episodes() -> None:
+    run = run_of(SB3)
+    assert (
+        translate(run).metrics["environment_steps"].values.tolist() == run.series["rollout/ep_rew_mean"].steps.tolist()
+    )
+    run.step_axis = "row"
+    assert "environment_steps" not in translate(run).metrics
+    episodes = run_of(["r", "l", "t"])
+    episodes.add("l", [3, 4], [200.0, 150.0])
+    before = episodes.series["l"].values[:-2].sum()
+    assert translate(episodes).metrics["environment_steps"].values[-2:].tolist() == [before + 200, before + 350]
+
+
 def test_evaluation_is_kept_apart_from_training() -> None:
     for tag in ("eval/reward", "eval_reward", "train/eval_reward"):
         metrics = translate(run_of([*(f"train/{name}" for name in GRPO), tag])).metrics
