@@ -180,6 +180,13 @@ def test_few_points_are_enough_where_reward_has_clearly_risen() -> None:
     )
 
 
+def test_few_evaluations_are_enough_where_they_rose_by_many_of_their_own_errors() -> None:
+    results = [-13.0, -2.0, 80.0, 313.0, 672.0, 681.0, 688.0, 687.0, 687.0, 687.0, 453.0, 688.0]
+    sure, unsure = (logged(12, evaluations__results=results, evaluations__error=error) for error in (10.0, 300.0))
+    assert why_not_healthy(translate(sure)) == ""
+    assert "12 of the 15 points" in why_not_healthy(translate(unsure))
+
+
 def test_a_rise_is_seen_through_the_heavy_tails_of_single_episodes() -> None:
     returns = np.where(
         rng.random(600) < 0.1, 2000 * rng.random(600), 50 + np.minimum(np.arange(600), 200) / 2 + rng.normal(size=600)
