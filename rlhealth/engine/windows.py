@@ -244,11 +244,22 @@ def _std(windows: Floats, counts: Ints) -> Floats:
 
 
 def _minimum(windows: Floats, counts: Ints) -> Floats:
-    return np.asarray(np.fmin.reduce(windows, axis=0), np.float64)
+    return _extreme(np.fmin, windows)
 
 
 def _maximum(windows: Floats, counts: Ints) -> Floats:
-    return np.asarray(np.fmax.reduce(windows, axis=0), np.float64)
+    return _extreme(np.fmax, windows)
+
+
+def _extreme(compare: np.ufunc, windows: Floats) -> Floats:
+    """The lowest or the highest known point of trailing windows: of 2, 4, 8 … points each, and of two such that cover
+    a window."""
+    width, length = windows.shape
+    found, covered = np.concatenate([windows[:, 0], windows[-1, 1:]]), 1
+    while 2 * covered <= width:
+        found, covered = compare(found[:-covered], found[covered:]), 2 * covered
+    last = width - covered
+    return np.asarray(compare(found[:length], found[last : last + length]), np.float64)
 
 
 def _spread(windows: Floats, counts: Ints) -> Floats:
