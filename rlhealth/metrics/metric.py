@@ -155,8 +155,8 @@ class ConvertedSeries(DerivedSeries):
         self._made.extend(self._series.steps[start:][keep], values[keep], self._series.times[start:][keep])
 
 
-class Clock(DerivedSeries):
-    """The steps of other points, as values."""
+class _OfPoints(DerivedSeries):
+    """A series with a value for each of other points."""
 
     def __init__(self, tag: str, points: Points) -> None:
         super().__init__(tag)
@@ -164,21 +164,18 @@ class Clock(DerivedSeries):
 
     def _raw(self) -> tuple[int, int]:
         return self._points.revision, len(self._points)
+
+
+class Clock(_OfPoints):
+    """The steps of other points, as values."""
 
     def _make(self, start: int) -> None:
         steps = self._points.steps[start:]
         self._made.extend(steps, steps.astype(np.float64), self._points.times[start:])
 
 
-class RunningSum(DerivedSeries):
+class RunningSum(_OfPoints):
     """The sum of other points so far; one without a value adds nothing."""
-
-    def __init__(self, tag: str, points: Points) -> None:
-        super().__init__(tag)
-        self._points = points
-
-    def _raw(self) -> tuple[int, int]:
-        return self._points.revision, len(self._points)
 
     def _make(self, start: int) -> None:
         before = float(self._made.values[-1]) if start else 0.0
