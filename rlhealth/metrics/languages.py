@@ -10,10 +10,10 @@ from rlhealth.parsing.own_texts import read_texts
 
 LONGEST_TRANSLATED = 1000  # characters
 #: Stems of foreign words for a reward and an episode that are pure ASCII: few lines of a log have one. The last of them
-#: stand behind `reward`, which is a sign by itself.
+#: begin a header, or stand behind `reward`, which is a sign by itself.
 _ASCII_WORDS = ("ecompens", "icompens", "elohnung", "eloning", "agroda", "pisodi", "pizod")
 _ASCII_SIGNS = tuple(stem.encode() for stem in _ASCII_WORDS)
-_ASCII_STEMS = (*_ASCII_WORDS, "eward moy", "eward prom", "eward cumul", "eward acumul")
+_ASCII_STEMS = (*_ASCII_WORDS, "pisod,", "pisod:", "pisod ", "eward moy", "eward prom", "eward cumul", "eward acumul")
 #: Where a name of several words begins another one: `RecompensaTotal`.
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"\w+")

@@ -28,6 +28,8 @@ from rlhealth.metrics.languages import in_english, signs
         ("回合奖励5", "episode reward 5"),
         ("recompensa_media", "average reward"),
         ("Episod,RecompensaTotala,Epsilon", "episode,total reward,Epsilon"),
+        ("episod,total_reward", "episode,total_reward"),
+        ("episodes: 10, reward: 2.0", "episodes: 10, reward: 2.0"),
         ("Episod 10, Recompensă medie: 2.0", "episode 10, average reward: 2.0"),
         ("Епізод 10: винагорода = 2.0", "episode 10: reward = 2.0"),
         ("Epizoda 3, odměna: 2.0", "Epizoda 3, reward: 2.0"),
