@@ -6,10 +6,14 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from rlhealth.check import judge
 from rlhealth.reports import ReportOptions, words, write
 from rlhealth.reports.evidence import line, why_fired
+from rlhealth.rules.loading import load_rules
+from rlhealth.run import Place, Run
 from rlhealth.verdict.evidence import Evidence
 from rlhealth.verdict.findings import Finding
 from rlhealth.verdict.verdicts import Verdict
@@ -88,6 +92,17 @@ def test_a_finding_alone_has_a_chart_for_each_metric_that_it_looked_at(sick: Ver
         page = write(Verdict([run]), "html")
         story = page[page.index('<section class="story') : page.index("</section>")]
         assert re.findall(r'data-name="(\w+)"', story) == charts
+
+
+def test_the_steps_so_far_that_a_finding_needed_are_said_and_not_drawn() -> None:
+    run = Run("flat", Place("tensorboard", "here"))
+    rewards = 22 + 3 * np.random.default_rng(0).normal(size=400)
+    for tag, values in (("rollout/ep_rew_mean", rewards), ("train/approx_kl", np.full(400, 0.01))):
+        run.add(tag, range(1000, 401_000, 1000), values)
+    page = write(Verdict([judge(run, load_rules())]), "html")
+    [story] = re.findall(r'<section class="story.*?</section>', page, re.DOTALL)
+    assert "environment_steps: " in story
+    assert re.findall(r'data-name="(\w+)"', story) == ["reward"]
 
 
 def test_json_has_every_condition_with_the_first_as_the_fields_of_the_finding(sick: Verdict) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlhealth.metrics import meaning
 from rlhealth.reports import words
 from rlhealth.reports.evidence import limit_of, value_of, why_fired
 from rlhealth.reports.html.chart import Marks, Span, chart
@@ -44,11 +45,12 @@ def _listed(lines: list[str]) -> Html:
 
 
 def rows_beside(run: RunVerdict, found: Finding, span: Span | None, exact: bool) -> list[Html]:
-    """A row for each metric that a finding looked at beside its own."""
+    """A row for each metric that a finding looked at beside its own, but for counts of progress: their curves only
+    rise."""
     rows, shown = [], {found.metric}
     for one in found.conditions:
         metric = run.translation.metrics.get(one.metric)
-        if span is None or metric is None or one.metric in shown:
+        if span is None or metric is None or one.metric in shown or _is_progress(one.metric):
             continue
         shown.add(one.metric)
         marks = Marks((found,), found.first_step, level_of(one))
@@ -56,6 +58,11 @@ def rows_beside(run: RunVerdict, found: Finding, span: Span | None, exact: bool)
         name = el("div", named(one.metric), el("span", "another condition", class_="at"), class_="name")
         rows.append(el("div", name, drawn, worst_of(one), class_="row"))
     return rows
+
+
+def _is_progress(metric: str) -> bool:
+    known = meaning(metric)
+    return known is not None and known.group == "progress"
 
 
 def worst_of(one: Evidence) -> Html:
