@@ -54,8 +54,9 @@ def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
     if not longest:
         empty = next((f"{one.tag} is a finite number at none of its {len(one):,} points" for one in rewards), "")
         return _with_names(empty or "no reward was recognised", translation)
-    early = any(Rising(_finite(one)).early(one.smoothed) for one in rewards) or _rose_beyond_errors(translation)
-    if longest < least["reward"] and not early:
+    if longest < least["reward"] and not (
+        any(Rising(_finite(one)).early(one.smoothed) for one in rewards) or _rose_beyond_errors(translation)
+    ):
         return _with_names(f"the reward has {longest} of the {least['reward']} points it takes", translation)
     rising = [Rising(_finite(one)) for one in rewards]
     if any(_sank(one.values) for one in rising):
