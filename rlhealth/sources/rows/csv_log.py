@@ -23,7 +23,7 @@ from rlhealth.sources.base.values import training_config
 from rlhealth.sources.rows.commented import COMMENTS, header_in, last_comment
 from rlhealth.sources.rows.csv_cells import Cells, Table, without_summaries
 from rlhealth.sources.rows.csv_columns import columns, evaluations_apart, text_writers, texts_of
-from rlhealth.sources.rows.headerless import algorithm_of, numbered_header, with_commas
+from rlhealth.sources.rows.headerless import algorithm_of, are_numbered, numbered_header, with_commas
 from rlhealth.sources.rows.json_parts import names_by_file
 from rlhealth.sources.rows.metric_files import has_one_metric, tag_alone
 from rlhealth.sources.rows.row_names import is_log_name, names_step
@@ -247,6 +247,9 @@ class CsvLog(TextLog):
         lines = [text, *rest[:LOOKED_AT].decode("utf-8", "replace").splitlines()[:-1]]
         cells = numbered_header(self.path.name, lines) or cells
         self._algorithm = algorithm_of(self.path.name, lines)
+        if are_numbered(cells):
+            hint = f"replace its first line by one that names its {len(cells)} columns, such as step,reward,kl"
+            raise self._refused("its columns are numbered, and nothing says what they are", hint)
         if _are_values(cells):
             named = "column, such as reward" if len(cells) == 1 else f"{len(cells)} columns, such as step,reward,kl"
             hint = f"add a first line that names its {named}"

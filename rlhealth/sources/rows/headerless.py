@@ -128,6 +128,12 @@ def numbered_header(name: str, lines: Sequence[str]) -> list[str]:
     return [own] if all("." in line for line in lines[1:FEWEST]) else []
 
 
+def are_numbered(heads: Sequence[str]) -> bool:
+    """Whether a header counts the columns of a table, `,0,1,2,3`, as pandas writes the header of an array, here several
+    runs beside each other."""
+    return len(heads) > 2 and heads[0] == "" and list(heads[1:]) == [str(one) for one in range(len(heads) - 1)]
+
+
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:
     """The columns of a reward table with further columns: a count, the reward, and others named by their position. With
     a column of non-negative integers, which may be lengths, the reward column is ambiguous."""

@@ -336,6 +336,7 @@ def test_points_of_a_long_table_that_have_no_name_are_counted_and_the_others_rea
         ("", "is empty", "a log has rows"),
         ("1,2.5,0.1\n2,2.6,0.2\n", "no header", "names its 3 columns"),
         ("0\n-4.5\n-3.2\n", "no header", "names its column, such as reward"),
+        (",0,1,2\n0,21,39,13\n1,19,13,9\n", "columns are numbered", "names its 4 columns"),
         ("Name,State,Created,reward\nrun-1,finished,2024,0.5\n", "one row a run", "Export"),
         ("prompt,answer\nhello,world\n", "no metrics", "a log has rows"),
     ],
