@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from rlhealth.system.files import locked, write_whole
+from tests.conftest import Cli
 from tests.logged_rows import FIXTURES
 
 SICK = FIXTURES / "reports" / "lr-jump"
@@ -25,11 +26,6 @@ HEALTHY = FIXTURES / "compare" / "good-tight-kl"
 LIMITED = (
     "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); sys.dont_write_bytecode = True\n"
 )
-
-
-def asked(*words: object, **given: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rlhealth", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **given)  # type: ignore[call-overload, no-any-return]
 
 
 def test_the_text_is_there_with_the_mode_and_the_link_that_were_there(tmp_path: Path) -> None:
@@ -71,11 +67,11 @@ def test_an_export_that_fails_leaves_what_was_there_and_no_rubbish(tmp_path: Pat
     assert file.read_text() == "before" and [one.name for one in tmp_path.iterdir()] == [file.name]
 
 
-def test_an_export_never_takes_the_place_of_a_log(tmp_path: Path) -> None:
+def test_an_export_never_takes_the_place_of_a_log(tmp_path: Path, cli: Cli) -> None:
     log = tmp_path / "progress.csv"
     log.write_text("step,loss,reward\n" + "".join(f"{step},0.5,0.1\n" for step in range(40)))
     before = log.read_bytes()
-    done = asked("metrics", tmp_path, "--export", log)
+    done = cli("metrics", tmp_path, "--export", log)
     assert done.returncode == 2 and "this is a log that is being read" in done.stderr
     assert log.read_bytes() == before
 
@@ -131,7 +127,7 @@ def test_baselines_written_at_the_same_time_lose_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("folder", ["run", "run#1"])
-def test_a_report_never_takes_the_place_of_a_log(folder: str, tmp_path: Path) -> None:
+def test_a_report_never_takes_the_place_of_a_log(folder: str, tmp_path: Path, cli: Cli) -> None:
     log = tmp_path / folder / "train.jsonl"
     log.parent.mkdir()
     rows = json.loads((HEALTHY / "trainer_state.json").read_text())["log_history"]
@@ -139,18 +135,18 @@ def test_a_report_never_takes_the_place_of_a_log(folder: str, tmp_path: Path) ->
     before = log.read_bytes()
     (tmp_path / "link").symlink_to(log)
     for place in (log, tmp_path / "link", tmp_path / folder / ".." / folder / "train.jsonl"):
-        done = asked("check", tmp_path / folder, "-f", "json", "-o", place)
+        done = cli("check", tmp_path / folder, "-f", "json", "-o", place)
         assert done.returncode == 2 and "this is a log that is being read" in done.stderr
-        done = asked("report", log, "-o", place)
+        done = cli("report", log, "-o", place)
         assert done.returncode == 2 and log.read_bytes() == before
-    assert asked("check", tmp_path / folder, "-f", "json", "-o", tmp_path / folder / "health.json").returncode == 0
+    assert cli("check", tmp_path / folder, "-f", "json", "-o", tmp_path / folder / "health.json").returncode == 0
 
 
-def test_an_event_file_is_never_written_over(tmp_path: Path) -> None:
+def test_an_event_file_is_never_written_over(tmp_path: Path, cli: Cli) -> None:
     shutil.copytree(FIXTURES / "runs" / "lr-jump", tmp_path / "run")
     (event,) = (tmp_path / "run").rglob("*tfevents*")
     before = event.read_bytes()
-    assert asked("check", tmp_path / "run", "-f", "json", "-o", event).returncode == 2
+    assert cli("check", tmp_path / "run", "-f", "json", "-o", event).returncode == 2
     assert event.read_bytes() == before
 
 

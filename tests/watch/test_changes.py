@@ -21,6 +21,7 @@ from rlhealth.verdict.verdicts import RunVerdict
 from rlhealth.watch.changes import Change, ReportedFindings
 from rlhealth.watch.near import nearest, pending, way
 from rlhealth.watch.trace import BUCKETS, Trace
+from tests.examples import is_thorough
 
 RULES = load_rules()
 FINDING = Finding(
@@ -215,7 +216,7 @@ def chatter(seed: int) -> Run:
     return run
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(10 if is_thorough() else 1))
 def test_a_metric_that_sits_at_its_limit_does_not_chatter(seed: int) -> None:
     whole, run = chatter(seed), Run("chatter", Place("jsonl", "run.jsonl"))
     judge, ledger = Judge(run, RULES), ReportedFindings()
