@@ -13,6 +13,7 @@ import numpy as np
 from rlhealth.engine.aftermath import level_of
 from rlhealth.metrics import Metric, Translation
 from rlhealth.metrics.catalogue import pattern_of_any
+from rlhealth.metrics.rewards import is_paid_for
 from rlhealth.parsing.own_texts import read_texts
 from rlhealth.run import Floats, Run
 from rlhealth.verdict.rises import Rising, rose_beyond_errors, surely_rose
@@ -34,13 +35,17 @@ def why_not_healthy(translation: Translation, axis: str = "") -> str:
 
     A healthy run needs a reward, or a metric in its place, with enough points, that rose beyond its noise. It also
     needs one witness that something was learned: KL, entropy, gradients, spread of the rewards, or a reward that surely
-    rose. Where it was evaluated as often, the evaluations must have risen, too. earned.yaml lists the metrics that
-    count.
+    rose. Where it was evaluated as often, the evaluations must have risen, too, and where right answers have a reward
+    of their own, one of them must have earned it. earned.yaml lists the metrics that count.
 
     Args:
         axis: what the steps count, in a word, as a run has it.
     """
-    return _why_reward_shows_nothing(translation, axis) or _why_evaluations_show_nothing(translation)
+    return (
+        _why_reward_shows_nothing(translation, axis)
+        or _why_evaluations_show_nothing(translation)
+        or _why_answers_show_nothing(translation)
+    )
 
 
 def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
@@ -90,6 +95,22 @@ def _why_evaluations_show_nothing(translation: Translation) -> str:
         return ""
     count = max(map(_count, often))
     return f"nothing is wrong, but the reward of {count:,} evaluations has not risen, as that of training has"
+
+
+def _why_answers_show_nothing(translation: Translation) -> str:
+    """What a reward for right answers that none has earned says against a reward that rose: it is paid for something
+    else. Empty if an answer was right, or if nothing says; episodes that succeed are no answers, and are often counted
+    in evaluations alone."""
+    said = _said()
+    least, episodes = int(said["points"]["reward"]), said["success"]
+    answers = [
+        one for key, one in translation.metrics.items() if is_paid_for("answer_reward", key) and key not in episodes
+    ]
+    counting = [one for one in answers if _count(one) >= least]
+    if not counting or any(_finite(one).any() for one in answers):
+        return ""
+    zeros = f"{counting[0].tag} is 0 in each of {_count(counting[0]):,} points"
+    return f"nothing is wrong, but no answer has earned anything ({zeros}): the reward rose by something else"
 
 
 def _counting(rewards: list[Metric], total: str, least: int) -> list[Metric]:

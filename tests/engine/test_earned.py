@@ -101,6 +101,20 @@ def test_a_reward_that_rises_in_training_and_in_none_of_many_evaluations_shows_n
     assert why_not_healthy(translate(logged(**trained, eval__mean_reward=few))) == ""
 
 
+def test_a_reward_that_rises_while_no_answer_was_ever_right_shows_no_learning() -> None:
+    formed = {"reward": np.linspace(0, 0.5, 40) + 0.02 * rng.normal(size=40), "kl": wiggling(0.01, 40)}
+    assert why_not_healthy(translate(logged(40, **formed))) == ""
+    wrong = {"rewards/correctness_reward_func/mean": np.zeros(40)}
+    said = why_not_healthy(translate(logged(40, **formed, **wrong)))
+    assert "no answer has earned anything (rewards/correctness_reward_func/mean is 0 in each of 40 points)" in said
+    once = np.where(np.arange(40) == 30, 0.125, 0.0)
+    assert why_not_healthy(translate(logged(40, **formed, **{"rewards/correctness_reward_func/mean": once}))) == ""
+    seldom = np.where(np.arange(40) % 4 == 0, 0.0, np.nan)
+    assert why_not_healthy(translate(logged(40, **formed, **{"rewards/correctness_reward_func/mean": seldom}))) == ""
+    reached = {"rollout/ep_rew_mean": formed["reward"], "train/approx_kl": wiggling(0.01, 40)}
+    assert why_not_healthy(translate(logged(40, **reached, **{"rollout/success_rate": np.zeros(40)}))) == ""
+
+
 def test_in_self_play_the_rating_proves_what_a_reward_between_equals_does_not() -> None:
     even, rising = wiggling(0.2, 90), 1200 + 10 * np.arange(90) + 5 * rng.normal(size=90)
     lost = np.concatenate([wiggling(0.1, 30), wiggling(0.5, 30), wiggling(0.1, 30)])
