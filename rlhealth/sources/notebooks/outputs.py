@@ -16,6 +16,7 @@ from rlhealth.sources.notebooks.document import Cell, printed_text
 from rlhealth.sources.notebooks.excerpts import axis_of_names, with_excerpts_joined
 from rlhealth.sources.notebooks.frame_text import frames
 from rlhealth.sources.notebooks.html_table import Grid, grids
+from rlhealth.sources.notebooks.printed_names import with_name_of_numbers
 from rlhealth.sources.notebooks.table import Table, plain
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_row import PrintedRow
@@ -76,7 +77,7 @@ def tables_of(cell: Cell) -> list[Table]:
     """The tables of a cell, in order; printed rows that repeat a table beside them are left out."""
     displayed: list[Grid] = []
     texts: list[str] = []
-    streamed = printed_text(cell.outputs)
+    streamed = with_name_of_numbers(printed_text(cell.outputs), cell.code[:LONGEST_CODE])
     for output in cell.outputs:
         if "<table" in output.html:
             displayed += grids(output.html)

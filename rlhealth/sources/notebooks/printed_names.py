@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rlhealth.metrics.catalogue import names
-from rlhealth.sources.rows.row_names import words
+from rlhealth.sources.rows.row_names import PAID, words
 
 #: The names of what a trainer returns at each step, which user code prints under names of its own.
 RETURNED = "trl_legacy.yaml"
 _LABEL = re.compile(r"(?:^|[\s,;|(])([A-Za-z][\w./ -]{0,40}?)\s*[:=]\s*\Z")
 _POSTFIX = "set_postfix"  # of tqdm
+#: `print(episode_reward)`, alone in its line.
+_PRINTS_ONE = re.compile(r"^[ \t]*print\([ \t]*([A-Za-z_]\w{0,60})[ \t]*\)[ \t]*(?:#.*)?$", re.MULTILINE)
+_ONE_NUMBER = re.compile(r"^[ \t]*([-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)[ \t]*$", re.MULTILINE)
 
 
 class PrintedNames:
@@ -36,6 +39,15 @@ class PrintedNames:
         """The trainer's name of what is printed as `tag`; the tag itself where the code does not say it."""
         found = self._found.get(words(tag), ())
         return next(iter(found)) if len(found) == 1 else tag
+
+
+def with_name_of_numbers(text: str, code: str) -> str:
+    """What a cell printed, with the name of the only variable that its code prints alone before each number that stands
+    alone, `episode_reward: 25.0`, if that is a reward; unchanged if it is none, or one of several."""
+    printed = set(_PRINTS_ONE.findall(code))
+    if len(printed) != 1 or PAID.search(name := printed.pop()) is None:
+        return text
+    return _ONE_NUMBER.sub(rf"{name}: \1", text)
 
 
 def _labelled(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -129,9 +129,10 @@ def numbered_header(name: str, lines: Sequence[str]) -> list[str]:
 
 
 def are_numbered(heads: Sequence[str]) -> bool:
-    """Whether a header counts the columns of a table, `,0,1,2,3`, as pandas writes the header of an array, here several
-    runs beside each other."""
-    return len(heads) > 2 and heads[0] == "" and list(heads[1:]) == [str(one) for one in range(len(heads) - 1)]
+    """Whether a header counts the columns of a table, `0,1,2,3` or `,0,1,2,3`, as pandas writes that of an array: of
+    several runs beside each other, or below each other."""
+    own = list(heads[1:] if heads[0] == "" else heads)
+    return len(own) > 1 and own == [str(one) for one in range(len(own))]
 
 
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:

@@ -66,6 +66,19 @@ _LINES = (
         _line(rf"evaluation episode \d{{1,9}} length:\s?(?P<length>\d{{1,15}}) R:\s?(?P<value>{_VALUE})\s*"),
         "reward: {value}, length: {length}",
     ),
+    # DeepRL's `total steps 2048, returns 1.5/1.2/-0.3/4.0 (mean/median/min/max), 900 steps/s`, and of its evaluations
+    # `steps 2048, episodic_return_test 1.50(0.33)`
+    (
+        _line(
+            rf"total steps (?P<step>\d{{1,15}}), returns (?P<mean>{_VALUE})/{_VALUE}/(?P<min>{_VALUE})/"
+            rf"(?P<max>{_VALUE}) \(mean/median/min/max\)[^\n]{{0,60}}"
+        ),
+        "steps {step}, mean_return: {mean}, min_return: {min}, max_return: {max}",
+    ),
+    (
+        _line(rf"steps (?P<step>\d{{1,15}}), (?P<name>episodic_return_test) (?P<value>{_VALUE})\({_VALUE}\)\s*"),
+        "steps {step}, {name}: {value}",
+    ),
     # `----- rollout reward: -12.4`
     (_line(rf"\s*[-=#]{{3,40}}\s?(?P<name>{PAID_WORDS})\s?[:=]\s?(?P<value>{NUMBER})[-=#\s]*"), "{name}: {value}"),
     # `Reward 30 for game 3`

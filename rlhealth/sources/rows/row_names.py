@@ -42,7 +42,10 @@ _OF_ONE_STEP = re.compile(r"(?<![\w/])['\"]?reward['\"]?\s?[:=]", re.IGNORECASE)
 _OF_EPISODE = frozenset({"R", "r"})
 _REWARD = re.compile(r"(?:^|[^a-z])(?:rewards?|rew|returns?)(?:$|[^a-z])")
 #: Names of a reward in a text.
-PAID = re.compile(r"reward|return|score|rwd|\bep_r\b|fitness|\bmean_?100\b", re.IGNORECASE)
+PAID = re.compile(
+    r"reward|return|score|rwd|\bep_r\b|(?:\b|_)(?:ep_?|mean_?|avg_?)?re[tw](?:\b|_)|fitness|\bmean_?100\b",
+    re.IGNORECASE,
+)
 _AXES = frozenset(AXES) | {"epoch", "train/epoch", "Epoch"}
 
 

@@ -178,6 +178,20 @@ def test_very_many_rewards_that_name_no_count_are_a_run_where_little_stands_betw
     assert not rows_of("trainer.train()", samples)
 
 
+def test_numbers_that_stand_alone_have_the_name_of_what_the_code_prints_alone() -> None:
+    text = "".join(f"{n / 8}\n" for n in range(120))
+    loop = "for n in range(120):\n    agent.learn()\n    print({})  # of the episode\n"
+    (one,) = rows_of(loop.format("episode_reward"), text)
+    assert [row["episode_reward"] for row in one.rows] == [n / 8 for n in range(120)]
+    assert not rows_of(loop.format("frame_number"), text)
+    assert not rows_of(loop.format("episode_reward") + "    print(frame_number)", text), "which of them is which?"
+
+
+def test_returns_of_spinning_up_are_rewards() -> None:
+    (one,) = rows_of("agent.update(batch)", "".join(f"[Step {n * 90:>7}] EpRet: {n / 8:7.3f}\n" for n in range(1, 41)))
+    assert [row["EpRet"] for row in one.rows] == [n / 8 for n in range(1, 41)]
+
+
 def test_lines_on_stdout_begin_behind_a_bar_on_stderr_that_ends_no_line() -> None:
     outputs = []
     for n in range(1, 41):

@@ -307,6 +307,13 @@ def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
         (lambda n, r: f"  Ep {n:4d} | Train R=+0.100 | Eval R={r:+.3f} | Partial=0.310", "eval/reward"),
         (lambda n, r: f"[sweep] task=puzzle eval step={n} mean@1={r}", "eval/reward"),
         (lambda n, r: f"{'-' * 39}\nEvaluation over 10 episodes: {r:.3f}\n{'-' * 39}", "eval/reward"),
+        (
+            lambda n, r: f"total steps {n + 1}, returns {r:.3f}/0.10/-1.00/9.50 (mean/median/min/max), 900.50 steps/s",
+            "reward",
+        ),
+        (lambda n, r: f"2019-12-27 16:34:13,281 - root - INFO: steps {n + 1}, episodic_return_train {r}", "reward"),
+        (lambda n, r: f"steps {n + 1}, episodic_return_test {r:.3f}(0.33)", "eval/reward"),
+        (lambda n, r: f"Episode {n + 1} (76.2s)\tAverage Max Score: {r:.4f}, Best of last 10 runs: 0.09", "reward"),
         (lambda n, r: f"resetting env. episode reward total was {r:.6f}. running mean: -20.500000", "reward"),
         (lambda n, r: f"batch_{n} score_{r} avg_loss_1.18 avg_td2_1.27", "reward"),
         (lambda n, r: f"=====\n  EPOCH {n + 1}/80 SCORECARD\n=====\n  Correct:   35/512 ({100 * r:.1f}%)", "reward"),
