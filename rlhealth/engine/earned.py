@@ -68,20 +68,21 @@ def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
         newest = said["sank"]["points"]
         return f"nothing else is wrong, but the newest {newest} points of the reward lie below all before them"
     rated = _some_surely_rose(_matching(translation, said["rating"]))
-    if not rated and (lost := next((found for one in rising if (found := _lost(one.values))), None)):
+    done = _is_done(translation, [*said["success"], *said["evaluated"]["shares"]], least["reward"])
+    if not (rated or done) and (lost := next((found for one in rising if (found := _lost(one.values))), None)):
         share, part = lost
         return f"nothing else is wrong, but the newest {part} of the run has lost {share:.0%} of what reward had gained"
     somewhat = any(series.somewhat(one.smoothed) for series, one in zip(rising, rewards, strict=True))
     rose = "rose too little to be sure of it" if somewhat else "did not rise"
     if missing := _no_witness(translation, least["witness"], rose):
         surely = any(series.surely(one.smoothed) for series, one in zip(rising, rewards, strict=True))
-        surely = surely or _rose_beyond_errors(translation) or _evaluation_rose(translation)
+        surely = surely or rated or _rose_beyond_errors(translation) or _evaluation_rose(translation)
         if not surely and somewhat:  # the reward is higher: did more episodes also end as they should?
             surely = _some_surely_rose(_matching(translation, said["success"]))
         if surely and _may_be_in_any_order(translation, axis):
             return _with_names("only a reward is known of rows that count no steps: any order is possible", translation)
         return "" if surely else _with_names(missing, translation)
-    if somewhat or rated or _evaluation_rose(translation):
+    if somewhat or rated or done or _evaluation_rose(translation):
         return ""
     return f"nothing is wrong, but the reward has not risen beyond its noise in {longest:,} points"
 
@@ -91,7 +92,11 @@ def _why_evaluations_show_nothing(translation: Translation) -> str:
     only explores less. Empty if there are too few, if one kind of them rose, or if nearly all end as they should."""
     least = int(_said()["points"]["reward"])
     often = [one for one in _evaluations(translation) if _count(one) >= least]
-    if not often or _is_done(translation) or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often):
+    if (
+        not often
+        or _is_done(translation, _said()["evaluated"]["shares"])
+        or any(Rising(_finite(one)).somewhat(one.smoothed) for one in often)
+    ):
         return ""
     count = max(map(_count, often))
     return f"nothing is wrong, but the reward of {count:,} evaluations has not risen, as that of training has"
@@ -139,11 +144,12 @@ def _evaluations(translation: Translation) -> list[Metric]:
     return [one for one in evaluated if any(word in one.tag.lower() for word in said["named"])]
 
 
-def _is_done(translation: Translation) -> bool:
-    """Whether nearly all of the newest third of the evaluations did what was asked."""
-    said = _said()["evaluated"]
-    shares = [_finite(one) for one in _matching(translation, said["shares"])]
-    return any(len(one) and float(np.mean(one[len(one) * 2 // 3 :])) >= float(said["done"]) for one in shares)
+def _is_done(translation: Translation, shares: list[str], least: int = 1) -> bool:
+    """Whether nearly all episodes of the newest third did what was asked, by one of these shares of them that has at
+    least so many points."""
+    done = float(_said()["done"])
+    known = [_finite(one) for one in _matching(translation, shares) if _count(one) >= least]
+    return any(float(np.mean(one[len(one) * 2 // 3 :])) >= done for one in known)
 
 
 def _some_surely_rose(metrics: Iterable[Metric]) -> bool:

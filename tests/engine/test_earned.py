@@ -78,6 +78,21 @@ def test_a_success_rate_that_surely_rose_proves_what_a_wavering_reward_does_not(
     assert why_not_healthy(translate(logged(25, ep_rew_mean=-wavering, success_rate=success))) != ""
 
 
+def test_what_a_reward_loses_while_nearly_every_episode_succeeds_is_no_doubt() -> None:
+    worse = {
+        "ep_rew_mean": np.concatenate(
+            [-0.3 + 0.1 * rng.random(20), -0.2 + 0.01 * rng.random(40), -0.3 + 0.01 * rng.random(30)]
+        )
+    }
+    learned = {"train/approx_kl": wiggling(0.01, 90)}
+    assert "has lost" in why_not_healthy(translate(logged(90, **worse, **learned)))
+    assert why_not_healthy(translate(logged(90, **worse, **learned, success_rate=1 - 0.05 * rng.random(90)))) == ""
+    assert why_not_healthy(translate(logged(90, **worse, **learned, success_rate=np.full(90, 0.6)))) != ""
+    assert why_not_healthy(translate(logged(90, **worse, success_rate=np.ones(90)))) != "", (
+        "nothing says that it learns"
+    )
+
+
 def test_the_reward_of_evaluations_that_surely_rose_proves_what_that_of_training_does_not() -> None:
     wavering, rising = 50 * rng.normal(size=40), np.linspace(0, 100, 40) + rng.normal(size=40)
     assert why_not_healthy(translate(logged(40, ep_rew_mean=wavering, eval__ep_rew_mean=rising))) == ""
@@ -113,6 +128,12 @@ def test_a_reward_that_rises_while_no_answer_was_ever_right_shows_no_learning() 
     assert why_not_healthy(translate(logged(40, **formed, **{"rewards/correctness_reward_func/mean": seldom}))) == ""
     reached = {"rollout/ep_rew_mean": formed["reward"], "train/approx_kl": wiggling(0.01, 40)}
     assert why_not_healthy(translate(logged(40, **reached, **{"rollout/success_rate": np.zeros(40)}))) == ""
+
+
+def test_a_rating_that_surely_rose_is_a_proof_without_a_witness() -> None:
+    printed = {"Mean Reward": np.zeros(60), "Mean Group Reward": wiggling(0.0) + 0.2 * rng.normal(size=60)}
+    assert why_not_healthy(translate(logged(**printed))) != ""
+    assert why_not_healthy(translate(logged(**printed, **{"Training. ELO": 1200 + np.arange(60.0)}))) == ""
 
 
 def test_in_self_play_the_rating_proves_what_a_reward_between_equals_does_not() -> None:

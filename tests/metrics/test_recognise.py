@@ -295,6 +295,16 @@ def test_the_averages_of_the_last_ten_episodes_are_the_reward_of_the_books_agent
     assert found.metrics["eval/reward"].tag == "ev" and found.metrics["policy/exploration_rate"].tag == "ex 100"
 
 
+@pytest.mark.parametrize(
+    ("own", "of_group"),
+    [("Environment/Cumulative Reward", "Environment/Group Cumulative Reward"), ("Mean Reward", "Mean Group Reward")],
+)
+def test_what_a_group_earns_is_the_reward_where_its_agents_earn_nothing_of_their_own(own: str, of_group: str) -> None:
+    assert translate(run_of([own, of_group])).metrics["reward"].tag == own
+    found = translate(run_of({own: [0, 0], of_group: [0.5, 0.25]})).metrics
+    assert (found["reward"].tag, found["rewards/own/mean"].tag) == (of_group, own)
+
+
 def test_a_gold_reward_is_what_the_proxy_that_is_trained_on_stands_for() -> None:
     found = translate(run_of(["proxy", "gold", "kl"])).metrics
     assert (found["reward"].tag, found["reward/gold"].tag) == ("proxy", "gold")
