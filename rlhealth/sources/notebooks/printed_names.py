@@ -16,7 +16,7 @@ _LABEL = re.compile(r"(?:^|[\s,;|(])([A-Za-z][\w./ -]{0,40}?)\s*[:=]\s*\Z")
 _POSTFIX = "set_postfix"  # of tqdm
 #: `print(episode_reward)`, alone in its line.
 _PRINTS_ONE = re.compile(r"^[ \t]*print\([ \t]*([A-Za-z_]\w{0,60})[ \t]*\)[ \t]*(?:#.*)?$", re.MULTILINE)
-_ONE_NUMBER = re.compile(r"^[ \t]*([-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)[ \t]*$", re.MULTILINE)
+_ONE_NUMBER = re.compile(r"^[ \t]*([-+]?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?|nan|-?inf)[ \t]*$", re.MULTILINE)
 
 
 class PrintedNames:

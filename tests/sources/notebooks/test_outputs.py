@@ -183,6 +183,8 @@ def test_numbers_that_stand_alone_have_the_name_of_what_the_code_prints_alone() 
     loop = "for n in range(120):\n    agent.learn()\n    print({})  # of the episode\n"
     (one,) = rows_of(loop.format("episode_reward"), text)
     assert [row["episode_reward"] for row in one.rows] == [n / 8 for n in range(120)]
+    (one,) = rows_of(loop.format("episode_reward"), text + "nan\n")
+    assert len(one.rows) == 121, "a reward that is no number counts too"
     assert not rows_of(loop.format("frame_number"), text)
     assert not rows_of(loop.format("episode_reward") + "    print(frame_number)", text), "which of them is which?"
 
