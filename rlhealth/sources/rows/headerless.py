@@ -142,7 +142,9 @@ def _wider(stem: str, rows: list[list[str]]) -> list[str]:
     width = len(rows[0])
     if any(len(row) != width for row in rows) or not 2 < width <= MOST_COLUMNS:
         return []
-    may_be_lengths = all((count := whole(row[1])) is not None and count >= 0 for row in rows)
+    may_be_lengths = all(
+        (count := whole(row[1])) is not None and count >= 0 and ("." in row[0] or "." not in row[1]) for row in rows
+    )  # beside a count without decimals a length has none either: `1,35.00,0.995`
     if may_be_lengths or not _counts_on([row[0] for row in rows]):
         return []
     return ["episode", tag_of(stem), *(f"column {place}" for place in range(3, width + 1))]

@@ -124,6 +124,11 @@ _AVERAGED = _line(
     r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}(?:/\d{1,9})?[\s|,;:-]{1,9})"
     r"(?P<of>avg|average|mean)(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
 )
+#: `Episode 100  Last score: 0.00  Moving average: 0.005`: what is averaged along the episodes is what they earn.
+_MOVING = _line(
+    r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}\b[^\n]{0,120}?\bmoving (?:average|avg|mean))"
+    r"(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,200})"
+)
 #: `***** Episode 3 reward 24.7 *****`
 _STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*")
 _HASH = _line(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)")
@@ -157,6 +162,8 @@ def reworded(text: str) -> str:
         return f"generation {evolved['n']}: {named}" if "fitness" in named.lower() else text
     if (averaged := _AVERAGED.fullmatch(text)) is not None and PAID.search(text) is None:
         return f"{averaged['before']}{averaged['of']} reward{averaged['after']}"
+    if "oving " in text and (moving := _MOVING.fullmatch(text)) is not None:
+        text = f"{moving['before']} reward{moving['after']}"
     if "," in text and (paired := _paired(text)):
         return paired
     if text.startswith("statistics:[") and (listed := _STATISTICS.fullmatch(text)) is not None:

@@ -251,6 +251,10 @@ def test_a_wider_table_of_rewards_holds_them_behind_the_count(tmp_path: Path) ->
 
 def test_of_whole_numbers_behind_a_count_nobody_knows_whether_they_are_lengths() -> None:
     assert names_of("rewards.csv", "\n".join(f"{n},{90 + n},{one},7" for n, one in enumerate(RETURNS))) == []
+    with_decimals = "\n".join(f"{n},{90 + n % 7}.00,{0.99**n:.3f}" for n in range(1, 40))
+    assert names_of("rewards.csv", with_decimals) == ["episode", "rewards", "column 3"], "a length has none"
+    saved_by_numpy = "\n".join(f"{n}.00,{90 + n % 7}.00,{0.99**n:.3f}" for n in range(1, 40))
+    assert names_of("rewards.csv", saved_by_numpy) == []
 
 
 def test_two_columns_that_do_not_count_are_no_run(tmp_path: Path) -> None:
