@@ -68,7 +68,7 @@ def _why_reward_shows_nothing(translation: Translation, axis: str) -> str:
         newest = said["sank"]["points"]
         return f"nothing else is wrong, but the newest {newest} points of the reward lie below all before them"
     rated = _some_surely_rose(_matching(translation, said["rating"]))
-    done = _is_done(translation, [*said["success"], *said["evaluated"]["shares"]], least["reward"])
+    done = _is_done(translation, said["success"], least["reward"])
     if not (rated or done) and (lost := next((found for one in rising if (found := _lost(one.values))), None)):
         share, part = lost
         return f"nothing else is wrong, but the newest {part} of the run has lost {share:.0%} of what reward had gained"
