@@ -1,5 +1,5 @@
-"""Curves saved by numpy and pickle: `rewards.npy` and `rewards.pkl`, one number per episode, and `rewards.npz`, named
-arrays of this kind."""
+"""Curves saved by numpy and pickle: `rewards.npy` and `rewards.pkl`, one number per episode, `rewards.npz`, named
+arrays of this kind, and several of them in one array or table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import IO
 import numpy as np
 
 from rlhealth.errors import RlhealthError
-from rlhealth.run import Floats, Run, UnreadFile
+from rlhealth.run import Floats, Place, Run, UnreadFile
+from rlhealth.sources.arrays.curves import HINT, TEXTS, curves_in, curves_of
 from rlhealth.sources.base.arrays import array_in, array_of
 from rlhealth.sources.base.candidates import why_unread
 from rlhealth.sources.base.growing import open_regular
@@ -54,11 +55,32 @@ class NoCurveError(ValueError):
 
 
 class Curve(SavedArrays):
-    """Reads one such file."""
+    """Reads one such file.
+
+    Args:
+        number: which of the curves, where the file holds several.
+
+    Attributes:
+        count: of the curves in the file.
+    """
 
     kind = KIND
     what = "curve"
     hint = "an array of one dimension, one number an episode or an update: numpy.save('rewards.npy', rewards)"
+
+    def __init__(self, path: Path, number: int = 0) -> None:
+        self.number, self.count = number, 1
+        if path.suffix.lower() in TEXTS:
+            self.hint = HINT
+        super().__init__(path)
+
+    def empty(self) -> Run:
+        """A run without a point."""
+        run = super().empty()
+        if self.number:
+            part = str(self.number + 1)
+            run.name, run.place = f"{run.name}#{part}", Place(self.kind, str(self.path), part)
+        return run
 
     def fill(self, run: Run, file: IO[bytes]) -> None:
         """Adds the numbers. Raises NoCurveError if they are no curve, or another of `DAMAGE` if the file is damaged."""
@@ -70,24 +92,41 @@ class Curve(SavedArrays):
         elif self.path.suffix.lower() in _PICKLES:
             _take_pickle(rows, file, self.path)
         else:
-            values = _flat(array_of(file, self.path.name))
-            if values is None:
-                raise NoCurveError("it is no array of one dimension")
+            values = self._chosen(run, file)
             rows.take_columns({tag_of(stem_of(self.path.name)): np.ma.masked_array(values)})
         rows.flush()
         if not run.series:
             raise NoCurveError("it holds no number")
 
+    def _chosen(self, run: Run, file: IO[bytes]) -> Floats:
+        """The numbers of this curve, shape (count,)."""
+        suffix = self.path.suffix.lower()
+        if suffix in TEXTS:
+            curves = curves_in(file, suffix)
+        else:
+            values = array_of(file, self.path.name)
+            curves = curves_of(values) if (flat := _flat(values)) is None else [flat]
+        if len(curves) <= self.number:
+            raise NoCurveError("it is no array of one dimension, and of no few rows or columns that are long")
+        self.count = len(curves)
+        if self.count > 1:
+            said = f"curve {self.number + 1} of the {self.count} in {self.path.name}"
+            run.notes.append(f"{said}: rows or columns, whichever are fewer, are read as runs")
+        return curves[self.number]
+
 
 def find(path: Path) -> list[Reader]:
-    """The reader of a file that the user named.
+    """A reader for each curve in a file that the user named.
 
     Raises:
         RlhealthError: if it cannot be read, or holds no curve.
     """
-    found = Curve(path)
-    found.poll()
-    return [found]
+    first = Curve(path)
+    first.poll()
+    others = [Curve(path, number) for number in range(1, first.count)]
+    for one in others:
+        one.poll()
+    return [first, *others]
 
 
 def readers(
@@ -110,15 +149,15 @@ def readers(
             left.append(UnreadFile(str(path), f"rewards of a data set, {beside} lies beside them"))
             continue
         try:
-            (one,) = find(path)
+            curves = find(path)
         except RlhealthError as error:
             if isinstance(error.__cause__, NoCurveError) or (is_pickle and not is_called_so):
                 left.append(UnreadFile(str(path), f"no curve of a run: {error.__cause__ or error}"))
             else:
                 errors.append(error)
             continue
-        if max(len(series) for series in one.run.series.values()) >= FEWEST_OF_A_RUN:
-            found.append(one)
+        if any(len(series) >= FEWEST_OF_A_RUN for one in curves for series in one.run.series.values()):
+            found += curves
         else:
             left.append(UnreadFile(str(path), f"fewer than {FEWEST_OF_A_RUN} numbers: name the file itself to read it"))
     return found

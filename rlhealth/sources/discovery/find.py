@@ -84,7 +84,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     if len(kinds) > 1 and kind not in TRACKERS:
         kind = kind_by_bytes(path) or kind or ("numpy" if path.name.lower().endswith(ARRAYS) else None)
     if len(kinds) > 1:
-        kind = next(iter(_by_content({kind: [path]})), kind) if kind in ("trackio", "csv") else kind
+        kind = next(iter(_by_content({kind: [path]}, is_named=True)), kind) if kind in ("trackio", *TABLES) else kind
     if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
@@ -183,9 +183,9 @@ def _is_evaluation(run: Run) -> bool:
     return run.step_axis == EVALUATED
 
 
-def _by_content(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
-    """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of
-    DVCLive's."""
+def _by_content(files: dict[str, list[Path]], *, is_named: bool = False) -> dict[str, list[Path]]:
+    """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of DVCLive's,
+    or the curves of several runs, if the table is called after rewards or the user named it."""
     found = {kind: list(paths) for kind, paths in files.items()}
     moved: dict[str, list[Path]] = {}
     if found.get("csv"):
@@ -196,6 +196,12 @@ def _by_content(files: dict[str, list[Path]]) -> dict[str, list[Path]]:
         from rlhealth.sources.mlflow.reader import is_mlflow
 
         moved["mlflow"] = [path for path in found["trackio"] if is_mlflow(path)]
+    if texts := [path for kind in ("csv", "json") for path in found.get(kind, ())]:
+        from rlhealth.sources.arrays.curves import holds_curves
+        from rlhealth.sources.rows.headerless import is_of_rewards, stem_of
+
+        named = [path for path in texts if is_named or is_of_rewards(stem_of(path.name))]
+        moved["numpy"] = [path for path in named if holds_curves(path)]
     for kind, paths in moved.items():
         if paths:
             for others in found.values():

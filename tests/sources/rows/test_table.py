@@ -343,7 +343,7 @@ def test_points_of_a_long_table_that_have_no_name_are_counted_and_the_others_rea
 )
 def test_a_table_that_is_no_log_is_reported_with_what_to_do(tmp_path: Path, text: str, told: str, hint: str) -> None:
     with pytest.raises(RlhealthError, match=told) as error:
-        open_runs(put(tmp_path / "table.csv", text))
+        open_runs(put(tmp_path / "table.csv", text), source="csv")
     assert hint in error.value.hint
 
 
