@@ -286,6 +286,7 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
             hint=f"there are files of {others}: leave --source away",
             location=str(path),
         )
+    array = next((one for one in found.others if one.suffix.lower() == ".npy"), None)
     texts = (one for one in found.others if one.suffix.lower() in candidates.NOTES)
     note = next(filter(candidates.why_unread, texts), None)
     copies = (one for folder in found.copies for one in sorted(folder.glob("*-checkpoint.ipynb")))
@@ -299,6 +300,8 @@ def _no_runs(path: Path, found: WalkResult, kinds: tuple[str, ...]) -> RlhealthE
         hint = f"{note.name} holds rows of a log among its text: name the file itself to read it"
     elif files:
         hint += f"; {files[0].name} does not look like a log: name the file itself to read it"
+    elif array is not None:
+        hint += f"; {array.name} is not called after rewards: name the file itself to read it"
     return RlhealthError(f"{path}: no runs found in it or below", hint=hint, location=str(path))
 
 

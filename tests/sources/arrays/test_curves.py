@@ -66,6 +66,13 @@ def test_a_table_that_is_not_called_after_rewards_is_read_where_the_user_names_i
     assert [list(run.series) for run in runs] == [[name.removesuffix(".csv")]] * 3
 
 
+def test_an_array_that_is_not_called_after_rewards_is_told_where_nothing_else_lies(tmp_path: Path) -> None:
+    np.save(tmp_path / "full_report.npy", SEEDS)
+    with pytest.raises(RlhealthError, match="no runs found") as error:
+        open_runs(tmp_path)
+    assert error.value.hint.endswith("full_report.npy is not called after rewards: name the file itself to read it")
+
+
 @pytest.mark.parametrize("shape", [(20, 20), (3, 3 * LONGER - 1), (MOST + 1, 40 * LONGER), (2, 3, 40), (0, 40)])
 def test_arrays_whose_steps_may_lie_either_way_hold_no_curves(shape: tuple[int, ...]) -> None:
     assert curves_of(np.zeros(shape)) == []
