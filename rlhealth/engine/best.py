@@ -111,7 +111,7 @@ class DropFromBest:
         """The noise against which a fall is measured: the spread, how many points a fluctuation lasts, and the errors
         of a level and of the first level; shape (n,) each.
         """
-        spread, _, lasts, error, began = self.noise.extend(finite)
+        spread, _, lasts, _, error, began = self.noise.extend(finite)
         now = [count, spread, lasts, error, began]
         bests = np.flatnonzero(best > np.append(self.best, best[:-1]))
         self.best = float(best[-1])

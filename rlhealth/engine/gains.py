@@ -36,7 +36,7 @@ class GainSinceStart:
         if np.isnan(self.start):
             known = level[~np.isnan(level)]
             self.start = float(known[0]) if len(known) else np.nan
-        spread, _, _, error = self.noise.extend(finite)
+        spread, _, _, _, error = self.noise.extend(finite)
         return per_noise(level - self.start, ROOT_2 * error, spread)
 
 
@@ -45,7 +45,8 @@ class GainByThirds:
 
     The thirds grow with the run, and their error shrinks: so a run of any length either shows that its reward has not
     risen, or leaves it open. In a long run the means of equal parts show that error, too, whatever its points are like:
-    those of a game that is won for a while, and lost for a while, look like fluctuations that last for long.
+    those of a game that is won for a while, and lost for a while, look like fluctuations that last for long. The unit is the
+    widest spread: an arm that misses one time in nine, and then loses tenfold, gains little by missing one time less.
     """
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:
@@ -59,10 +60,10 @@ class GainByThirds:
         if not len(values):
             return NOTHING
         known = np.isfinite(values)
-        spread, error, _ = self.noise.extend(np.where(known, values, np.nan))
+        spread, error, _, widest = self.noise.extend(np.where(known, values, np.nan))
         points = values
         if not known.all():
-            points, spread, error = values[known], spread[known], error[known]
+            points, spread, error, widest = values[known], spread[known], error[known], widest[known]
         sums, squares = self.sums.add(points, points * points)
         end = np.arange(self.sums.count - len(points) + 1, self.sums.count + 1)
         third = end // 3
@@ -72,7 +73,7 @@ class GainByThirds:
             tails = np.sqrt(np.fmax(square - newest**2, 0.0)) / spread  # outliers move a mean; medians do not show them
             least = ROOT_2 * spread / np.sqrt(third)  # as if its points were independent
             error = np.fmin(ROOT_2 * error * np.fmax(tails, 1.0) / np.sqrt(third), self.of_parts.extend(sums, end))
-            made = per_noise(newest - first, np.fmax(error, least), spread)
+            made = per_noise(newest - first, np.fmax(error, least), widest)
         short = third < LEAST_THIRD
         made.value[short] = np.nan
         joined = self.last.then(made)

@@ -48,15 +48,15 @@ class Noise:
         """Adds these windows, before the first point; returns the rows of `extend` with their errors."""
         assert not self.count
         self.windows = tuple(dict.fromkeys((*self.windows, *windows)))
-        self.known = np.full((3 + len(self.windows), 1), np.nan)
-        self.least = FLOOR * np.array([1.0, 1.0, 0.0, *(min(1.0, MEDIAN / sqrt(one)) for one in self.windows)])
-        return [3 + self.windows.index(one) for one in windows]
+        self.known = np.full((4 + len(self.windows), 1), np.nan)
+        self.least = FLOOR * np.array([1.0, 1.0, 0.0, 1.0, *(min(1.0, MEDIAN / sqrt(one)) for one in self.windows)])
+        return [4 + self.windows.index(one) for one in windows]
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points: the spread of one point, the error of a mean, how many points a fluctuation lasts
-        (see `NoiseEstimate`), and the error of a level of each window.
+        """At each of the next points: the spread of one point, the error of a mean, how many points a fluctuation lasts,
+        the widest spread (see `NoiseEstimate`), and the error of a level of each window.
 
-        Shape (3 + windows, n); missing points are NaN.
+        Shape (4 + windows, n); missing points are NaN.
         """
         if not len(values):
             return np.empty((len(self.known), 0))
@@ -76,7 +76,8 @@ class Noise:
                 beginnings = beginnings or Beginnings(points[:KEPT])
                 memory = beginnings.remembered(end, self.smoothed)
             if memory is not None:
-                self.known = np.array([[memory.spread, memory.mean, memory.lasts, *map(memory.level, self.windows)]]).T
+                levels = map(memory.level, self.windows)
+                self.known = np.array([[memory.spread, memory.mean, memory.lasts, memory.widest, *levels]]).T
             self.next = max(self.next + 1, int(self.next * GROWTH))
         found[:, start:] = self.known
         self.count = int(number[-1])
@@ -97,9 +98,9 @@ class SharedNoise:
         self.cursor = (parts or Parts()).take(("noise", smoothed), lambda: Noise((), smoothed))
         noise = self.cursor.shared.part
         assert isinstance(noise, Noise)
-        self.rows = [0, 1, 2, *noise.want(windows)]
+        self.rows = [0, 1, 2, 3, *noise.want(windows)]
 
     def extend(self, values: Floats) -> list[Floats]:
-        """The rows of `Noise` for the next points, with its own windows only: 3 + windows rows of shape (n,)."""
+        """The rows of `Noise` for the next points, with its own windows only: 4 + windows rows of shape (n,)."""
         found = self.cursor.extend(values)
         return [found[row] for row in self.rows]

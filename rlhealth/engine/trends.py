@@ -43,7 +43,7 @@ class Climb:
         level = self.level.extend(finite)
         joined = np.concatenate([self.before, level])
         self.before = joined[len(level) :].copy()
-        spread, _, _, error = self.noise.extend(finite)
+        spread, _, _, _, error = self.noise.extend(finite)
         return per_noise(level - joined[: len(level)], ROOT_2 * error, spread)
 
 
@@ -66,7 +66,7 @@ class Plunge:
         finite = np.where(np.isfinite(values), values, np.nan)
         joined = np.concatenate([self.before, self.level.extend(finite)])
         self.before = joined[-1:].copy()
-        spread, _, _, error = self.noise.extend(finite)
+        spread, _, _, _, error = self.noise.extend(finite)
         return per_noise(joined[:-1] - finite, error, spread)
 
 

@@ -33,6 +33,10 @@ SINGLE = 0.05  # the largest share of values that last one point, where each is 
 UNLIKE, FEW = 0.6, 2
 FURTHEST = 2.0  # an estimate is at most so many times the observed spread, however correlated the points look
 SPREAD = 0.6745 * sqrt(6.0)  # the median size of a second difference of independent points of spread 1
+#: Of the sizes of second differences, and the size that so many of independent points of spread 1 stay below. If one
+#: point in fourteen lies far off, a fifth of the differences show it; fewer are outliers.
+MOST, MOST_SPREAD = 0.8, 1.2816 * sqrt(6.0)
+WIDE = 1.5  # times the spread of most points: less is within the error of either estimate
 MEDIAN = sqrt(np.pi / 2)  # the error of a median, where that of a mean is 1, of normal points
 
 
@@ -40,13 +44,15 @@ class NoiseEstimate(NamedTuple):
     """The estimated noise of a series.
 
     Attributes:
-        spread: the standard deviation of one point around its trend.
+        spread: the standard deviation of one point around its trend, as most points show it.
+        widest: as the points that lie far off show it too, if there are more of them than outliers.
         correlation: of neighbouring points, 0 to 0.99, as of a first-order autoregression.
         doubt: the factor by which errors are widened, because they are estimates from few points themselves (as in
                 Student's t).
     """
 
     spread: float
+    widest: float
     correlation: float
     doubt: float = 1.0
 
@@ -108,15 +114,16 @@ class Beginnings:
             if once is None:
                 return None
             lasts = held * once.lasts
-            return NoiseEstimate(once.spread, (lasts - 1) / (lasts + 1), once.doubt)
-        near = self._typical(count, 1)
-        if near is None:
+            return NoiseEstimate(once.spread, once.widest, (lasts - 1) / (lasts + 1), once.doubt)
+        sizes = self._typical(count, 1)
+        if sizes is None:
             return None
+        near = _median(sizes) / SPREAD
         distance = 2
         while 2 * distance * APART <= count:
             distance *= 2
-        far = self._typical(count, distance)
-        far = near if far is None else max(far, near)
+        apart = self._typical(count, distance)
+        far = near if apart is None else max(_median(apart) / SPREAD, near)
         correlation = 0.0  # of distances too close to show it
         if distance > 2:
             alike = (near / far) ** 2
@@ -125,7 +132,10 @@ class Beginnings:
         unseen = 1 / sqrt(_seen(correlation, distance))
         correlation = max(correlation, CAUTION * (1 - count / ENOUGH), 1 - 2 / (smoothed + 1))
         averaged = sqrt(1.5 * smoothed / distance) if smoothed > distance else 1.0  # 6 of 4 h / K: see above
-        return NoiseEstimate(far * max(min(unseen, FURTHEST), averaged), correlation, 1 + DOUBTFUL / count)
+        spread = far * max(min(unseen, FURTHEST), averaged)
+        wide = float(sizes[int(MOST * (len(sizes) - 1))]) / MOST_SPREAD
+        widest = wide if wide > WIDE * spread else spread
+        return NoiseEstimate(spread, widest, correlation, 1 + DOUBTFUL / count)
 
     def _held(self, count: int) -> tuple[float, Floats | None]:
         """For how many points each value is repeated on average, and the values; 1 and None if values are not repeated.
@@ -142,8 +152,8 @@ class Beginnings:
         is_held = singles <= SINGLE * changes or len(np.unique(values)) >= UNIQUE * changes
         return (count / changes, values) if is_held else (1.0, None)
 
-    def _typical(self, count: int, distance: int) -> float | None:
-        """The spread that second differences at that distance imply if the points were independent."""
+    def _typical(self, count: int, distance: int) -> Floats | None:
+        """The sizes of second differences at that distance, sorted, without those of 0; None if they show nothing."""
         pairs = count - 2 * distance
         if pairs < 2:
             return None
@@ -154,7 +164,7 @@ class Beginnings:
             sizes = sizes[sizes.searchsorted(0.0, side="right") :]
         if not len(sizes) or not isfinite(sizes[-1]):
             return None
-        return float(sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2 / SPREAD
+        return sizes
 
     def _sizes(self, distance: int) -> Floats:
         """The sizes of second differences at that distance, shape (n - 2 distance,)."""
@@ -164,6 +174,10 @@ class Beginnings:
             sizes = points[: end - distance] + points[2 * distance :] - 2 * points[distance:end]
             found = self._differences[distance] = np.abs(sizes, out=sizes)
         return found
+
+
+def _median(ordered: Floats) -> float:
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _seen(correlation: Values, distance: int) -> Values:

@@ -26,6 +26,23 @@ def test_parts_show_how_little_the_thirds_of_returns_of_two_kinds_differ_by_chan
     assert np.mean(np.abs(values) < 2 * errors) > 0.9
 
 
+def missed(seed: int, count: int, share: float) -> np.ndarray:
+    """Returns of an arm that misses now and then, and loses by far where it does."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(count) < share, rng.uniform(-300, -100, count), rng.normal(47, 1, count))
+
+
+def test_the_gain_of_an_arm_that_often_misses_is_counted_by_its_misses():
+    found = [GainByThirds().extend(missed(seed, 1500, 0.12)) for seed in range(20)]
+    bounds = np.array([one.value[-1] + 1.5 * one.error[-1] for one in found])
+    assert np.mean(bounds < 0.5) > 0.9, "such a gain is surely small"
+
+
+def test_single_outliers_do_not_hide_a_gain():
+    risen = np.linspace(0, 5, 300) + missed(1, 300, 0.02)
+    assert GainByThirds().extend(risen).value[-1] > 1
+
+
 def test_a_slow_drift_is_no_noise_of_parts():
     drift = np.cumsum(np.random.default_rng(2).normal(0, 1, 600))
     assert GainByThirds().extend(drift).error[-1] > 0.5

@@ -16,7 +16,7 @@ def series(seed, length, correlation):
 
 def noise(values):
     """Spread and error of a level at the last point."""
-    return Noise((WINDOW,)).extend(np.asarray(values, np.float64))[[0, 3], -1]
+    return Noise((WINDOW,)).extend(np.asarray(values, np.float64))[[0, 4], -1]
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8, 0.9])
@@ -56,6 +56,14 @@ def test_a_trend_is_no_noise():
 def test_heavy_tails_count_for_little():
     heavy = np.random.default_rng(2).standard_t(1.5, 500)
     assert noise(heavy)[0] < 3
+
+
+def test_the_widest_spread_is_that_of_the_points_where_they_are_normal_and_knows_one_in_nine_that_lies_far_off():
+    points = series(5, 500, 0.0)
+    far = np.where(np.random.default_rng(1).random(500) < 0.11, 40.0, points)
+    plain, wide = remembered(points), remembered(far)
+    assert plain.widest == plain.spread
+    assert wide.spread < 2 < 8 < wide.widest < 20
 
 
 def test_few_points_are_taken_for_correlated_and_their_errors_are_widened():
