@@ -20,6 +20,11 @@ _DRAWN_OVER = re.compile(
     r"(?:time|steps?|timesteps?|episodes?|iterations?|epochs?|frames?|updates?)$",
     re.IGNORECASE,
 )
+#: When it was measured: `Reward Sum for this iteration`.
+_OF_THIS = re.compile(
+    r"[\s_](?:for|in|of|at|during)[\s_](?:this|the|each|current)[\s_](?:iteration|episode|epoch|update|rollout|batch|game)$",
+    re.IGNORECASE,
+)
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma|mean|avg|average)(?=\d)", re.IGNORECASE)
 #: `Reward100`, `Score 100`: a round number after a reward is the size of its average; it is too high for an index.
 #: `Mean100` alone is the mean reward of so many episodes.
@@ -45,7 +50,7 @@ def forms(tag: str) -> tuple[str, ...]:
     `Train/Policy/Loss` is `policy/loss` and `policy_loss`, `MeanReward` is `mean_reward`. A mean of the last
     episodes becomes `mean_reward_of_100`, and a running one `rolling_reward`, whatever the order of its words.
     """
-    tag = _DRAWN_OVER.sub("", _without_environment(in_english(tag)))
+    tag = _OF_THIS.sub("", _DRAWN_OVER.sub("", _without_environment(in_english(tag))))
     found: list[str] = _of_the_last(tag) or _running(tag)
     averaged = len(found)
     for text in dict.fromkeys((tag, HUMP.sub("_", tag), _without_aside(tag))):

@@ -27,7 +27,7 @@ _ORDINAL = re.compile(r"第\s?(?P<n>\d{1,9}(?:\s?/\s?\d{1,9})?)\s?(?:个)?(?:轮
 def in_english(text: str) -> str:
     """The text with foreign words for steps and metrics translated into English. An ASCII text is read only if it has a
     foreign word for a reward or an episode; a text longer than `LONGEST_TRANSLATED` is unchanged."""
-    if len(text) > LONGEST_TRANSLATED or not _may_be_foreign(text):
+    if len(text) > LONGEST_TRANSLATED or not may_be_foreign(text):
         return text
     if HUMP.search(text):
         text = _WORD.sub(_parted, text)
@@ -39,7 +39,7 @@ def _parted(found: re.Match[str]) -> str:
     return HUMP.sub(" ", found[0]) if any(stem in found[0] for stem in _ASCII_STEMS) else found[0]
 
 
-def _may_be_foreign(text: str) -> bool:
+def may_be_foreign(text: str) -> bool:
     """Whether a text has a letter beyond ASCII, or one of the ASCII stems; box characters and symbols are no
     letters."""
     if text.isascii():

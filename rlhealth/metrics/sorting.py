@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -119,6 +119,7 @@ def sorted_tags(run: Run, wanted: Mapping[str, str], odd: OddTags) -> SortedTags
             if len(series):
                 _sort(kept, tag, wanted, odd)
         _drop_shares_of_several(kept)
+        _drop_lost_games(kept, run.series)
         kept.prefer_wholes()
         if not any(_REWARD.fullmatch(name) for name in kept.chosen):
             kept.unrecognised[:] = [tag for tag in kept.unrecognised if not _take_plain(kept, tag)]
@@ -181,6 +182,19 @@ def _drop_shares_of_several(sorting: SortedTags) -> None:
         if len(tags) > 1 and name in sorting.chosen and sorting.chosen[name][2] in tags:
             del sorting.chosen[name]
             sorting.unrecognised += tags
+
+
+def _drop_lost_games(sorting: SortedTags, tags: Iterable[str]) -> None:
+    """Leaves a loss unrecognised if it counts games that were lost: `Losses` beside `Wins`, `Loss` beside `Win` and
+    `Draw`."""
+    best = sorting.chosen.get("loss")
+    if best is None or best[2] in sorting.named:
+        return
+    lost, all_tags = best[2].lower(), {tag.lower() for tag in tags}
+    is_count = lost.replace("losses", "wins") in all_tags - {lost}
+    if is_count or {lost.replace("loss", "win"), lost.replace("loss", "draw")} <= all_tags - {lost}:
+        del sorting.chosen["loss"]
+        sorting.unrecognised.append(best[2])
 
 
 def _sort(sorting: SortedTags, tag: str, wanted: Mapping[str, str], odd: OddTags) -> None:

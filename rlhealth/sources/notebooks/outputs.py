@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 
+from rlhealth.metrics.languages import may_be_foreign
 from rlhealth.run import MOST_TAGS
 from rlhealth.sources.base.spelling import AXES, BOOKKEEPING, number, whole
 from rlhealth.sources.base.spelling import axis as axis_of
@@ -161,7 +162,7 @@ def _are_of_training(cell: Cell, rows: Sequence[PrintedRow]) -> bool:
 
 def _rows(text: str) -> Iterator[PrintedRow]:
     """The log rows in a text; lines that are no log, and those of a single sample, are left out."""
-    if not _TRAINED.search(text) and not PAID.search(text) and not warns(text):
+    if not _TRAINED.search(text) and not PAID.search(text) and not warns(text) and not may_be_foreign(text):
         return
     printed = Printed()
     for line in _LINE_ENDS.split(text):

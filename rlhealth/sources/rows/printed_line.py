@@ -59,7 +59,10 @@ _SPACED = re.compile(
 _SPREAD = re.compile(r"(?<=\d)\s?(?:±|\+/?-)\s{0,3}[\d.]{1,30}\Z")
 _PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s|\s\.{2,5}\s")
 #: A bracket after a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside with separate names.
-_CUT = re.compile(r"[,;|\t•·{}\[\]\"]|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s")
+#: So does a sentence that ends with what it counts, `collected 2048 steps. Mean reward`.
+_CUT = re.compile(
+    r"[,;|\t•·{}\[\]\"]|(?<=\d)\s[a-z]{2,14}\. (?=[A-Z])|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s"
+)
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")
 _FIRST_LETTER = re.compile(r"[A-Za-z_]")
@@ -188,7 +191,7 @@ def _part(text: str) -> str:
 
 def name_before(text: str, start: int, end: int) -> str:
     """The name in `text` before `end`, from the last separator on; "" if there is none."""
-    part = text[start:end]
+    part = text[start:end].rstrip()
     last = None
     for last in _CUT.finditer(part):  # noqa: B007
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from rlhealth.sources.rows.printed_steps import WORD
+from rlhealth.sources.rows.printed_steps import WORD, begins_with_count
 from rlhealth.sources.rows.printed_words import NUMBER, PAID_WORDS
 from rlhealth.sources.rows.row_names import PAID
 
@@ -81,18 +81,36 @@ _LINES = (
     ),
     # `----- rollout reward: -12.4`
     (_line(rf"\s*[-=#]{{3,40}}\s?(?P<name>{PAID_WORDS})\s?[:=]\s?(?P<value>{NUMBER})[-=#\s]*"), "{name}: {value}"),
-    # `Reward 30 for game 3`
+    # `Reward 30 for game 3`, `Got reward 30 in episode 3`
     (
         _line(
-            rf"\W{{0,8}}(?P<name>{PAID_WORDS}):? (?P<value>{NUMBER}) (?:for|in|at|after) "
+            rf"\W{{0,8}}(?:(?:got|received|earned|achieved) (?:an? )?)?"
+            rf"(?P<name>{PAID_WORDS}):? (?P<value>{NUMBER}) (?:for|in|at|after) "
             rf"(?P<count>{WORD}\s{{1,3}}\d{{1,15}})\W*"
         ),
         "{count}: {name}: {value}",
     ),
-    # `Episode 3: 20.5`, `EPISODE 3 27`: the number of an episode that has no name is its reward
+    # `Episode 3: 20.5`, `EPISODE 3 27 (avg 22)`: the number of an episode that has no name is its reward
     (
-        _line(rf"\W{{0,3}}(?P<count>ep(?:isode)?\s{{0,2}}\d{{1,9}})\s?[:\s]\s{{0,4}}(?P<value>{NUMBER})\s*"),
+        _line(
+            rf"\W{{0,3}}(?P<count>ep(?:isode)?\s{{0,2}}\d{{1,9}})\s?[:\s]\s{{0,4}}(?P<value>{NUMBER})"
+            r"(?:\s\([^()\n]{1,80}\))?\s*"
+        ),
         "{count}: episode reward: {value}",
+    ),
+    # `Episode reward 20.5`, alone on its line
+    (
+        _line(rf"\W{{0,8}}(?P<name>(?!rewards?|returns?|scores?){PAID_WORDS}):?\s{{1,9}}(?P<value>{NUMBER})\s*\|?\s*"),
+        "{name}: {value}",
+    ),
+    # `3 -> Episode reward: 20.5`, `#3 reward 20.5`, `3/100 episode, reward: 20.5`
+    (
+        _line(
+            r"\s*(?P<hash>#)?(?P<n>\d{1,9})(?P<of>/\d{1,9})?"
+            r"\s?(?(of)(?:->|=>|episodes?\b)|(?:->|=>|(?(hash)(?=\s)|(?!))))[\s,:|-]{1,4}"
+            rf"(?P<rest>{PAID_WORDS}\s?[:=\s]\s{{0,4}}{NUMBER}(?:[\s,;|(][^\n]{{0,200}})?)"
+        ),
+        "episode {n}: {rest}",
     ),
     # of a book on CartPole, whose reward is a point a step, `3 Episode: Finished after 20 steps: mean = 15.5`:
     # it gets the names of PyTorch's example
@@ -106,7 +124,7 @@ _LINES = (
 )
 #: `average episode rewards is -199.9`, alone or after a count; `average reward over last 20 games is 3`.
 _IS = _line(
-    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?"
+    rf"(?P<before>\W{{0,8}}{WORD} \d{{1,15}}\W{{1,4}})?(?:[a-z]{{3,12}}! )?"
     rf"(?P<name>{PAID_WORDS}(?: (?:over|of|in|for) (?:the )?(?:last|past) \d{{1,6}} [a-z]{{2,12}})?) "
     rf"(?:is|are|was|were) (?P<value>{NUMBER})\s*"
 )
@@ -119,15 +137,25 @@ _AFTER = _line(
 #: `[Gen 3] Best: 29.8 | Mean: 22.9`: of evolution, whose rewards are called fitness.
 _EVOLVED = _line(r"\W{0,3}gen(?:eration)?[ #]{1,4}(?P<n>\d{1,9})(?:/\d{1,9})?\W{1,4}(?P<rest>[A-Z][^\n]{1,300})")
 _OF_ALL = _line(r"\b(?P<of>best|max|mean|avg|average)(?=\s?[:=]\s?[-+\d])")
-#: `Episode 100   Avg: -475.55   BestAvg: -inf   σ: 54.36`: what is averaged beside an episode's number is its reward.
+#: `Episode 100   Avg: -475.55   BestAvg: -inf   σ: 54.36`: what is averaged beside an episode's number is its reward,
+#: and so is the result that is averaged beside an epoch's.
 _AVERAGED = _line(
-    r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}(?:/\d{1,9})?[\s|,;:-]{1,9})"
-    r"(?P<of>avg|average|mean)(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
+    r"\W{0,3}ep(?:isode|(?P<epoch>och?))?s?(?P<n>\s{0,3}[:#]?\s{0,9}\d{1,9}(?:/\d{1,9})?[\s|,;:-]{1,9})"
+    r"(?P<of>avg\.?|average|mean)(?(epoch) results?|(?: (?:results?|points))?)(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
 )
 #: `Episode 100  Last score: 0.00  Moving average: 0.005`: what is averaged along the episodes is what they earn.
 _MOVING = _line(
     r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}\b[^\n]{0,120}?\bmoving (?:average|avg|mean))"
     r"(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,200})"
+)
+#: `Ep 151-200: Success 4.5%`: the last of the episodes that are averaged counts.
+_RANGE = _line(r"(?P<before>\W{0,8}ep(?:isode)?s?\s{1,4})\d{1,9}\s?-\s{0,4}(?P<last>\d{1,9})(?=\s?[:|,\s])")
+#: What stands between the parts of a line behind a count: `Episode 3 --- reward 26.0 >> steps 33`.
+_BETWEEN = re.compile(r"\s(?:-{2,5}|>{1,3}|\|\||~)\s")
+#: What happened to an episode, between its number and what it earned: `Episode 3/60 finished, total reward: 27.1`.
+_HAPPENED = _line(
+    rf"(?P<count>\W{{0,8}}{WORD}\s{{1,3}}\d{{1,15}}(?:/\d{{1,15}})?)\s(?:is\s)?"
+    r"(?:finished|done|ended|over|completed?|terminated)\s?[,.:;!|-]{1,3}\s"
 )
 #: `***** Episode 3 reward 24.7 *****`
 _STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*")
@@ -161,7 +189,14 @@ def reworded(text: str) -> str:
         named = _OF_ALL.sub(r"\g<of> fitness", evolved["rest"])
         return f"generation {evolved['n']}: {named}" if "fitness" in named.lower() else text
     if (averaged := _AVERAGED.fullmatch(text)) is not None and PAID.search(text) is None:
-        return f"{averaged['before']}{averaged['of']} reward{averaged['after']}"
+        counted = "epoch" if averaged["epoch"] else "episode"
+        return f"{counted}{averaged['n']}{averaged['of']} reward{averaged['after']}"
+    if (range_ := _RANGE.match(text)) is not None:
+        text = f"{range_['before']}{range_['last']}{text[range_.end() :]}"
+    if (happened := _HAPPENED.match(text)) is not None:
+        text = f"{happened['count']}: {text[happened.end() :]}"
+    if _BETWEEN.search(text) and begins_with_count(text):
+        text = _BETWEEN.sub(" | ", text)
     if "oving " in text and (moving := _MOVING.fullmatch(text)) is not None:
         text = f"{moving['before']} reward{moving['after']}"
     if "," in text and (paired := _paired(text)):
