@@ -45,8 +45,8 @@ class GainByThirds:
 
     The thirds grow with the run, and their error shrinks: so a run of any length either shows that its reward has not
     risen, or leaves it open. In a long run the means of equal parts show that error, too, whatever its points are like:
-    those of a game that is won for a while, and lost for a while, look like fluctuations that last for long. The unit is the
-    widest spread: an arm that misses one time in nine, and then loses tenfold, gains little by missing one time less.
+    those of a game that is won for a while, and lost for a while, look like fluctuations that last for long. The unit
+    is the widest spread: an arm that misses one time in nine, and loses tenfold then, gains little by missing one less.
     """
 
     def __init__(self, smoothed: int = 1, parts: Parts | None = None) -> None:

@@ -53,8 +53,8 @@ class Noise:
         return [4 + self.windows.index(one) for one in windows]
 
     def extend(self, values: Floats) -> Floats:
-        """At each of the next points: the spread of one point, the error of a mean, how many points a fluctuation lasts,
-        the widest spread (see `NoiseEstimate`), and the error of a level of each window.
+        """At each of the next points: the spread of one point, the error of a mean, how many points a fluctuation
+        lasts, the widest spread (see `NoiseEstimate`), and the error of a level of each window.
 
         Shape (4 + windows, n); missing points are NaN.
         """

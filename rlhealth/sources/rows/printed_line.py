@@ -61,7 +61,8 @@ _PARTS = re.compile(r"[|;\t·•▸►→»]|,(?!\d{3}(?!\d))|->|\s-\s|\s\.{2,5}
 #: A bracket after a number, `Win Rate 0.06 (Recent: 0.05)`, begins an aside with separate names.
 #: So does a sentence that ends with what it counts, `collected 2048 steps. Mean reward`.
 _CUT = re.compile(
-    r"[,;|\t•·{}\[\]\"]|(?<=\d)\s[a-z]{2,14}\. (?=[A-Z])|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s|\s\.{2,5}\s|±|(?<=[:=])\s"
+    r"[,;|\t•·{}\[\]\"]|(?<=\d)\s[a-z]{2,14}\. (?=[A-Z])|\s[-+]?\d{1,15}(?:\.\d{1,20})?%?\s?\(|\s{2,}|\s-\s"
+    r"|\s\.{2,5}\s|±|(?<=[:=])\s"
 )
 _NAME = re.compile(r"[A-Za-z_][\w ./()@%'+&<>^-]*+")
 _ONE_WORD = re.compile(r"[A-Za-z_][\w./@%()-]*+")

@@ -141,7 +141,8 @@ _OF_ALL = _line(r"\b(?P<of>best|max|mean|avg|average)(?=\s?[:=]\s?[-+\d])")
 #: and so is the result that is averaged beside an epoch's.
 _AVERAGED = _line(
     r"\W{0,3}ep(?:isode|(?P<epoch>och?))?s?(?P<n>\s{0,3}[:#]?\s{0,9}\d{1,9}(?:/\d{1,9})?[\s|,;:-]{1,9})"
-    r"(?P<of>avg\.?|average|mean)(?(epoch) results?|(?: (?:results?|points))?)(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
+    r"(?P<of>avg\.?|average|mean)(?(epoch) results?|(?: (?:results?|points))?)"
+    r"(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,300})"
 )
 #: `Episode 100  Last score: 0.00  Moving average: 0.005`: what is averaged along the episodes is what they earn.
 _MOVING = _line(

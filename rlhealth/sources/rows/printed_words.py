@@ -45,17 +45,19 @@ _REWARD_IN_SENTENCE = re.compile(
 #: Words about an episode in a sentence that states its reward.
 _ENDS = re.compile(r"\b(?:with|finished|ended|done|completed?|terminated)\b")
 _ENDED_WITH = re.compile(
-    r"(?:(?:episode|game) )?(?:finished|ended|done|completed?|terminated)(?:[.!] | (?:\w+ ){0,4}with (?:an? |the )?)(?=\w)",
+    r"(?:(?:episode|game) )?(?:finished|ended|done|completed?|terminated)"
+    r"(?:[.!] | (?:\w+ ){0,4}with (?:an? |the )?)(?=\w)",
     re.IGNORECASE,
 )
 _WHOSE = (
-    r"(?:(?:total|averaged?|avg|mean|cumulative|final|episode|rollout|train(?:ing)?|eval(?:uation)?|validation|test|batch)s? )"
-    r"{0,3}"
+    r"(?:(?:total|averaged?|avg|mean|cumulative|final|episode|rollout|train(?:ing)?|eval(?:uation)?|validation|test"
+    r"|batch)s? ){0,3}"
 )
 #: Directly after a count, with any text after it: `Episode 3: Win Rate 0.03 (Recent: 0.05), Loss: 1.2`.
 _FIRST = re.compile(
     rf"(?P<name>{_WHOSE}(?:reward sum|reward|return|score|win rate|success rate|accuracy)s?)\s{{1,9}}"
-    rf"(?P<value>(?:{NUMBER})%?)(?=\s?[(,;|\t±]|\s\+/?-\s|\s(?:averaged|over|on|in|after)\b|\.?\s*$)",
+    rf"(?P<value>(?:{NUMBER})%?)"
+    r"(?=\s?[(,;|\t±]|\s\+/?-\s|\s(?:averaged|over|on|in|after)\b|\.?\s*$)",
     re.IGNORECASE,
 )
 PAID_WORDS = rf"{_WHOSE}(?:rewards?|returns?|scores?|(?:win|success) rate)"
