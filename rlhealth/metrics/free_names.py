@@ -22,7 +22,7 @@ _DRAWN_OVER = re.compile(
 )
 #: When it was measured: `Reward Sum for this iteration`.
 _OF_THIS = re.compile(
-    r"[\s_](?:for|in|of|at|during)[\s_](?:this|the|each|current)[\s_](?:iteration|episode|epoch|update|rollout|batch|game)$",
+    r"[\s_](?:(?:for|in|of|at|during)[\s_])?(?:this|the|each|current)[\s_](?:iteration|episode|epoch|update|rollout|batch|game)$",
     re.IGNORECASE,
 )
 _LAST_OF = re.compile(r"(?<![a-z])(last|ma|mean|avg|average)(?=\d)", re.IGNORECASE)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -181,14 +181,15 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
     """The column that counts the steps of these rows, or None.
 
     A column is used if its values are integers (one in ten may be damaged), if it changes (in three rows or more) and
-    does not go up and down like episode lengths, and if half of the rows have it. If its values restart whenever a
-    later column advances, the later column is used.
+    does not go up and down like episode lengths, and if half of the rows have it, or belong to one that has it: the
+    lines of a loss and of an evaluation below that of an episode. If its values restart whenever a later column
+    advances, the later column is used.
     """
     seen = list(rows)
     found: list[tuple[str, list[int | None]]] = []
     for name in AXES:
         held = [row[name] for row in seen if row.get(name) is not None]
-        if not held or 2 * len(held) < len(seen):
+        if not held or (2 * len(held) < len(seen) and 2 * len(held) < _groups(seen, name)):
             continue
         steps = [whole(value) for value in held]
         if 10 * steps.count(None) > len(steps) or (len(steps) > 2 and len(set(steps)) == 1):
@@ -200,6 +201,17 @@ def axis(rows: Iterable[Mapping[str, object]]) -> str | None:
         return None
     name, steps = found[0]
     return next((other for other, others in found[1:] if _counts_within(steps, others)), name)
+
+
+def _groups(rows: Sequence[Mapping[str, object]], name: str) -> int:
+    """How many rows there are if those without that column, and with no name of the rows before them, belong to the
+    last one that has it."""
+    groups, said = 0, set[str]()
+    for row in rows:
+        if not groups or row.get(name) is not None or not said.isdisjoint(row):
+            groups, said = groups + 1, set()
+        said.update(row)
+    return groups
 
 
 def _counts_within(steps: list[int | None], others: list[int | None]) -> bool:

@@ -112,5 +112,6 @@ def is_table(text: str) -> bool:
             ):
                 continue  # the lines of a console have commas and tabs too
             cells = [cell.strip(' "') for cell in lines[1].split(comma)]
-            return sum(number(cell) is not None or not cell for cell in cells) * 2 >= len(cells)
+            numbers = sum(number(cell) is not None for cell in cells)
+            return numbers > 0 and (numbers + cells.count("")) * 2 >= len(cells)
     return False

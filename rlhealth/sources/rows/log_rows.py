@@ -31,7 +31,7 @@ from rlhealth.sources.rows.json_log import document_rows, document_runs
 from rlhealth.sources.rows.json_rows import JsonRows
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_row import PrintedRow
-from rlhealth.sources.rows.row_names import is_learning
+from rlhealth.sources.rows.row_names import PAID, is_learning, is_log_name
 from rlhealth.sources.rows.row_shapes import flatten, looks_like_rows
 from rlhealth.sources.rows.search_table import is_search, names_setting
 from rlhealth.sources.rows.trainer_plan import OPENING
@@ -40,6 +40,7 @@ from rlhealth.sources.rows.wrapped_lines import Unwrapping, is_wrapped
 LOG_HEAD = 256 << 10  # bytes of a console per read
 FURTHEST = 64 << 20  # bytes of a text within which the first row must come, if the user did not name the file
 WHOLE = 8 << 20  # the largest JSON file of columns that is read, if the user did not name it
+FEWEST_REWARDS = 20  # lines that hold nothing but a reward, and make a log
 FEWEST_WARNINGS = 3  # warnings with a metric that make a log; fewer may be quoted in a text
 #: JSON files of models and data sets, which are logs only if their rows count steps or name metrics.
 NO_LOGS = re.compile(
@@ -206,11 +207,13 @@ def _is_indexed(lines: Sequence[str], metrics: int) -> bool:
 
 
 def _are_printed(rows: Iterable[PrintedRow]) -> bool:
-    """Whether there is a row of several numbers, or more warnings than a text would quote."""
-    warnings = 0
+    """Whether there is a row of several numbers, more warnings than a text would quote, or as many rewards alone on
+    their lines as a training prints."""
+    warnings = rewards = 0
     for row in rows:
         warnings += row.form == "warning"
-        if warnings >= FEWEST_WARNINGS or (len(row) > 1 and row.form != "warning"):
+        rewards += len(row) == 1 and any(is_log_name(name) and PAID.search(name) is not None for name in row)
+        if warnings >= FEWEST_WARNINGS or rewards >= FEWEST_REWARDS or (len(row) > 1 and row.form != "warning"):
             return True
     return False
 

@@ -122,7 +122,10 @@ class Printed:
         if joined is None:
             return
         text = joined
-        self._evaluates = evaluates(line, line[: max(0, len(line) - len(text))])
+        is_evaluation = evaluates(line, line[: max(0, len(line) - len(text))])
+        if is_evaluation and self._blocks.is_open and not self._evaluates:
+            yield from self.end()  # what stands above a line of an evaluation is not of it
+        self._evaluates = is_evaluation
         text = reworded(without_remark(in_english(text)))
         if rank != self._rank:
             yield from self.end()

@@ -36,6 +36,11 @@ _LINES = (
         _line(r"\W{0,8}evaluation (?:at|after) (?:step|episode) (?P<step>\d{1,15}):" + _WITH_SPREAD),
         "step {step}: eval_reward: {value}",
     ),
+    # Keras' example of DDPG: `Episode * 3 * Avg Reward is ==> -190.2`
+    (
+        _line(rf"Episode \* (?P<n>\d{{1,9}}) \* (?P<name>{PAID_WORDS}) is ==> (?P<value>{NUMBER})\s*"),
+        "Episode {n}: {name}: {value}",
+    ),
     # the title of trlX's table of answers
     (_line(rf"\s*evaluation #\d{{1,9}} (?P<said>reward/mean: {_VALUE}[^\n]{{0,300}}?)\s*"), "{said}"),
     # of Karpathy's policy gradients: `resetting env. episode reward total was -21.0. running mean: -20.9`

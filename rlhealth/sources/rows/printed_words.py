@@ -67,7 +67,7 @@ _OF_RAY = re.compile(
     r"\s+len\s+(?P<episode_len_mean>NUMBER)(?=\s|$)".replace("NUMBER", r"[-+]?\d{1,15}(?:\.\d{1,20})?")
 )
 _STATISTICS = re.compile(
-    r"\b(?P<names>mean(?:/(?:median|std|min|max)){1,4}) (?P<of>reward|return|score)s? "
+    r"\b(?P<names>mean(?:/(?:median|std|min|max)){1,4}) (?P<of>reward|return|score)s?:? "
     r"(?P<values>[-+]?\d[\d.]*(?:/[-+]?\d[\d.]*){1,4})(?=[\s,;]|$)"
 )
 

@@ -289,4 +289,4 @@ def _is_precise(name: str, value: object) -> bool:
 
 
 def _is_evaluation(names: Iterable[str]) -> bool:
-    return any(name.startswith(("eval", "val", "test")) for name in names)
+    return any(name.lower().startswith(("eval", "val", "test")) for name in names)

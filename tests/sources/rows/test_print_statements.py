@@ -322,6 +322,12 @@ def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
         (lambda n, r: f"update {n + 1}, avg return per episode: {r:.3f}", "reward"),
         (lambda n, r: f"resetting env. episode reward total was {r:.6f}. running mean: -20.500000", "reward"),
         (lambda n, r: f"batch_{n} score_{r} avg_loss_1.18 avg_td2_1.27", "reward"),
+        (lambda n, r: f"Episode * {n} * Avg Reward is ==> {r}", "reward"),
+        (lambda n, r: f"Total reward this episode: {r}", "reward"),
+        (lambda n, r: f"episode: {n}, avarage_score: {r}", "reward"),
+        (lambda n, r: f"Steps: {n:04d} | Reward: {r}\t", "reward"),
+        (lambda n, r: f"Rollout n°{n} / {COUNT}\nScore: {r}\nNew best score: {r} saving model.\n", "reward"),
+        (lambda n, r: f"update: {n}, total steps: {n * 80}\nmean/median reward: {r:.3f}/19.3\n", "reward"),
         (lambda n, r: f"{n} -> Episode reward:  {r}", "reward"),
         (lambda n, r: f"#{n} reward {r}", "reward"),
         (lambda n, r: f"{n}/{COUNT} episode, reward: {r}", "reward"),
@@ -351,6 +357,13 @@ def test_a_line_of_another_shape_gives_the_number_that_its_name_tells(
     tmp_path: Path, line: Callable[[int, float], str], metric: str
 ) -> None:
     assert values(printed(tmp_path, line), metric)[1] == pytest.approx(REWARDS)
+
+
+def test_what_stands_above_a_line_of_an_evaluation_is_not_of_it(tmp_path: Path) -> None:
+    run = printed(
+        tmp_path, lambda n, r: f"Episode {n}: reward = {r}\n\tTD loss = {r}\nEvaluation: return = {r}; len = 5"
+    )
+    assert {"TD loss", "eval/return"} <= run.series.keys()
 
 
 def test_the_share_behind_a_count_of_steps_is_no_metric(tmp_path: Path) -> None:
