@@ -212,7 +212,7 @@ def arrays() -> list[bytes]:
 
 
 def curves() -> list[bytes]:
-    """Arrays of one dimension, alone and in an archive, as numpy writes them."""
+    """Arrays of one dimension, alone and in an archive, and of several curves, as numpy writes them."""
     import io
 
     import numpy as np
@@ -220,12 +220,25 @@ def curves() -> list[bytes]:
     found = []
     for save in (
         lambda file: np.save(file, np.arange(9) / 2),
+        lambda file: np.save(file, np.arange(60).reshape(3, 20) / 2),
         lambda file: np.savez(file, rewards=np.ones(9), steps=np.arange(9)),
     ):
         text = io.BytesIO()
         save(text)
         found.append(text.getvalue())
     return found
+
+
+def tables_of_curves() -> list[bytes]:
+    """Curves of several runs below each other and beside each other, as pandas and json write them."""
+    import json
+
+    import numpy as np
+    import pandas as pd
+
+    seeds = pd.DataFrame(np.arange(60).reshape(3, 20) / 2)
+    tables = [seeds.to_csv(), seeds.to_csv(index=False), seeds.T.to_csv(), json.dumps(seeds.to_numpy().tolist())]
+    return [table.encode() for table in tables]
 
 
 def pickles() -> list[bytes]:

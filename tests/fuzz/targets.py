@@ -395,6 +395,13 @@ def _curve(path: Path) -> Sequence[object]:
     return find(path)
 
 
+def _curves(path: Path) -> Sequence[object]:
+    from rlhealth.sources.arrays.reader import find
+
+    is_list = path.read_bytes()[:1] == b"["
+    return find(path.rename(path.with_name("rewards.json" if is_list else "rewards.csv")))
+
+
 def _pickled(path: Path) -> Sequence[object]:
     from rlhealth.sources.arrays.reader import find
 
@@ -662,6 +669,7 @@ TARGETS = {
         Target("metric-lines", _metric_lines, seeds.metric_lines, (*TEXT_WORDS, *YAML_WORDS), 60),
         Target("evaluations", reading(_evaluations), seeds.evaluations, ARRAY_WORDS, 40),
         Target("curve", reading(_curve), seeds.curves, ARRAY_WORDS, 40),
+        Target("curves", reading(_curves), seeds.tables_of_curves, (b",0,1,2\n", b"[[", b"],[", b"nan", b"1e400"), 40),
         Target("pickled", reading(_pickled), seeds.pickles, PICKLE_WORDS, 100),
         Target("evaluations-arrays", _packed_arrays, seeds.arrays, ARRAY_WORDS, 40),
         Target("notebook", reading(_notebook), seeds.notebooks, (*JSON_WORDS, *NOTEBOOK_WORDS), 60),

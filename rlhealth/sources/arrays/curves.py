@@ -3,7 +3,7 @@ an array, of a table whose header only counts, `,0,1,2`, or of a list of lists i
 
 from __future__ import annotations
 
-import csv
+import io
 from pathlib import Path
 from typing import IO
 
@@ -62,11 +62,11 @@ def curves_in(file: IO[bytes], suffix: str) -> list[Floats]:
         lines = [np.array(one, float) for one in found if isinstance(one, list)]
         is_long = min(map(len, lines), default=0) >= LONGER * len(lines) and len(lines) <= MOST
         return lines if is_long and all(one.ndim == 1 for one in lines) else []
-    rows = [line for line in csv.reader(raw.decode("utf-8-sig").splitlines()) if line]
-    skipped = 1 if rows and rows[0][0] == "" else 0  # where pandas counts the rows
-    width = max(map(len, rows), default=0)
-    cells = [[*row[skipped:], *[""] * (width - len(row))] for row in rows[1:]]
-    return [_without_end(one) for one in curves_of(np.array([[float(cell or "nan") for cell in row] for row in cells]))]
+    import pandas as pd  # late: most files of curves are numpy's
+
+    counted = 0 if raw.startswith((b",", b"\xef\xbb\xbf,")) else None  # where pandas wrote the numbers of the rows
+    table = pd.read_csv(io.BytesIO(raw), index_col=counted, dtype=float)
+    return [_without_end(one) for one in curves_of(table.to_numpy())]
 
 
 def _without_end(values: Floats) -> Floats:
