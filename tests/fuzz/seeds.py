@@ -220,7 +220,7 @@ def curves() -> list[bytes]:
     found = []
     for save in (
         lambda file: np.save(file, np.arange(9) / 2),
-        lambda file: np.save(file, np.arange(60).reshape(3, 20) / 2),
+        lambda file: np.save(file, np.arange(60).reshape(2, 30) / 2),
         lambda file: np.savez(file, rewards=np.ones(9), steps=np.arange(9)),
     ):
         text = io.BytesIO()
@@ -236,7 +236,7 @@ def tables_of_curves() -> list[bytes]:
     import numpy as np
     import pandas as pd
 
-    seeds = pd.DataFrame(np.arange(60).reshape(3, 20) / 2)
+    seeds = pd.DataFrame(np.arange(60).reshape(2, 30) / 2)
     tables = [seeds.to_csv(), seeds.to_csv(index=False), seeds.T.to_csv(), json.dumps(seeds.to_numpy().tolist())]
     return [table.encode() for table in tables]
 
