@@ -40,6 +40,7 @@ _OF_TEXTS = (
     "rewards/accuracy",
     "rewards/correct",
 )
+_MANY = 10  # evaluations, beside which one point of the reward says nothing
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
 
 
@@ -198,9 +199,12 @@ def _summed(run: Run, sorting: SortedTags, settings: Mapping[str, Any]) -> dict[
 def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """The reward of a run that logs no total: its only reward function, or the only one that is the mean reward of a
     task, unless it rewards only the format or its name says that it is a share of another reward. Otherwise that of its
-    evaluations, because a log may contain only evaluations."""
-    if "reward" in metrics:
-        return {}
+    evaluations, because a log may contain only evaluations, or one point of the reward beside them: of the only
+    episode that ended."""
+    total, evaluated = metrics.get("reward"), metrics.get(EVALUATED)
+    if total is not None:
+        is_stray = evaluated is not None and len(total) == 1 and len(evaluated) >= _MANY
+        return {"reward": replace(evaluated, name="reward")} if evaluated is not None and is_stray else {}
     parts = [name for name in metrics if re.fullmatch(PART, name)]
     said = [name for name in parts if _SAID_MEAN.fullmatch(metrics[name].tag)]
     parts = said if len(parts) > 1 and len(said) == 1 else parts

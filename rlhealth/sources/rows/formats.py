@@ -15,6 +15,7 @@ from rlhealth.sources.rows.commented import without_comments
 from rlhealth.sources.rows.headerless import is_list, names_of
 from rlhealth.sources.rows.json_tables import DEEPEST, holds_numbered, holds_numbers_by_step
 from rlhealth.sources.rows.printed_dicts import dict_in
+from rlhealth.sources.rows.printed_steps import begins_with_count
 from rlhealth.sources.rows.trainer_plan import OPENING
 from rlhealth.sources.rows.wrapped_lines import is_wrapped
 
@@ -42,6 +43,8 @@ def sniff(head: bytes, name: str) -> str:
             hint="its log are the event files beside run_logs/",
             location=name,
         )
+    if suffix == "csv" and _is_printed(text):
+        return "console"
     if suffix == "csv" or (suffix == "jsonl" and not _IN_LINES.match(text)):
         return suffix
     if is_wrapped(text):
@@ -60,6 +63,12 @@ def sniff(head: bytes, name: str) -> str:
 _POINTS = re.compile(r"\[\s*\[\s*\d{9,}[\d.]*\s*,\s*-?\d+\s*,")
 #: Indented JSON: an object or a list that does not end on its first line.
 _IN_LINES = re.compile(r"\[|\{[ \t]*\r?\n")
+
+
+def _is_printed(text: str) -> bool:
+    """Whether a text begins with printed lines of episodes, `Episode 1, Reward: 0.5`, whatever its name says."""
+    lines = text.split("\n", 2)[:2]
+    return len(lines) > 1 and all(begins_with_count(line) and (":" in line or "=" in line) for line in lines)
 
 
 def row_in(line: str) -> dict[str, Any] | None:
