@@ -21,6 +21,7 @@ from rlhealth.sources.rows.wrapped_lines import is_wrapped
 
 HEAD = 64 << 10  # bytes by which a format is detected
 MOST_LINES = 40  # by which a table is
+_DECODER = json.JSONDecoder()
 
 
 def sniff(head: bytes, name: str) -> str:
@@ -52,7 +53,7 @@ def sniff(head: bytes, name: str) -> str:
     if suffix != "jsonl" and names_of(name, text):
         return "csv"
     if text.startswith("{") and text[1:].lstrip()[:1] in ('"', "}", ""):
-        return _json_kind(text)
+        return "console" if suffix not in ("json", "jsonl") and _is_text_after_object(text) else _json_kind(text)
     if text.startswith("["):
         is_json = text[1:].lstrip()[:1] in ("{", "]") or _POINTS.match(text) or is_list(name, text)
         return "json" if is_json else "console"
@@ -78,6 +79,15 @@ def row_in(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         row = dict_in(line)
     return row if isinstance(row, dict) else None
+
+
+def _is_text_after_object(text: str) -> bool:
+    """Whether lines of another kind follow a first object: a console that begins with its settings as JSON."""
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return text[end:].lstrip(" ,\r\n\t")[:1] not in ("", "{", "[")
 
 
 def _json_kind(text: str) -> str:

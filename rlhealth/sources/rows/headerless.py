@@ -51,6 +51,7 @@ _ALGORITHM = re.compile(
     r"(?:dqn|ddqn|dddqn|d3qn|qr[_ -]?dqn|drqn|c51|iqn|rainbow|ppo2?|a2c|a3c|sac|td3|ddpg|trpo|reinforce|vpg|acktr"
     r"|impala|sarsa|q[_ -]?learning|actor[_ -]?critic|mappo|maddpg|qmix)\W{0,2}"
 )
+_REWARDS = "episode_rewards"  # what is drawn of an algorithm alone
 _NO_REWARD = re.compile(r"(?:^|_)(?:len(?:gth)?s?|times?|duration|epsilon|eps|q|values?|lr|rate|count)(?=_|$)")
 _AROUND = re.compile(rb"(?m)^[ \t]++|[ \t,;]++(?=\r?$)")
 _BETWEEN = re.compile(rb"[ \t]*+[,;][ \t]*+|[ \t]++")
@@ -80,7 +81,7 @@ def with_commas(rows: bytes) -> bytes:
 def names_of(name: str, text: str) -> list[str]:
     """The names of the columns of a file without a header, by its name and first lines; empty for any other file."""
     stem = stem_of(name)
-    if not is_log_name(stem) and stem.lower() not in _FILES:
+    if not is_log_name(stem) and stem.lower() not in _FILES and not _is_result(stem):
         return []
     lines = text.splitlines()[: LOOKED_AT + 1]
     if numbered_header(name, lines):
@@ -89,7 +90,7 @@ def names_of(name: str, text: str) -> list[str]:
     if len(rows) < FEWEST or any(number(cell) is None for row in rows[:-1] for cell in row):
         return []
     if all(len(row) == 1 for row in rows):
-        return [tag_of(stem)]
+        return [_REWARDS if _is_result(stem) else tag_of(stem)]
     if is_of_rewards(stem) and all(len(row) == 2 for row in rows):
         first = [row[0] for row in rows]
         if all(map(_counts_on, _stretches(first))):
@@ -119,7 +120,7 @@ def numbered_header(name: str, lines: Sequence[str]) -> list[str]:
     `pd.DataFrame(returns).to_csv("returns.csv")`, or with that of an algorithm; empty for any other table. A 0 above
     whole numbers may be the first of them."""
     if algorithm_of(name, lines):
-        return ["", "episode_rewards"]
+        return ["", _REWARDS]
     if len(lines) < FEWEST or lines[0].strip() not in (",0", "0") or not is_of_rewards(stem_of(name)):
         return []
     own = tag_of(stem_of(name))
@@ -133,6 +134,12 @@ def are_numbered(heads: Sequence[str]) -> bool:
     several runs beside each other, or below each other."""
     own = list(heads[1:] if heads[0] == "" else heads)
     return len(own) > 1 and own == [str(one) for one in range(len(own))]
+
+
+def _is_result(stem: str) -> bool:
+    """Whether a file is named after an algorithm and its results, and nothing else: `dqn_results.txt`."""
+    own, _, what = words(stem).rpartition("_")
+    return what in ("result", "results") and _ALGORITHM.fullmatch(own) is not None
 
 
 def _wider(stem: str, rows: list[list[str]]) -> list[str]:

@@ -34,8 +34,8 @@ _LOGGER = re.compile(
       | \d\d:\d\d:\d\d(?:[.,]\d{1,9})?
       | [IWEF]\d{4}\s\d\d:\d\d:\d\d\.\d{1,9}\s+\d{1,20}\s[\w./-]{1,100}:\d{1,6}\]
       | LEVEL:[A-Za-z_][\w.]{0,60}:(?=[^\s\d.+-])  # Python's own form
+      | [\w./<>-]{1,100}\.py:\d{1,6}\]? | [\w.]{1,80}:[\w<>.]{1,80}:\d{1,6}  # loguru's `__main__:train:17`
       | LEVEL\b | root\b | __main__\b
-      | [\w./<>-]{1,100}\.py:\d{1,6}\]? | [\w.]{1,80}:[\w<>.]{1,80}:\d{1,6}
       | [\w.]{1,80}(?=\s-\s|\s+LEVEL\b)
     )(?:[\s:|>]|-\s)*+)++""".replace("LEVEL", _LEVEL),
     re.VERBOSE,

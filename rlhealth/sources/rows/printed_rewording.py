@@ -166,6 +166,8 @@ _HAPPENED = _line(
 #: `***** Episode 3 reward 24.7 *****`
 _STARRED = _line(rf"\*{{2,20}}\s*(?P<said>{WORD} \d{{1,15}}\W[^*\n]{{1,200}}?)\s*\*{{2,20}}\s*")
 _HASH = _line(r"(?P<word>\W{0,8}(?:episode|ep|game)) # ?(?=\d)")
+#: A value and the best so far, `final reward (best): -15 (-12)`: the name says of both what they are.
+_WITH_BEST = re.compile(rf"\s?\(best\)(?P<value>\s?[:=]\s{{0,9}}{NUMBER})\s?\(\s{{0,9}}(?:{NUMBER})\)", re.IGNORECASE)
 #: A number directly behind its name: `episode 3 score-1.5 average score -2.2`.
 _GLUED = re.compile(r"(?<![\w-])score(?=-?\d{1,15}\.\d)")
 #: Names before one colon, and as many numbers behind it: `3th cur_reward, cur_loss:  15.7 36.0`.
@@ -219,6 +221,8 @@ def reworded(text: str) -> str:
     said = _IS.fullmatch(text.strip().removesuffix(".")) if _SAYS.search(text) else None
     if said is not None:
         return f"{said['before'] or ''}{said['name']}: {said['value']}"
+    if "(best)" in text:
+        text = _WITH_BEST.sub(r"\g<value>", text)
     text = _HASH.sub(r"\g<word> ", text, count=1) if " #" in text else text
     return _GLUED.sub("score ", text) if "score" in text else text
 
