@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rlhealth.metrics import translate
+from rlhealth.run import Place, Run
 from tests.metrics.logged import GRPO, LEGACY, PPO, SB3, run_of
 
 
@@ -45,6 +48,15 @@ def test_evaluation_is_kept_apart_from_training() -> None:
         assert metrics["reward"].tag == "train/reward"
         assert metrics["eval/reward"].tag == tag
     assert "eval/kl" in translate(run_of([*GRPO, "eval_kl"])).metrics
+
+
+def test_the_reward_of_the_only_episode_that_ended_does_not_hide_many_evaluations() -> None:
+    run = Run("run", Place("csv", "log.csv"))
+    run.add("test/reward", range(12), np.arange(12.0))
+    run.add("train/reward", [500], [-4.0])
+    assert translate(run).metrics["reward"].tag == "test/reward"
+    run.add("train/reward", [900], [-3.0])
+    assert translate(run).metrics["reward"].tag == "train/reward"
 
 
 def test_the_name_of_a_tracker_wins_over_a_bare_copy() -> None:

@@ -18,6 +18,7 @@ from rlhealth.sources.rows.placed_rows import MOST_RUNS, PlacedRows
 from rlhealth.sources.rows.row_names import has_step, names_reward
 from rlhealth.sources.rows.row_shapes import Cells, dicts, flatten
 from rlhealth.sources.rows.split_rows import StepMeans, with_eval_prefix, writers, written
+from rlhealth.sources.rows.transitions import TRANSITIONS, are_transitions
 
 FIRST_LOOK = 1000  # rows by which the step column is chosen
 FEWEST_AHEAD = 3  # rows without a step that are a run of their own before rows with one
@@ -125,6 +126,8 @@ class Rows:
         self.placed.axis = axis(with_metrics)
         if self.axis is None and are_answers(with_metrics, texts):
             self.placed.counts = ANSWERS
+        elif are_transitions(with_metrics, texts):
+            self.placed.counts = TRANSITIONS
         else:
             is_evaluation = are_evaluated(with_metrics, self.axis, self.run.place.location)
             self.placed.counts = EVALUATED if is_evaluation else ""

@@ -191,6 +191,13 @@ def test_the_files_of_one_folder_of_d3rlpy_are_one_run(tmp_path: Path) -> None:
     assert translate(run).metrics["loss/value_avg"].tag == "loss"  # of an algorithm without an actor
 
 
+@pytest.mark.parametrize("name", ["dqn_results.txt", "double_dqn_results.csv"])
+def test_the_results_of_an_algorithm_alone_are_its_rewards(name: str, tmp_path: Path) -> None:
+    np.savetxt(tmp_path / name, np.arange(30) / 8)
+    (run,) = open_runs(tmp_path)
+    assert translate(run).metrics["reward"].values.tolist() == (np.arange(30) / 8).tolist()
+
+
 def test_numbers_in_a_file_of_another_name_are_no_log(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "weights.txt", RETURNS)
     assert not names_of("weights.txt", (tmp_path / "weights.txt").read_text())

@@ -328,6 +328,9 @@ def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
         (lambda n, r: f"Steps: {n:04d} | Reward: {r}\t", "reward"),
         (lambda n, r: f"Rollout n°{n} / {COUNT}\nScore: {r}\nNew best score: {r} saving model.\n", "reward"),
         (lambda n, r: f"update: {n}, total steps: {n * 80}\nmean/median reward: {r:.3f}/19.3\n", "reward"),
+        (lambda n, r: f"2021-10-04 15:24:52.321 | INFO     | __main__:train:17 - Episode {n}: score {r}", "reward"),
+        (lambda n, r: f"episode: {n:5d}; final reward (best): {r:.3f} ({r}); epsilon: 1.000", "reward"),
+        (lambda n, r: ('{\n  "gamma": 0.9\n}Built the network!\n' if not n else "") + f"Ep: {n}, Rew: {r}", "reward"),
         (lambda n, r: f"{n} -> Episode reward:  {r}", "reward"),
         (lambda n, r: f"#{n} reward {r}", "reward"),
         (lambda n, r: f"{n}/{COUNT} episode, reward: {r}", "reward"),
@@ -364,6 +367,13 @@ def test_what_stands_above_a_line_of_an_evaluation_is_not_of_it(tmp_path: Path) 
         tmp_path, lambda n, r: f"Episode {n}: reward = {r}\n\tTD loss = {r}\nEvaluation: return = {r}; len = 5"
     )
     assert {"TD loss", "eval/return"} <= run.series.keys()
+
+
+def test_lines_that_are_printed_to_a_file_called_csv_are_read_as_printed(tmp_path: Path) -> None:
+    lines = (f"Episode {n}, Last State: [  1.  69. 100.], Reward: {r}\n" for n, r in enumerate(REWARDS))
+    (tmp_path / "episode_rewards.csv").write_text("".join(lines))
+    (run,) = open_runs(tmp_path)
+    assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
 
 
 def test_the_share_behind_a_count_of_steps_is_no_metric(tmp_path: Path) -> None:
