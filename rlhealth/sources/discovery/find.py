@@ -84,7 +84,8 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     if len(kinds) > 1 and kind not in TRACKERS:
         kind = kind_by_bytes(path) or kind or ("numpy" if path.name.lower().endswith(ARRAYS) else None)
     if len(kinds) > 1:
-        kind = next(iter(_by_content({kind: [path]}, is_named=True)), kind) if kind in ("trackio", *TABLES) else kind
+        found = _by_content({kind: [path]}, kinds, is_named=True) if kind in ("trackio", *TABLES) else {}
+        kind = next(iter(found), kind)
     if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
     from rlhealth.sources.rows import table
@@ -112,7 +113,7 @@ def _in_folder(path: Path, kinds: tuple[str, ...], reader: str, left: list[Unrea
         found.files[kind] = sorted([*found.files.get(kind, []), *files], key=lambda one: natural(str(one)))
     if texts:
         found.files.setdefault("console", []).extend(texts)
-    found.files = _by_content(found.files)
+    found.files = _by_content(found.files, kinds)
     readers: list[Reader] = []
     for kind in TRACKERS:
         if kind in kinds and found.files.get(kind):
@@ -183,9 +184,12 @@ def _is_evaluation(run: Run) -> bool:
     return run.step_axis == EVALUATED
 
 
-def _by_content(files: dict[str, list[Path]], *, is_named: bool = False) -> dict[str, list[Path]]:
+def _by_content(
+    files: dict[str, list[Path]], kinds: tuple[str, ...], *, is_named: bool = False
+) -> dict[str, list[Path]]:
     """The files by kind, where a name alone does not say: a database may be MLflow's, a table one metric of DVCLive's,
-    or the curves of several runs, if the table is called after rewards or the user named it."""
+    or, if `kinds` has numpy's, the curves of several runs, in a table that is called after rewards or that the user
+    named."""
     found = {kind: list(paths) for kind, paths in files.items()}
     moved: dict[str, list[Path]] = {}
     if found.get("csv"):
@@ -196,7 +200,8 @@ def _by_content(files: dict[str, list[Path]], *, is_named: bool = False) -> dict
         from rlhealth.sources.mlflow.reader import is_mlflow
 
         moved["mlflow"] = [path for path in found["trackio"] if is_mlflow(path)]
-    if texts := [path for kind in ("csv", "json") for path in found.get(kind, ())]:
+    texts = [path for kind in ("csv", "json") for path in found.get(kind, ())]
+    if texts and "numpy" in kinds:
         from rlhealth.sources.arrays.curves import holds_curves
         from rlhealth.sources.rows.headerless import is_of_rewards, stem_of
 

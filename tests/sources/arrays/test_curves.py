@@ -57,6 +57,14 @@ def test_shorter_curves_that_a_table_fills_up_end_with_their_last_number(tmp_pat
     assert [len(rewards(run)) for run in open_runs(tmp_path)] == [40, 30, 30]
 
 
+def test_a_table_that_is_asked_for_as_csv_is_reported_as_one(tmp_path: Path) -> None:
+    pd.DataFrame(SEEDS.T).to_csv(tmp_path / "rewards.csv")
+    with pytest.raises(RlhealthError, match="columns are numbered"):
+        open_runs(tmp_path / "rewards.csv", source="csv")
+    with pytest.raises(RlhealthError, match="no runs found"):
+        open_runs(tmp_path, source="csv")
+
+
 @pytest.mark.parametrize("name", ["results.csv", "losses.csv"])
 def test_a_table_that_is_not_called_after_rewards_is_read_where_the_user_names_it(name: str, tmp_path: Path) -> None:
     pd.DataFrame(SEEDS.T).to_csv(tmp_path / name)
