@@ -39,6 +39,9 @@ _OF_TEXTS = (
     "rewards/format",
     "rewards/accuracy",
     "rewards/correct",
+    "groups/",
+    "reward_group_std",
+    "frac_reward_zero_std",
 )
 _MANY = 10  # evaluations, beside which one point of the reward says nothing
 _DEFAULT_CLIP_RANGE = 0.2  # of every PPO and GRPO trainer in the catalogue
