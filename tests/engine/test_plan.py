@@ -80,3 +80,13 @@ def test_a_setting_that_a_rule_names_makes_another_plan() -> None:
 def test_the_book_of_the_same_rules_is_the_same() -> None:
     assert rule_book(RULES) is rule_book(list(RULES))
     assert rule_book(RULES) is not rule_book(RULES[:-1])
+
+
+def test_a_reward_that_stays_where_it_is_is_judged_as_that_of_a_control_task_where_nothing_shows_texts() -> None:
+    flat = np.random.default_rng(1).normal(-0.3, 1, 600)
+    for others, is_judged in (((), True), (("kl",), False), (("frac_reward_zero_std",), False)):
+        run = Run("run", Place("jsonl", "here"))
+        for name in ("reward", *others):
+            run.add(name, np.arange(600), flat if name == "reward" else np.abs(flat) / 100)
+        found = {one.rule for one in judge(run, RULES).findings}
+        assert ("reward-never-rose-in-control" in found) is is_judged
