@@ -61,7 +61,8 @@ _RISING = 0.9  # of the counts of such rows: several environments end at one ste
 _TRAINS = re.compile(
     r"\.backward\(|\b\w*optim\w*\.(?:step|apply_gradients|minimize|update)\(|apply_gradients\(|GradientTape|\bgrad\("
     r"|\.(?:learn|fit|train|train_step|optimize|train_on_batch)\(|[Tt]rainer\.step\(|(?:\b|_)train\w*\(|(?:\b|_)(?:learn|optimi[sz]e)(?:_\w*)?\(|\b[Qq]\w*\[[^\n=]{1,80}\]\s*\+?=(?!=)"
-    r"|(?<![\w.])update(?:_(?:policy|agents?|actor|critic|networks?|model|parameters|params|weights|q\w*))?\("
+    r"|(?<![\w.])upd(?:ate)?(?:_(?:policy|agents?|actor|critic|networks?|model|parameters|params|weights|q\w*))?\("
+    r"|\b\w*(?:buff?er|memory|replay)\w*\.(?:append|add|push|store)\("
     r"|\.(?:replay|remember|finish_episode)\(|\bfinish_episode\(|\b\w*(?:agent|policy|actor|learner|brain|dqn|ppo|sac|td3|ddpg)\w*\.(?:update|step)\w*\("
     r"|\boptimi[sz]er\s*[,)]|\bsetup_ignite\(|(?:\b|_)(?:reinforce\w*|(?:ma)?ppo|d?dqn|a2c|a3c|sac|td3|(?:ma)?ddpg|q_?learning|sarsa|policy_gradient)\s*\("
     r"|^\s*!.*(?:train|ppo|grpo|dqn|a2c|sac|reinforce)\w*\.(?:py|sh)",

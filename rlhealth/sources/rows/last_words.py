@@ -8,12 +8,15 @@ from os import SEEK_END
 from pathlib import Path
 
 from rlhealth.sources.base.growing import open_regular
+from rlhealth.sources.base.packed import encoding_of
 from rlhealth.sources.base.values import said_by_exception
 from rlhealth.sources.rows.printed import Printed
 from rlhealth.sources.rows.printed_line import bare
 from rlhealth.sources.rows.row_names import is_learning
 
 TAIL = 16 << 10  # bytes
+_FIRST = 256  # bytes, which show the encoding
+_WIDEST = 4  # bytes of a character; PowerShell writes two for each
 MOST_AFTER = 40  # lines that launchers, trackers and other processes may print after it
 _OPENS = "Traceback (most recent call last)"
 #: A line of a traceback, whose first lines somebody who pasted the console left out.
@@ -41,10 +44,13 @@ _MOST_AFTER_CAUGHT = 3  # lines; after more of them it went on
 
 
 def tail_of(console: Path) -> bytes:
-    """The last `TAIL` bytes of a console. Raises RlhealthError or OSError where it cannot be read."""
+    """The last `TAIL` bytes of a console, in UTF-8. Raises RlhealthError or OSError where it cannot be read."""
     with open_regular(console) as file:
-        file.seek(max(0, file.seek(0, SEEK_END) - TAIL))
-        return file.read(TAIL)
+        encoding = encoding_of(file.read(_FIRST))
+        start = max(0, file.seek(0, SEEK_END) - TAIL)
+        file.seek(start - start % _WIDEST)
+        tail: bytes = file.read(TAIL)
+    return tail if encoding is None else tail.decode(encoding, "replace").encode()
 
 
 def raised_in(tail: bytes) -> str:

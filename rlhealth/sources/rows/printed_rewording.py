@@ -117,6 +117,13 @@ _LINES = (
         ),
         "episode {n}: {rest}",
     ),
+    # `  100 mean training reward:  1.28`
+    (
+        _line(
+            rf"\s*(?P<n>\d{{1,9}})\s{{1,4}}(?P<name>(?:mean|avg|average) {PAID_WORDS}):\s{{0,9}}(?P<value>{NUMBER})\s*"
+        ),
+        "episode {n}: {name}: {value}",
+    ),
     # of a book on CartPole, whose reward is a point a step, `3 Episode: Finished after 20 steps: mean = 15.5`:
     # it gets the names of PyTorch's example
     (

@@ -157,6 +157,8 @@ RETURNS = "".join(f"Episode {n} | Reward: {n / 7:.3f}\n" for n in range(1, 41))
         "scores = maddpg(agents)",
         "if memory.size() > 2000:\n    model_trainer(q_net, q_target_net, memory)",
         "agent.learn_from(batch)",
+        "upd_weights()",
+        "exp_buffer.append((state, action, reward, next_state, done))",
         "agent.remember(state, action, reward, next_state, done)\nagent.replay(32)",
         "agent.rewards.append(reward)\nagent.finish_episode()",
         "dqn_agent.step(state, action, reward, next_state, done)",

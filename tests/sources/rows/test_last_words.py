@@ -13,7 +13,7 @@ from rlhealth import check
 from rlhealth.errors import RlhealthError
 from rlhealth.sources import find_readers
 from rlhealth.sources.rows.console import ConsoleLog
-from rlhealth.sources.rows.last_words import raised_in
+from rlhealth.sources.rows.last_words import raised_in, tail_of
 
 ROWS = "".join(f"step {n}/40 loss 0.{n} reward 0.{n} kl 0.01\n" for n in range(10, 30))
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
@@ -27,6 +27,12 @@ def rules(path: Path, text: str) -> list[str]:
 
 def test_a_console_that_ends_in_a_traceback_short_of_its_plan_has_died(tmp_path: Path) -> None:
     assert rules(tmp_path / "train.log", ROWS + TRACEBACK + ERROR) == ["run-died"]
+
+
+def test_the_last_words_of_a_console_that_powershell_wrote_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("x" + ROWS + TRACEBACK + ERROR, "utf-16")
+    assert raised_in(tail_of(path)) == raised_in((TRACEBACK + ERROR).encode()) != ""
 
 
 def test_what_launchers_and_other_ranks_print_after_it_changes_nothing(tmp_path: Path) -> None:

@@ -331,6 +331,7 @@ def test_prose_is_no_row(tmp_path: Path, line: str) -> None:
         (lambda n, r: f"2021-10-04 15:24:52.321 | INFO     | __main__:train:17 - Episode {n}: score {r}", "reward"),
         (lambda n, r: f"episode: {n:5d}; final reward (best): {r:.3f} ({r}); epsilon: 1.000", "reward"),
         (lambda n, r: ('{\n  "gamma": 0.9\n}Built the network!\n' if not n else "") + f"Ep: {n}, Rew: {r}", "reward"),
+        (lambda n, r: f"  {n * 100} mean training reward:  {r}", "reward"),
         (lambda n, r: f"{n} -> Episode reward:  {r}", "reward"),
         (lambda n, r: f"#{n} reward {r}", "reward"),
         (lambda n, r: f"{n}/{COUNT} episode, reward: {r}", "reward"),
