@@ -161,8 +161,8 @@ _MOVING = _line(
     r"(?P<before>\W{0,3}ep(?:isode)?s?\s{0,3}[:#]?\s{0,9}\d{1,9}\b[^\n]{0,120}?\bmoving (?:average|avg|mean))"
     r"(?P<after>\s?[:=]\s{0,9}[-+]?\d[^\n]{0,200})"
 )
-#: `Ep 151-200: Success 4.5%`: the last of the episodes that are averaged counts.
-_RANGE = _line(r"(?P<before>\W{0,8}ep(?:isode)?s?\s{1,4})\d{1,9}\s?-\s{0,4}(?P<last>\d{1,9})(?=\s?[:|,\s])")
+#: `Ep 151-200: Success 4.5%`: the last of the episodes that are averaged counts. `Episode 3 -20` is a reward below 0.
+_RANGE = _line(r"(?P<before>\W{0,8}ep(?:isode)?s?\s{1,4})\d{1,9}(?:-\s{0,4}|\s-\s{1,4})(?P<last>\d{1,9})(?=\s?[:|\t])")
 #: What stands between the parts of a line behind a count: `Episode 3 --- reward 26.0 >> steps 33`.
 _BETWEEN = re.compile(r"\s(?:-{2,5}|>{1,3}|\|\||~)\s")
 #: What happened to an episode, between its number and what it earned: `Episode 3/60 finished, total reward: 27.1`.

@@ -377,6 +377,11 @@ def test_lines_that_are_printed_to_a_file_called_csv_are_read_as_printed(tmp_pat
     assert values(run, "reward") == (list(range(COUNT)), pytest.approx(REWARDS))
 
 
+def test_a_reward_below_zero_behind_its_episode_is_no_end_of_a_range(tmp_path: Path) -> None:
+    run = printed(tmp_path, lambda n, r: f"Episode {n} -{20 + n % 7}, loss: {r}")
+    assert run.series["loss"].steps.tolist() == list(range(COUNT))
+
+
 def test_the_share_behind_a_count_of_steps_is_no_metric(tmp_path: Path) -> None:
     run = printed(tmp_path, lambda n, r: f"Iteration: {n}/{COUNT} ({n / COUNT:.1%})\nReward: {r:.3f}\nLength: 20")
     assert run.series.keys() == {"Reward", "Length"}
