@@ -190,9 +190,9 @@ def _drop_lost_games(sorting: SortedTags, tags: Iterable[str]) -> None:
     best = sorting.chosen.get("loss")
     if best is None or best[2] in sorting.named:
         return
-    lost, all_tags = best[2].lower(), {tag.lower() for tag in tags}
-    is_count = lost.replace("losses", "wins") in all_tags - {lost}
-    if is_count or {lost.replace("loss", "win"), lost.replace("loss", "draw")} <= all_tags - {lost}:
+    lost = best[2].lower()
+    others = {tag.lower() for tag in tags} - {lost}
+    if lost.replace("losses", "wins") in others or {lost.replace("loss", one) for one in ("win", "draw")} <= others:
         del sorting.chosen["loss"]
         sorting.unrecognised.append(best[2])
 

@@ -206,8 +206,9 @@ def _total(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     episode that ended."""
     total, evaluated = metrics.get("reward"), metrics.get(EVALUATED)
     if total is not None:
-        is_stray = evaluated is not None and len(total) == 1 and len(evaluated) >= _MANY
-        return {"reward": replace(evaluated, name="reward")} if evaluated is not None and is_stray else {}
+        if evaluated is None or len(total) > 1 or len(evaluated) < _MANY:
+            return {}
+        return {"reward": replace(evaluated, name="reward")}
     parts = [name for name in metrics if re.fullmatch(PART, name)]
     said = [name for name in parts if _SAID_MEAN.fullmatch(metrics[name].tag)]
     parts = said if len(parts) > 1 and len(said) == 1 else parts

@@ -84,7 +84,7 @@ def _in_file(path: Path, kinds: tuple[str, ...], reader: str) -> list[Reader]:
     if len(kinds) > 1 and kind not in TRACKERS:
         kind = kind_by_bytes(path) or kind or ("numpy" if path.name.lower().endswith(ARRAYS) else None)
     if len(kinds) > 1:
-        found = _by_content({kind: [path]}, kinds, is_named=True) if kind in ("trackio", *TABLES) else {}
+        found = _by_content({kind: [path]}, kinds, is_named=True) if kind in ("trackio", "csv", "json") else {}
         kind = next(iter(found), kind)
     if kind in (*TRACKERS, "notebook", "numpy", "evaluations"):
         return list(source_module(kind).find(path, **_options(kind, reader)))
